@@ -1,0 +1,54 @@
+# Everything a developer does here. `make help` lists it; each target makes .venv when there is none.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo up flower check test test-long bench bench-bars lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --disable-pip-version-check install -q --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip --disable-pip-version-check install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+venv: $(STAMP)  ## make .venv from the committed lock
+
+demo: $(STAMP)  ## run the main job on embedded servers and end
+	@$(BIN)/python -m orchestrator.cli.demo
+
+up: $(STAMP)  ## the server in the foreground (database, broker, workers, API); Ctrl-C stops it
+	@$(BIN)/orchestrator up
+
+flower: $(STAMP)  ## the server in the foreground with Flower watching the tasks
+	@$(BIN)/orchestrator up --flower
+
+check: $(STAMP)  ## ruff, mypy strict, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: $(STAMP)  ## everything that must hold on every change
+	@$(PYTEST) -m "not long"
+
+test-long: $(STAMP)  ## the long runs: many kills, many seeds
+	@$(PYTEST) -m long
+
+bench: $(STAMP)  ## the table of speeds: make bench [SHAPES=flat,chain] [SIZE=1000]
+	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)
+
+bench-bars: $(STAMP)  ## the figures we hold ourselves to; exits with what falls short
+	@$(BIN)/python -m tests.bench --bars $(BENCH_ARGS)
+
+lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower \
+		--output-file requirements.lock pyproject.toml
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) build dist bench-results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

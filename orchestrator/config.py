@@ -1,0 +1,90 @@
+"""Settings: environment variables with the prefix ORCHESTRATOR_, a secret also as a file named by `<NAME>_FILE`.
+
+Names are Heat's where Heat has the setting. Nothing here opens a connection or reads a template.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "ORCHESTRATOR_"
+
+# Heat's own limits (spec/rest-api.md §17), chosen together by `limits = heat`.
+HEAT_LIMITS: dict[str, int] = {
+    "max_json_body_size": 1_048_576,
+    "max_template_size": 524_288,
+    "max_resources_per_stack": 1_000,
+    "max_stacks_per_tenant": 512,
+    "max_nested_stack_depth": 5,
+}
+
+
+class Settings(BaseSettings):
+    """Everything an installation may choose."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+
+    # Servers. Unset means: `orchestrator up` starts its own.
+    database_url: SecretStr | None = None
+    broker_url: SecretStr | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8004, ge=1, le=65535)
+    data_dir: Path = Path(".orchestrator")
+
+    # Who may call.
+    auth: Literal["none", "token"] = "none"
+    encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
+
+    # Limits, DESIGN.md "Limits".
+    limits: Literal["ours", "heat"] = "ours"
+    max_json_body_size: int = 256 * 1024 * 1024
+    max_template_size: int = 256 * 1024 * 1024
+    max_resources_per_stack: int = 2_000_000
+    max_stacks_per_tenant: int = 100_000
+    max_nested_stack_depth: int = 10
+    stack_action_timeout: int = Field(default=3_600, description="seconds")
+    max_yaml_depth: int = 100
+    max_yaml_nodes: int = 50_000_000
+    hidden_stack_tags: str = "data-processing-cluster"
+
+    # The engine.
+    action_retry_limit: int = Field(default=5, ge=0)
+    check_batch: int = Field(default=1, ge=1, le=50)
+    ring_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
+    lease_seconds: float = 30.0
+    sweep_interval_seconds: float = 0.5
+    ring_again_seconds: float = 5.0
+    inline_body_size: int = Field(default=100_000, description="bytes; a larger body is parsed in its own process")
+    planner_memory_limit: int = Field(default=4 * 1024**3, description="bytes of address space of that process")
+    purge_deleted_after_seconds: int = 30 * 24 * 3_600
+
+    @model_validator(mode="before")
+    @classmethod
+    def _secrets_from_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+        for name in cls.model_fields:
+            path = os.environ.get(f"{PREFIX}{name.upper()}_FILE")
+            if path and values.get(name) is None:
+                values[name] = Path(path).read_text().strip()
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _heat_limits(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {**HEAT_LIMITS, **values} if values.get("limits") == "heat" else values
+
+    @property
+    def loopback(self) -> bool:
+        """Whether `host` can be reached from this machine only."""
+        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+
+
+@cache
+def settings() -> Settings:
+    """Return the process's settings, read once."""
+    return Settings()

@@ -1,0 +1,152 @@
+"""Every error the orchestrator raises on purpose, cut by who must act.
+
+OrchestratorError
+├── InvalidTemplate       the caller must fix the template or its parameters   400
+├── InvalidRequest        the caller must fix the request                      400
+├── NotSupported          not in this state, not for this type                 400
+├── LimitExceeded         a quota or a size                                    400
+├── Unauthenticated       nobody we know                                       401
+├── Forbidden             the caller may not                                   403
+├── NotFound              no such stack, resource, event                       404
+├── Conflict              the stack is busy or the name is taken               409
+├── ProviderError         the cloud refused
+│   └── ProviderBusy      the cloud refused for now; try again
+├── Superseded            a newer traversal owns this stack; stop quietly
+└── Misconfigured         the operator must act: says what to set or run
+
+Each carries Heat's `error.type` (spec/rest-api.md §2) as `heat_type`, builds its own message from its fields, and
+`str(error)` is that message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+class OrchestratorError(Exception):
+    """The root: everything raised on purpose, safe to show to the caller."""
+
+    heat_type = "HeatException"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One fault or warning of a template, with its place.
+
+    `message` is what Heat would say, word for word, where Heat says something. `path` is dotted (`resources.a.properties.b[0]`),
+    `line` and `column` count from 1 and are None when the text's position is not known (a template sent as an object).
+    """
+
+    code: str  # stable and ours, kebab-case: "unknown-property"
+    message: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+    file: str = ""
+    excerpt: str = ""
+    hint: str = ""
+    severity: Literal["error", "warning"] = "error"
+    heat_type: str = "StackValidationFailed"
+
+
+class InvalidTemplate(OrchestratorError):
+    """One template's faults, all of them; the first is what Heat would have said."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Keep the faults in the order found; there is at least one."""
+        self.diagnostics = tuple(diagnostics)
+        self.heat_type = self.diagnostics[0].heat_type
+        super().__init__(self.diagnostics[0].message)
+
+
+class InvalidRequest(OrchestratorError):
+    """A request that cannot be understood: a missing key, a wrong query value."""
+
+    heat_type = "HTTPBadRequest"
+
+
+class NotSupported(OrchestratorError):
+    """`<feature> is not supported.`"""
+
+    heat_type = "NotSupported"
+
+    def __init__(self, feature: str) -> None:
+        """Name the feature as in spec/rest-api.md §2."""
+        self.feature = feature
+        super().__init__(f"{feature} is not supported.")
+
+
+class LimitExceeded(OrchestratorError):
+    """A quota or a size: `Request limit exceeded: …`."""
+
+    heat_type = "RequestLimitExceeded"
+
+    def __init__(self, what: str) -> None:
+        """Say which limit, in Heat's words, without the prefix."""
+        super().__init__(f"Request limit exceeded: {what}")
+
+
+class Unauthenticated(OrchestratorError):
+    """No token, or none we know."""
+
+    heat_type = "HTTPUnauthorized"
+
+
+class Forbidden(OrchestratorError):
+    """The caller is known and may not."""
+
+    heat_type = "Forbidden"
+
+
+class NotFound(OrchestratorError):
+    """Nothing of that kind and name that the caller may see."""
+
+    heat_type = "EntityNotFound"
+
+    def __init__(self, kind: str, name: str, within: str = "") -> None:
+        """`kind` is Heat's capitalised word: Stack, Resource, Event."""
+        self.kind, self.name = kind, name
+        place = f" in {within}" if within else ""
+        super().__init__(f"The {kind} ({name}) could not be found{place}.")
+
+
+class Conflict(OrchestratorError):
+    """The stack is busy or the name is taken."""
+
+    heat_type = "ActionInProgress"
+
+
+class StackExists(Conflict):
+    """The name is taken by a live stack of the project."""
+
+    heat_type = "StackExists"
+
+    def __init__(self, name: str) -> None:
+        """Name the stack."""
+        super().__init__(f"The Stack ({name}) already exists.")
+
+
+class ProviderError(OrchestratorError):
+    """The provider refused: final for this operation.
+
+    `kind` is the class name shown in reasons (`ValueError: Test Resource failed x`).
+    """
+
+    def __init__(self, message: str, kind: str = "ProviderError") -> None:
+        """Keep the provider's own words."""
+        self.kind = kind
+        super().__init__(message)
+
+
+class ProviderBusy(ProviderError):
+    """The provider refused for now, or could not be reached; worth another try."""
+
+
+class Superseded(OrchestratorError):
+    """A newer traversal owns this stack; stop quietly."""
+
+
+class Misconfigured(OrchestratorError):
+    """The installation is wrong; the message says what to set or which command to run."""

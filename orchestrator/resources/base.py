@@ -1,0 +1,143 @@
+"""What a resource type is: the plugin API. Start here to write a type.
+
+A type declares its properties and attributes and has four verbs: `create`, `update` and `delete` ask and return at once,
+`observe` only looks. "Not yet" is an observation, never a wait. Any verb may run twice: `create` sends
+`ctx.token`, `find` looks for what an earlier try may have made, `delete` accepts "already gone".
+Types register under the entry point group `orchestrator.resource_types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.schema.constraints import Constraint
+
+Value = Any  # what JSON can say
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """An input of a type (spec/hot-language.md §8).
+
+    `type` is one of string, integer, number, boolean, map, list, any. `schema` describes the members: a mapping of
+    names to properties for a map, one Property for the items of a list.
+    """
+
+    type: str
+    doc: str = ""
+    default: Value = None
+    required: bool = False
+    update_allowed: bool = False
+    immutable: bool = False
+    hidden: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    schema: Mapping[str, Property] | Property | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An output of a type; `secret` values are encrypted at rest and masked in answers, events and logs."""
+
+    doc: str
+    type: str = "any"
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a verb may know besides its properties."""
+
+    name: str  # the logical name
+    physical_name: str
+    token: str  # the request token: the same for every try of one operation
+    action: str  # the resource's action: CREATE, UPDATE, DELETE …
+    elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
+    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; those it was built with when deleting
+    data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
+    deadline_seconds: float = 20.0  # for one call; less than the lease
+    stack_timeout_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What `create` asked for: its physical id, and data to keep (encrypted when `secret`)."""
+
+    physical_id: str
+    data: Mapping[str, Value] = field(default_factory=dict)
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is there now.
+
+    `ready=False` says look again in `retry_after` seconds (None: only when told to). `error` says the thing itself went wrong: with
+    `replaceable` it is removed and made again, up to `action_retry_limit` times; otherwise it is final.
+    """
+
+    exists: bool
+    ready: bool = True
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    reference_id: str | None = None  # None: the physical id
+    retry_after: float | None = 5.0
+    reason: str = ""
+    error: str = ""
+    error_kind: str = "ResourceInError"
+    replaceable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a resource's properties, found by a type's own rule."""
+
+    message: str
+    property: str = ""  # the property to blame, "" for the whole
+
+
+class ResourceType:
+    """One type of resource. Subclass it, fill in the class variables, write the verbs."""
+
+    name: ClassVar[str]
+    doc: ClassVar[str] = ""
+    properties: ClassVar[Mapping[str, Property]] = {}
+    attributes: ClassVar[Mapping[str, Attribute]] = {}
+    calls_out: ClassVar[bool] = True  # False: its verbs touch nothing but our own row
+    flight_seconds: ClassVar[float] = 30.0  # how long after its deadline a lost create may still land
+    any_properties: ClassVar[bool] = False  # accepts names that are not declared
+    hidden: ClassVar[bool] = False
+    support_status: ClassVar[str] = "SUPPORTED"
+    support_version: ClassVar[str | None] = None
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Return what is wrong beyond the schema; values not known yet are absent."""
+        return ()
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Ask for the thing and return at once."""
+        raise NotImplementedError(self.name)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the physical id of what an earlier try with this token made, None when there is nothing.
+
+        A type that calls out and cannot look up leaves this as it is; its creates are then never repeated.
+        """
+        raise NotImplementedError(self.name)
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Look, and change nothing."""
+        raise NotImplementedError(self.name)
+
+    def update(self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]) -> Created:
+        """Ask for the change in place; only properties declared `update_allowed` come here."""
+        raise NotImplementedError(self.name)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Ask for removal; already gone is fine. `observe` then says when it is."""
+        raise NotImplementedError(self.name)
+
+    @property
+    def can_find(self) -> bool:
+        """Whether a create whose outcome is unknown can be looked up."""
+        return not self.calls_out or type(self).find is not ResourceType.find

@@ -1,0 +1,60 @@
+"""Encryption at rest: MultiFernet over the keys of `ORCHESTRATOR_ENCRYPTION_KEYS`, the newest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from orchestrator.config import Settings
+from orchestrator.errors import Misconfigured
+
+
+class Cipher:
+    """Seals JSON values for the database and opens them again."""
+
+    def __init__(self, keys: list[str]) -> None:
+        """Take Fernet keys, the newest first; all open, the newest seals."""
+        try:
+            self._fernet = MultiFernet([Fernet(key) for key in keys])
+        except ValueError as error:
+            raise Misconfigured(
+                "ORCHESTRATOR_ENCRYPTION_KEYS must hold Fernet keys (32 bytes, url-safe base64), separated by commas"
+            ) from error
+
+    def seal(self, value: Any) -> bytes:
+        """Return `value` as an encrypted JSON text."""
+        return self._fernet.encrypt(orjson.dumps(value))
+
+    def open(self, sealed: bytes) -> Any:
+        """Return what was sealed.
+
+        Raises:
+            Misconfigured: no configured key opens it.
+        """
+        try:
+            return orjson.loads(self._fernet.decrypt(bytes(sealed)))
+        except InvalidToken as error:
+            raise Misconfigured("a sealed value opens with none of ORCHESTRATOR_ENCRYPTION_KEYS; put the old key back") from error
+
+    def rotate(self, sealed: bytes) -> bytes:
+        """Return the same value sealed with the newest key."""
+        return self._fernet.rotate(bytes(sealed))
+
+
+def new_key() -> str:
+    """Return a fresh key."""
+    return Fernet.generate_key().decode()
+
+
+def cipher(settings: Settings) -> Cipher:
+    """Return the installation's cipher.
+
+    Raises:
+        Misconfigured: no key is set.
+    """
+    if settings.encryption_keys is None:
+        raise Misconfigured("set ORCHESTRATOR_ENCRYPTION_KEYS (or _FILE); `orchestrator rotate-keys --new` prints a key")
+    keys = [key.strip() for key in settings.encryption_keys.get_secret_value().split(",") if key.strip()]
+    return Cipher(keys)

@@ -1,0 +1,96 @@
+"""Connections: a pooled SQLAlchemy engine for the API and planning, one psycopg connection per thread for checks.
+
+Every connection names its process in `application_name`. Nothing else in the store opens one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_dumps, set_json_loads
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.engine import make_url
+
+from orchestrator.config import Settings
+from orchestrator.errors import Misconfigured
+
+set_json_loads(orjson.loads)
+set_json_dumps(orjson.dumps)
+
+# The hot statements reach every row by its key. A generic plan made while a table was small, or after ANALYZE of a graph
+# with one huge fan-out, must not turn into a scan (spec/ceilings.md §3).
+HOT_SETTINGS = {
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+
+
+class Database:
+    """One PostgreSQL database."""
+
+    def __init__(self, url: str, application_name: str = "orchestrator") -> None:
+        """Connect lazily to `url` (`postgresql://…`)."""
+        self.url = url
+        self.application_name = application_name
+        self._engine: Engine | None = None
+        self._local = threading.local()
+
+    @property
+    def engine(self) -> Engine:
+        """The pool; made on first use, and anew in a forked process."""
+        if self._engine is None or self._engine_pid != os.getpid():
+            url = make_url(self.url).set(drivername="postgresql+psycopg")
+            self._engine = create_engine(
+                url,
+                pool_pre_ping=True,
+                pool_size=8,
+                max_overflow=16,
+                json_serializer=lambda value: orjson.dumps(value).decode(),
+                json_deserializer=orjson.loads,
+                connect_args={"application_name": self.application_name, "connect_timeout": 10},
+            )
+            self._engine_pid = os.getpid()
+        return self._engine
+
+    def connect(self, *, durable: bool = True, hot: bool = False, name: str = "") -> psycopg.Connection[TupleRow]:
+        """Open a connection in autocommit; `durable=False` lets commits return before they are on disk."""
+        options: dict[str, Any] = dict(HOT_SETTINGS) if hot else {}
+        options["synchronous_commit"] = "on" if durable else "off"
+        connection = psycopg.connect(
+            self.url,
+            autocommit=True,
+            application_name=name or self.application_name,
+            connect_timeout=10,
+            prepare_threshold=0 if hot else 5,
+            options=" ".join(f"-c {key}={value}" for key, value in options.items()),
+        )
+        connection.prepared_max = 200
+        return connection
+
+    def hot(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
+        """Return this thread's own connection for checks, opened on first use and again after it broke."""
+        held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault("held", {})
+        key = (os.getpid(), durable)
+        connection = held.get(key)
+        if connection is None or connection.closed:
+            connection = held[key] = self.connect(durable=durable, hot=True)
+        return connection
+
+
+def open_database(settings: Settings, application_name: str = "orchestrator") -> Database:
+    """Return the configured database.
+
+    Raises:
+        Misconfigured: no URL is set.
+    """
+    if settings.database_url is None:
+        raise Misconfigured("set ORCHESTRATOR_DATABASE_URL, or run `orchestrator up`, which starts a database of its own")
+    return Database(settings.database_url.get_secret_value(), application_name)

@@ -1,0 +1,373 @@
+"""The tables (DESIGN.md "Data", PROTOCOL.md "Rows"): what each holds and what can never be written into it.
+
+Declarations only. The statements that move state are written out in `nodes.py` and `traversals.py`; reading for the
+API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import UserDefinedType
+
+from orchestrator.engine.states import NODE_KINDS, NODE_STATES, RESOURCE_ACTIONS, STACK_ACTIONS, STATUSES
+
+Json = dict[str, object]
+
+
+class Xid8(UserDefinedType[int]):
+    """PostgreSQL's 64-bit transaction id: orders events for followers (PROTOCOL.md 17)."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        """Name the type in DDL."""
+        return "xid8"
+
+
+def one_of(column: str, words: tuple[str, ...]) -> str:
+    """Return a CHECK that `column` is one of `words`."""
+    return f"{column} IN ({', '.join(repr(w) for w in words)})"
+
+
+class Base(DeclarativeBase):
+    """Names every constraint, so that a migration can name it too."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own declaration
+        int: BigInteger,
+        str: Text,
+        bytes: LargeBinary,
+        dt.datetime: DateTime(timezone=True),
+        uuid_.UUID: UUID(as_uuid=True),
+        Json: JSONB,
+        list[str]: ARRAY(Text),
+        list[int]: ARRAY(BigInteger),
+    }
+
+
+now = func.now()
+
+
+class Content(Base):
+    """Templates and files, stored once, by the SHA-256 of their bytes."""
+
+    __tablename__ = "content"
+
+    hash: Mapped[bytes] = mapped_column(primary_key=True)
+    body: Mapped[bytes]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (CheckConstraint("length(hash) = 32", name="hash_is_sha256"),)
+
+
+class Stack(Base):
+    """One stack; `traversal` only grows and is its version."""
+
+    __tablename__ = "stack"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    project_id: Mapped[str]
+    name: Mapped[str]
+    owner_id: Mapped[int | None] = mapped_column(ForeignKey("stack.id"))
+    parent_resource_id: Mapped[int | None] = mapped_column(unique=True)  # one child per resource row
+    parent_resource: Mapped[str | None]
+    root_id: Mapped[int]
+    depth: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    action: Mapped[str]
+    status: Mapped[str]
+    status_reason: Mapped[str] = mapped_column(server_default="")
+    traversal: Mapped[int] = mapped_column(server_default=text("0"))
+    halted_traversal: Mapped[int | None]  # set once, by the first failure of that traversal
+    revision_id: Mapped[int | None]  # the desired one
+    good_revision_id: Mapped[int | None]  # the last that was COMPLETE
+    disable_rollback: Mapped[bool] = mapped_column(server_default=text("true"))
+    timeout_mins: Mapped[int | None]
+    tags: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    convergence_policy: Mapped[str] = mapped_column(server_default="report")
+    credentials: Mapped[bytes | None]  # encrypted
+    username: Mapped[str] = mapped_column(server_default="")
+    user_project_id: Mapped[str | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    updated_at: Mapped[dt.datetime | None]  # when the last action other than create was requested
+    action_started_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    deleted_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (
+        CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
+        CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        CheckConstraint("halted_traversal <= traversal", name="halted_is_past"),
+        CheckConstraint("(owner_id IS NULL) = (depth = 0)", name="root_has_no_owner"),
+        CheckConstraint("(owner_id IS NULL) = (root_id = id)", name="root_is_its_own"),
+        CheckConstraint(
+            "(deleted_at IS NOT NULL) = (action = 'DELETE' AND status = 'COMPLETE')", name="deleted_is_complete"
+        ),
+        CheckConstraint(one_of("convergence_policy", ("off", "report", "heal")), name="policy_known"),
+        Index(
+            "uq_stack_live_name",
+            "project_id",
+            "name",
+            unique=True,
+            postgresql_where=text("deleted_at IS NULL AND owner_id IS NULL"),
+        ),
+        Index("ix_stack_project_created", "project_id", "created_at", "id"),
+        Index("ix_stack_root", "root_id"),
+        Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),
+        Index("ix_stack_in_progress", "action_started_at", postgresql_where=text("status = 'IN_PROGRESS'")),
+        Index("ix_stack_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
+    )
+
+
+class Revision(Base):
+    """One template with its environment, files and parameters, as once asked for; never changed afterwards.
+
+    `outline` is what answers need without reading the template: version, description, parameter schemas, outputs.
+    `sealed` holds hidden parameter values, encrypted; their names stay in `parameters` with a null.
+    """
+
+    __tablename__ = "revision"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    action: Mapped[str]
+    template_hash: Mapped[bytes] = mapped_column(ForeignKey("content.hash"))
+    environment: Mapped[Json] = mapped_column(server_default=text("'{}'"))
+    files: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> hex hash
+    parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
+    sealed: Mapped[bytes | None]
+    outline: Mapped[Json]
+    created_by: Mapped[str] = mapped_column(server_default="")
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (
+        UniqueConstraint("stack_id", "number"),
+        CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
+        Index("ix_revision_template_hash", "template_hash"),
+    )
+
+
+class ResourceDefinition(Base):
+    """One resource's snippet as written, valid from one revision number to before another."""
+
+    __tablename__ = "resource_definition"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    digest: Mapped[bytes]  # of the snippet and every parameter value and file it uses
+    body: Mapped[Json]
+    requires: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    dep_attrs: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # required name -> attribute names it uses
+    valid_from: Mapped[int]
+    valid_to: Mapped[int | None]
+
+    __table_args__ = (
+        UniqueConstraint("stack_id", "name", "valid_from"),
+        CheckConstraint("valid_to > valid_from", name="valid_range"),
+    )
+
+
+class Resource(Base):
+    """One incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was observed."""
+
+    __tablename__ = "resource"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID]
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    type: Mapped[str]
+    definition_id: Mapped[int | None]  # what it was last built from
+    physical_id: Mapped[str | None]
+    reference_id: Mapped[str | None]  # what get_resource gives, when it is not the physical id
+    action: Mapped[str] = mapped_column(server_default="INIT")
+    status: Mapped[str] = mapped_column(server_default="COMPLETE")
+    status_reason: Mapped[str] = mapped_column(server_default="state changed")
+    properties: Mapped[Json | None]  # resolved, as it was built with
+    attributes: Mapped[Json | None]
+    metadata_: Mapped[Json | None] = mapped_column("metadata")
+    data: Mapped[Json | None]  # the type's own notes
+    sealed: Mapped[bytes | None]  # the last four and reference_id, encrypted, when any of it is secret
+    attempt: Mapped[int] = mapped_column(server_default=text("0"))
+    op: Mapped[str | None]
+    op_started_at: Mapped[dt.datetime | None]
+    lost_at: Mapped[dt.datetime | None]  # until when a worker that lost its lease may still have been calling
+    lease: Mapped[int | None]
+    leased_until: Mapped[dt.datetime | None]
+    requires: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
+    input_digests: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # parallel to requires
+    built_digest: Mapped[bytes | None]
+    replaces: Mapped[int | None]
+    replaced_by: Mapped[int | None]
+    observed: Mapped[str | None]
+    observed_at: Mapped[dt.datetime | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    updated_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (
+        CheckConstraint(one_of("action", RESOURCE_ACTIONS), name="action_known"),
+        CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
+        CheckConstraint("(op IS NULL) = (op_started_at IS NULL)", name="op_has_a_start"),
+        CheckConstraint("op IS NULL OR op IN ('CREATE', 'UPDATE', 'DELETE', 'DISCARD')", name="op_known"),
+        CheckConstraint("op IS NULL OR attempt > 0", name="op_has_a_token"),
+        CheckConstraint("action <> 'INIT' OR status = 'COMPLETE'", name="init_is_complete"),
+        CheckConstraint("cardinality(requires) = cardinality(input_digests)", name="digest_per_requirement"),
+        CheckConstraint("sealed IS NULL OR coalesce(properties, attributes, data) IS NULL", name="sealed_or_plain"),
+        CheckConstraint("(observed IS NULL) = (observed_at IS NULL)", name="observed_has_a_time"),
+        Index("ix_resource_stack_name", "stack_id", "name"),
+        {"postgresql_with": {"fillfactor": "60"}},
+    )
+
+
+class GraphNode(Base):
+    """One visit a traversal owes. Every state and move is in `engine/states.py`."""
+
+    __tablename__ = "graph_node"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    root_id: Mapped[int]
+    traversal: Mapped[int]
+    kind: Mapped[str]
+    resource_id: Mapped[int | None]
+    definition_id: Mapped[int | None]  # what an update node builds from
+    queue: Mapped[str]
+    label: Mapped[str]  # for people: the resource's name
+    needed_by: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
+    blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
+    dirty: Mapped[bool] = mapped_column(server_default=text("true"))
+    state: Mapped[str]
+    observed_ready: Mapped[bool] = mapped_column(server_default=text("false"))
+    observed_ready_at: Mapped[dt.datetime | None]
+    retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    lost_leases: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    due_at: Mapped[dt.datetime | None]
+    rung_at: Mapped[dt.datetime | None]
+    rings: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    waiting_since: Mapped[dt.datetime | None]
+    lease: Mapped[int | None]
+    leased_until: Mapped[dt.datetime | None]
+    last_error: Mapped[str | None]
+
+    __table_args__ = (
+        CheckConstraint(one_of("kind", NODE_KINDS), name="kind_known"),
+        CheckConstraint(one_of("state", NODE_STATES), name="state_known"),
+        CheckConstraint("observed_ready = (observed_ready_at IS NOT NULL)", name="ready_has_a_time"),
+        CheckConstraint("observed_ready = (state = 'ready')", name="ready_is_a_state"),
+        CheckConstraint("blocked_by >= 0", name="blocked_by_counts"),
+        CheckConstraint("(state = 'blocked') = (blocked_by > 0)", name="blocked_is_counted"),
+        CheckConstraint("(state = 'waiting') = (due_at IS NOT NULL)", name="waiting_has_an_end"),
+        CheckConstraint("(state = 'checking') = (lease IS NOT NULL)", name="checking_has_a_lease"),
+        CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
+        CheckConstraint("(kind IN ('update', 'cleanup')) = (resource_id IS NOT NULL)", name="visits_a_resource"),
+        CheckConstraint("rung_at IS NULL OR state <> 'blocked'", name="blocked_is_not_rung"),
+        Index("ix_graph_node_stack", "stack_id", "traversal", "kind"),
+        Index("ix_graph_node_queued", "root_id", "rung_at", postgresql_where=text("state = 'queued'")),
+        Index("ix_graph_node_due", "due_at", postgresql_where=text("state = 'waiting'")),
+        Index(
+            "ix_graph_node_active",
+            "stack_id",
+            "resource_id",
+            postgresql_where=text("state IN ('checking', 'waiting')"),
+        ),
+        {
+            "postgresql_with": {
+                "fillfactor": "70",
+                "autovacuum_vacuum_scale_factor": "0.05",
+                "autovacuum_analyze_scale_factor": "0.05",
+            }
+        },
+    )
+
+
+class Event(Base):
+    """What changed and why, in order. Its public uuid is made of the stack's and `id` (store/events.py)."""
+
+    __tablename__ = "event"
+
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"), primary_key=True)
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    xid: Mapped[int] = mapped_column(Xid8, server_default=text("pg_current_xact_id()"))
+    resource_name: Mapped[str]
+    resource_type: Mapped[str]
+    physical_id: Mapped[str | None]
+    action: Mapped[str]
+    status: Mapped[str]
+    reason: Mapped[str]
+    properties: Mapped[Json | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=text("clock_timestamp()"))
+
+
+class Failure(Base):
+    """One cause of a traversal's failure; a stack's reason is made of them."""
+
+    __tablename__ = "failure"
+
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"), primary_key=True)
+    traversal: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    resource_name: Mapped[str]
+    reason: Mapped[str]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+
+class Stray(Base):
+    """Something made under a token whose worker had lost its lease: to be looked at by the next holder, and removed if doubled."""
+
+    __tablename__ = "stray"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int]
+    resource_id: Mapped[int]
+    token: Mapped[str]
+    type: Mapped[str]
+    physical_id: Mapped[str]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    handled_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),)
+
+
+class ApiToken(Base):
+    """A caller's token, stored as a SHA-256 of random bytes, for one project."""
+
+    __tablename__ = "api_token"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    project_id: Mapped[str]
+    name: Mapped[str]
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    expires_at: Mapped[dt.datetime | None]
+    revoked_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)
