@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +40,7 @@ class Settings(BaseSettings):
 
     # Who may call.
     auth: Literal["none", "token"] = "none"
+    trusted_proxies: int = Field(default=0, ge=0, description="how many proxies in front set X-Forwarded-*")
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
 
     # Limits, DESIGN.md "Limits".
@@ -81,7 +83,12 @@ class Settings(BaseSettings):
     @property
     def loopback(self) -> bool:
         """Whether `host` can be reached from this machine only."""
-        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:  # a name, which may lead anywhere
+            return False
 
 
 @cache

@@ -22,13 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 class OrchestratorError(Exception):
     """The root: everything raised on purpose, safe to show to the caller."""
 
     heat_type = "HeatException"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross a process boundary as the message and the fields, whatever the constructor takes."""
+        return _restored, (type(self), str(self), self.__dict__)
+
+
+def _restored(kind: type[OrchestratorError], message: str, fields: dict[str, Any]) -> OrchestratorError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, message)
+    error.__dict__.update(fields)
+    return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,34 @@
 """What a resource type is: the plugin API. Start here to write a type.
 
-A type declares its properties and attributes and has four verbs: `create`, `update` and `delete` ask and return at once,
-`observe` only looks. "Not yet" is an observation, never a wait. Any verb may run twice: `create` sends
-`ctx.token`, `find` looks for what an earlier try may have made, `delete` accepts "already gone".
-Types register under the entry point group `orchestrator.resource_types`.
+A type declares its properties and attributes and has four verbs: `create`, `update` and `delete` ask and
+return at once, `observe` only looks. "Not yet" is an observation, never a wait. Any verb may run twice:
+`create` sends `ctx.token`, `find` looks for what an earlier try may have made, `delete` accepts "already
+gone". Types register under the entry point group `orchestrator.resource_types`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from orchestrator.schema.constraints import Constraint
+from orchestrator.schema.properties import Property
+
+__all__ = [
+    "Attribute",
+    "Change",
+    "Context",
+    "Created",
+    "Fault",
+    "Observation",
+    "Property",
+    "ResourceType",
+    "Value",
+    "wait",
+]
 
 Value = Any  # what JSON can say
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """An input of a type (spec/hot-language.md §8).
-
-    `type` is one of string, integer, number, boolean, map, list, any. `schema` describes the members: a mapping of
-    names to properties for a map, one Property for the items of a list.
-    """
-
-    type: str
-    doc: str = ""
-    default: Value = None
-    required: bool = False
-    update_allowed: bool = False
-    immutable: bool = False
-    hidden: bool = False
-    constraints: tuple[Constraint, ...] = ()
-    schema: Mapping[str, Property] | Property | None = None
+Change = Literal["keep", "update", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +47,11 @@ class Context:
     name: str  # the logical name
     physical_name: str
     token: str  # the request token: the same for every try of one operation
-    action: str  # the resource's action: CREATE, UPDATE, DELETE …
+    action: str  # the resource's action: CREATE, UPDATE, DELETE …; CHECK when nothing is going on
     elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
-    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; those it was built with when deleting
+    properties: Mapping[str, Value] = field(
+        default_factory=dict
+    )  # resolved; those it was built with when deleting
     data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
     deadline_seconds: float = 20.0  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
@@ -73,8 +70,9 @@ class Created:
 class Observation:
     """What is there now.
 
-    `ready=False` says look again in `retry_after` seconds (None: only when told to). `error` says the thing itself went wrong: with
-    `replaceable` it is removed and made again, up to `action_retry_limit` times; otherwise it is final.
+    `ready=False` says look again in `retry_after` seconds (None: only when told to). `error` says the thing
+    itself went wrong: with `replaceable` it is removed and made again, up to `action_retry_limit` times;
+    otherwise it is final.
     """
 
     exists: bool
@@ -86,6 +84,17 @@ class Observation:
     error: str = ""
     error_kind: str = "ResourceInError"
     replaceable: bool = False
+
+
+def wait(ctx: Context, seconds: float) -> Observation | None:
+    """Return "not ready yet" until `seconds` have passed since the operation began, None from then on.
+
+    Negative seconds never pass: such a thing is looked at again only when something else asks for it.
+    """
+    if seconds < 0:
+        return Observation(exists=True, ready=False, retry_after=None)
+    left = seconds - ctx.elapsed_seconds
+    return Observation(exists=True, ready=False, retry_after=left) if left > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,7 @@ class ResourceType:
     calls_out: ClassVar[bool] = True  # False: its verbs touch nothing but our own row
     flight_seconds: ClassVar[float] = 30.0  # how long after its deadline a lost create may still land
     any_properties: ClassVar[bool] = False  # accepts names that are not declared
+    can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
     support_version: ClassVar[str | None] = None
@@ -129,13 +139,33 @@ class ResourceType:
         """Look, and change nothing."""
         raise NotImplementedError(self.name)
 
-    def update(self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]) -> Created:
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
         """Ask for the change in place; only properties declared `update_allowed` come here."""
         raise NotImplementedError(self.name)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Ask for removal; already gone is fine. `observe` then says when it is."""
         raise NotImplementedError(self.name)
+
+    def change(
+        self,
+        before: Mapping[str, Value],
+        after: Mapping[str, Value],
+        changed: frozenset[str],
+    ) -> Change:
+        """Return what turning the properties `before` into `after` takes; `changed` are those that differ."""
+        if not changed:
+            return "keep"
+        fixed = any(
+            name not in self.properties or not self.properties[name].update_allowed for name in changed
+        )
+        return "replace" if fixed else "update"
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether `get_attr` may ask for `name`; every type has `show`."""
+        return name in self.attributes or name == "show"
 
     @property
     def can_find(self) -> bool:

@@ -1,0 +1,320 @@
+"""The six constraints a parameter or a property may carry (spec/hot-language.md §4.3).
+
+A constraint is data: it checks a value that was already converted to its type, and it can be written back as
+the template item it came from. Messages are Heat's, word for word; a `description` replaces them.
+
+Types are the words of both worlds: string, number, boolean, comma_delimited_list, json for parameters;
+string, integer, number, boolean, list, map, any for properties.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+from orchestrator.schema.custom import custom_check
+
+Number = int | float
+
+NUMERIC: Final = frozenset({"number", "integer"})
+SIZED: Final = frozenset({"string", "list", "map", "comma_delimited_list", "json"})
+LISTED: Final = frozenset({"string", "number", "integer", "boolean", "list", "comma_delimited_list"})
+TEXT: Final = frozenset({"string"})
+ANYTHING: Final = frozenset({"any"})
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How many characters, items or keys: `min` and `max` inclusive, None for no bound."""
+
+    min: int | None = None
+    max: int | None = None
+    description: str = ""
+    types: ClassVar[frozenset[str]] = SIZED
+
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002 - every constraint is asked the same way
+        """Return what is wrong with `value`, None when nothing is."""
+        size = len(value)
+        if _within(size, self.min, self.max):
+            return None
+        return self.description or f"length ({size}) is out of range (min: {self.min}, max: {self.max})"
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("length", _bounds(self.min, self.max), self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number between `min` and `max` inclusive, None for no bound."""
+
+    min: Number | None = None
+    max: Number | None = None
+    description: str = ""
+    types: ClassVar[frozenset[str]] = NUMERIC
+
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+        """Return what is wrong with `value`, None when nothing is."""
+        if _within(value, self.min, self.max):
+            return None
+        return self.description or f"{value} is out of range (min: {self.min}, max: {self.max})"
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("range", _bounds(self.min, self.max), self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class Modulo:
+    """A number that leaves `offset` when divided by `step`."""
+
+    step: int
+    offset: int
+    description: str = ""
+    types: ClassVar[frozenset[str]] = NUMERIC
+
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+        """Return what is wrong with `value`, None when nothing is."""
+        if value % self.step == self.offset:
+            return None
+        return self.description or f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("modulo", {"step": self.step, "offset": self.offset}, self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedValues:
+    """One of `values`; of a list, every element."""
+
+    values: tuple[Any, ...]
+    description: str = ""
+    types: ClassVar[frozenset[str]] = LISTED
+
+    def check(self, value: Any, type: str) -> str | None:
+        """Return what is wrong with `value`, None when nothing is."""
+        if isinstance(value, (list, tuple)):
+            # Items of a parameter's list are text, whatever the author wrote in the constraint.
+            allowed = [str(v) for v in self.values] if type == "comma_delimited_list" else list(self.values)
+            if all(_among(item, allowed) for item in value):
+                return None
+            shown = json.dumps(value)
+        else:
+            if _among(value, [_as(type, v) for v in self.values]):
+                return None
+            shown = str(value)
+        return self.description or f'"{shown}" is not an allowed value {json.dumps(list(self.values))}'
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("allowed_values", list(self.values), self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedPattern:
+    """A text that the regular expression `pattern` matches as a whole."""
+
+    pattern: str
+    description: str = ""
+    types: ClassVar[frozenset[str]] = TEXT
+
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+        """Return what is wrong with `value`, None when nothing is."""
+        if _compiled(self.pattern).fullmatch(str(value)):
+            return None
+        return self.description or f'"{value}" does not match pattern "{self.pattern}"'
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("allowed_pattern", self.pattern, self.description)
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A check known by `name` (`custom.py`); of a list, for every element."""
+
+    name: str
+    description: str = ""
+    types: ClassVar[frozenset[str]] = LISTED
+
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+        """Return what is wrong with `value`, None when nothing is."""
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            wrong = custom_check(self.name, item)
+            if wrong is not None:
+                return self.description or wrong
+        return None
+
+    def to_hot(self) -> dict[str, Any]:
+        """Return the item as a template writes it."""
+        return _item("custom_constraint", self.name, self.description)
+
+
+Constraint = Length | Range | Modulo | AllowedValues | AllowedPattern | Custom
+
+# What a template calls each, and what Heat's messages call it.
+_NAMES: Final[Mapping[type[Constraint], str]] = {Custom: "CustomConstraint"}
+
+
+def constraint_from_hot(item: Any, type: str) -> Constraint:
+    """Read one item of a parameter's `constraints`.
+
+    Raises:
+        ValueError: the item is malformed or does not apply to values of `type`; the message is Heat's.
+    """
+    _only(item, {*_READERS, "description"}, "parameter constraints")
+    kind = next((key for key in _READERS if key in item), None)
+    if kind is None:
+        raise ValueError("No constraint expressed")
+    description = item.get("description")
+    constraint = _READERS[kind](item[kind], "" if description is None else str(description))
+    if type not in constraint.types | ANYTHING:
+        name = _NAMES.get(constraint.__class__, constraint.__class__.__name__)
+        raise ValueError(f"{name} constraint invalid for {type}")
+    return constraint
+
+
+def _length(body: Any, description: str) -> Length:
+    _only(body, {"min", "max"}, "length constraint")
+    if body.get("min") is None and body.get("max") is None:
+        raise ValueError("A length constraint must have a min value and/or a max value specified.")
+    low, high = (_whole(body.get(key), "min/max length must be integral") for key in ("min", "max"))
+    return Length(low, high, description)
+
+
+def _range(body: Any, description: str) -> Range:
+    _only(body, {"min", "max"}, "range constraint")
+    if body.get("min") is None and body.get("max") is None:
+        raise ValueError("A range constraint must have a min value and/or a max value specified.")
+    low, high = (_number(body.get(key), "min/max must be numeric") for key in ("min", "max"))
+    return Range(low, high, description)
+
+
+def _modulo(body: Any, description: str) -> Modulo:
+    _only(body, {"step", "offset"}, "modulo constraint")
+    step, offset = (_whole(body.get(key), "step/offset must be integer") for key in ("step", "offset"))
+    if step is None or offset is None:
+        raise ValueError("A modulo constraint must have a step value and an offset value specified.")
+    if step == 0:
+        raise ValueError("step cannot be 0.")
+    if abs(offset) >= abs(step):
+        raise ValueError("offset must be smaller (by absolute value) than step.")
+    if step * offset < 0:
+        raise ValueError("step and offset must be both positive or both negative.")
+    return Modulo(step, offset, description)
+
+
+def _allowed_values(body: Any, description: str) -> AllowedValues:
+    if not isinstance(body, (list, tuple)):
+        raise ValueError("AllowedValues must be a list")
+    return AllowedValues(tuple(body), description)
+
+
+def _allowed_pattern(body: Any, description: str) -> AllowedPattern:
+    if not isinstance(body, str):
+        raise ValueError("AllowedPattern must be a string")
+    try:
+        _compiled(body)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f'"{body}" is not a regular expression: {error}') from None
+    return AllowedPattern(body, description)
+
+
+def _custom(body: Any, description: str) -> Custom:
+    if not isinstance(body, str):
+        raise ValueError("custom_constraint must be the name of a constraint")
+    return Custom(body, description)
+
+
+_READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
+    "range": _range,
+    "length": _length,
+    "modulo": _modulo,
+    "allowed_values": _allowed_values,
+    "allowed_pattern": _allowed_pattern,
+    "custom_constraint": _custom,
+}
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # "[[a]": what a later Python may read differently
+        return re.compile(pattern)
+
+
+def _only(body: Any, allowed: set[str], what: str) -> None:
+    if not isinstance(body, Mapping):
+        raise ValueError(f"Invalid {what}, expected a mapping")
+    for key in body:
+        if key not in allowed:
+            raise ValueError(f"Invalid key '{key}' for {what}")
+
+
+def _whole(value: Any, otherwise: str) -> int | None:
+    number = _number(value, otherwise)
+    if number is not None and number != int(number):
+        raise ValueError(otherwise)
+    return None if number is None else int(number)
+
+
+def _number(value: Any, otherwise: str) -> Number | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            try:
+                value = float(value)
+            except ValueError:
+                raise ValueError(otherwise) from None
+    if (
+        isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0
+    ):  # inf and nan are no bounds
+        raise ValueError(otherwise)
+    return value
+
+
+def _within(number: Any, low: Number | None, high: Number | None) -> bool:
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+def _bounds(low: Number | None, high: Number | None) -> dict[str, Number]:
+    return {key: bound for key, bound in (("min", low), ("max", high)) if bound is not None}
+
+
+def _item(key: str, body: Any, description: str) -> dict[str, Any]:
+    return {key: body, "description": description} if description else {key: body}
+
+
+def _among(value: Any, allowed: list[Any]) -> bool:
+    # Python holds True equal to 1; a template does not.
+    return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in allowed)
+
+
+def _as(type: str, value: Any) -> Any:
+    """Return an allowed value in the type it is compared as; as it is where it cannot be converted."""
+    try:
+        match type:
+            case "string":
+                return str(value)
+            case "integer":
+                return int(value)
+            case "number" if isinstance(value, str):
+                try:
+                    return int(value)
+                except ValueError:
+                    return float(value)
+            case "boolean" if not isinstance(value, bool):
+                return {"true": True, "false": False}.get(str(value).lower(), value)
+            case _:
+                return value
+    except (ValueError, TypeError, OverflowError):
+        return value

@@ -10,6 +10,8 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 
+UNOPENED = "a sealed value opens with none of ORCHESTRATOR_ENCRYPTION_KEYS; put the old key back"
+
 
 class Cipher:
     """Seals JSON values for the database and opens them again."""
@@ -17,8 +19,10 @@ class Cipher:
     def __init__(self, keys: list[str]) -> None:
         """Take Fernet keys, the newest first; all open, the newest seals."""
         try:
-            self._fernet = MultiFernet([Fernet(key) for key in keys])
-        except ValueError as error:
+            fernets = [Fernet(key) for key in keys]
+            self._newest = fernets[0]
+            self._fernet = MultiFernet(fernets)
+        except (ValueError, IndexError) as error:
             raise Misconfigured(
                 "ORCHESTRATOR_ENCRYPTION_KEYS must hold Fernet keys (32 bytes, url-safe base64), separated by commas"
             ) from error
@@ -36,11 +40,26 @@ class Cipher:
         try:
             return orjson.loads(self._fernet.decrypt(bytes(sealed)))
         except InvalidToken as error:
-            raise Misconfigured("a sealed value opens with none of ORCHESTRATOR_ENCRYPTION_KEYS; put the old key back") from error
+            raise Misconfigured(UNOPENED) from error
 
     def rotate(self, sealed: bytes) -> bytes:
-        """Return the same value sealed with the newest key."""
-        return self._fernet.rotate(bytes(sealed))
+        """Return the same value sealed with the newest key.
+
+        Raises:
+            Misconfigured: no configured key opens it.
+        """
+        try:
+            return self._fernet.rotate(bytes(sealed))
+        except InvalidToken as error:
+            raise Misconfigured(UNOPENED) from error
+
+    def is_newest(self, sealed: bytes) -> bool:
+        """Whether the newest key sealed it."""
+        try:
+            self._newest.decrypt(bytes(sealed))
+        except InvalidToken:
+            return False
+        return True
 
 
 def new_key() -> str:
@@ -55,6 +74,8 @@ def cipher(settings: Settings) -> Cipher:
         Misconfigured: no key is set.
     """
     if settings.encryption_keys is None:
-        raise Misconfigured("set ORCHESTRATOR_ENCRYPTION_KEYS (or _FILE); `orchestrator rotate-keys --new` prints a key")
+        raise Misconfigured(
+            "set ORCHESTRATOR_ENCRYPTION_KEYS (or _FILE); `orchestrator rotate-keys --new` prints a key"
+        )
     keys = [key.strip() for key in settings.encryption_keys.get_secret_value().split(",") if key.strip()]
     return Cipher(keys)

@@ -1,0 +1,44 @@
+"""Run migrations on the connection given, or for the `alembic` command on ORCHESTRATOR_DATABASE_URL."""
+
+from typing import Any, Literal
+
+from alembic import context
+from sqlalchemy import Connection, NullPool, create_engine
+from sqlalchemy.engine import make_url
+
+from orchestrator.config import Settings
+from orchestrator.store.models import Base, Xid8
+
+
+def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
+    """Write our own types by their names."""
+    if kind == "type" and isinstance(item, Xid8):
+        autogen.imports.add("from orchestrator.store.models import Xid8")
+        return "Xid8()"
+    return False
+
+
+def run(connection: Connection) -> None:
+    """Run them, each in its own transaction, so that one may build an index concurrently outside of any."""
+    context.configure(
+        connection=connection,
+        target_metadata=Base.metadata,
+        transaction_per_migration=True,
+        render_item=render,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    run(given)
+else:
+    url = Settings().database_url
+    if url is None:
+        raise SystemExit("set ORCHESTRATOR_DATABASE_URL")
+    engine = create_engine(
+        make_url(url.get_secret_value()).set(drivername="postgresql+psycopg"), poolclass=NullPool
+    )
+    with engine.connect() as own:
+        run(own)

@@ -1,0 +1,54 @@
+"""The API's wiring: `gunicorn 'api.app:create_app()'`. What it is made of is decided here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flask import Flask
+
+from api.parts import Operations, Parts
+from api.routes import assemble
+from orchestrator import config, telemetry
+from orchestrator.engine.messages import Ring
+from orchestrator.operations import intake, outputs, stacks
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.binding import require_safe_binding
+from orchestrator.security.encryption import cipher
+from orchestrator.store import migrations
+from orchestrator.store.database import Database, open_database
+
+
+def create_app(
+    settings: config.Settings | None = None,
+    database: Database | None = None,
+    publish: Callable[[Sequence[Ring]], None] | None = None,
+) -> Flask:
+    """Return the application, its parts from the settings unless given.
+
+    Raises:
+        Misconfigured: it would serve strangers, a setting is missing, or the schema is not this code's.
+    """
+    if settings is None:
+        settings = config.settings()
+        telemetry.configure_logs()
+    require_safe_binding(settings)
+    database = database or open_database(settings, "orchestrator-api")
+    migrations.require_current(database.url)
+    operations = Operations(
+        create=intake.create,
+        delete=stacks.delete,
+        validate=intake.validate,
+        resolve_outputs=outputs.resolve_outputs,
+    )
+    sealing = cipher(settings)
+    intake.start()
+    return assemble(
+        Parts(settings, database, sealing, load_registry(), operations, publish or _publish_to_workers())
+    )
+
+
+def _publish_to_workers() -> Callable[[Sequence[Ring]], None]:
+    """Return the workers' own dispatcher; importing it needs a broker to be configured."""
+    from tasks.app import dispatcher  # noqa: PLC0415
+
+    return dispatcher.publish

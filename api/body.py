@@ -1,0 +1,71 @@
+"""Request bodies: counted while they are read, kept small in memory, and never read past the limit."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from flask import Request
+
+from orchestrator.config import Settings
+from orchestrator.errors import LimitExceeded
+from orchestrator.operations.context import Body
+
+CHUNK = 64 * 1024
+
+
+@contextmanager
+def received(request: Request, settings: Settings) -> Iterator[Body]:
+    """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
+
+    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1).
+
+    Raises:
+        LimitExceeded: it is larger than `max_json_body_size`; no more of it was read.
+    """
+    limit, inline = settings.max_json_body_size, settings.inline_body_size
+    if not _is_text(request.mimetype):
+        yield Body()
+        return
+    if request.content_length is not None and request.content_length > limit:
+        raise _too_large(request.content_length, limit)
+    data = _read(request.stream, inline + 1, limit)
+    if len(data) <= inline:
+        yield Body(data=data)
+        return
+    handle, name = tempfile.mkstemp(prefix="orchestrator-body-")
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            size = file.write(data)
+            del data
+            while chunk := request.stream.read(CHUNK):
+                size += len(chunk)
+                if size > limit:
+                    raise _too_large(size, limit)
+                file.write(chunk)
+        yield Body(path=path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _is_text(mimetype: str) -> bool:
+    return mimetype in {"", "application/json"} or mimetype.startswith("text/plain")
+
+
+def _read(stream: IO[bytes], most: int, limit: int) -> bytes:
+    """Read up to `most` bytes."""
+    data = bytearray()
+    while len(data) < most and (chunk := stream.read(min(CHUNK, most - len(data)))):
+        data += chunk
+        if len(data) > limit:
+            raise _too_large(len(data), limit)
+    return bytes(data)
+
+
+def _too_large(size: int, limit: int) -> LimitExceeded:
+    return LimitExceeded(f"JSON body size ({size} bytes) exceeds maximum allowed size ({limit} bytes).")

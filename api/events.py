@@ -1,0 +1,89 @@
+"""What happened to a stack (spec/rest-api.md §8): its events, those of one resource, one event in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from api import queries
+from api.faults import HttpNotFound
+from api.formats import Links, below, json_list, json_response, link, time
+from api.identity import canonical
+from api.parts import parts
+from orchestrator.store.events import FILTERS, EventQuery, EventRow, event_uuid, get_event, list_events
+from orchestrator.store.stacks import StackRow
+
+events = Blueprint("events", __name__)
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the stack's events, the newest first unless asked otherwise."""
+    return _listing(canonical(stack_name, stack_id), None)
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events")
+def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
+    """List one resource's events; none at all is a 404, as clients know it."""
+    return _listing(canonical(stack_name, stack_id), resource_name)
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events/<event_id>")
+def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, event_id: str) -> Response:  # noqa: ARG001
+    """Show one event with the type and the properties."""
+    stack = canonical(stack_name, stack_id)
+    row = get_event(parts().database, stack, resource_name, event_id)
+    if row is None:
+        raise HttpNotFound(f"No event {event_id} found")
+    body = _body(row, stack, Links(), root=False)
+    body.update(resource_type=row.resource_type, resource_properties=dict(row.properties or {}))
+    return json_response({"event": body})
+
+
+def _listing(stack: StackRow, resource_name: str | None) -> Response:
+    filters = queries.filters(FILTERS)
+    if resource_name is not None:
+        filters["resource_name"] = [resource_name]
+    query = EventQuery(
+        filters=filters,
+        sort_keys=queries.texts("sort_keys"),
+        sort_dir=queries.direction() or "desc",
+        marker=queries.text("marker"),
+        limit=queries.integer("limit"),
+    )
+    depth, links = queries.integer("nested_depth"), Links()
+    rows = list_events(parts().database, stack, query)
+    if resource_name is not None:
+        first = next(rows, None)
+        if first is None:
+            raise HttpNotFound(f"No events found for resource {resource_name}")
+        rows = _again(first, rows)
+    return json_list("events", (_body(row, stack, links, root=bool(depth)) for row in rows))
+
+
+def _again(first: EventRow, rows: Any) -> Any:
+    yield first
+    yield from rows
+
+
+def _body(row: EventRow, stack: StackRow, links: Links, *, root: bool) -> dict[str, Any]:
+    place, public = links.of(stack), str(event_uuid(stack.uuid, row.id))
+    resource = below(place, "resources", row.resource_name)
+    linked = [
+        link("self", below(resource, "events", public)),
+        link("resource", resource),
+        link("stack", place),
+    ]
+    if root:  # clients take this link for "nested depth is understood here"
+        linked.append(link("root_stack", place))
+    return {
+        "id": public,
+        "event_time": time(row.created_at),
+        "resource_name": row.resource_name,
+        "logical_resource_id": row.resource_name,
+        "physical_resource_id": row.physical_id,
+        "resource_status": f"{row.action}_{row.status}",
+        "resource_status_reason": row.reason,
+        "links": linked,
+    }

@@ -1,0 +1,73 @@
+"""Which stack a path means: name and id; one of them, or an ARN, redirects there (spec/rest-api.md §3)."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from api.formats import Links, below, json_response
+from api.parts import caller, parts
+from orchestrator.errors import NotFound
+from orchestrator.store import stacks
+from orchestrator.store.stacks import StackRow
+
+lookup = Blueprint("lookup", __name__)
+
+EVERY_VERB = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+READ_BELOW = ("resources", "events", "template", "actions", "environment", "files")
+POSTED_BELOW = ("resources", "events", "template", "actions")
+
+
+def canonical(stack_name: str, stack_id: str) -> StackRow:
+    """Return the caller's stack of that name and id.
+
+    Raises:
+        NotFound: there is none, or not under both.
+    """
+    stack = stacks.get(parts().database, caller().project_id, stack_name, stack_id)
+    if stack is None:
+        raise NotFound("Stack", stack_name)
+    return stack
+
+
+@lookup.route("/<project_id>/stacks/<stack_name>", methods=EVERY_VERB)
+def by_name(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Redirect to the stack of that name or id; the caller repeats the request there, body and all."""
+    return _redirect(stacks.find(parts().database, caller().project_id, stack_name), stack_name)
+
+
+@lookup.route("/<project_id>/stacks/arn:<path:rest>", methods=EVERY_VERB)
+def by_arn(project_id: str, rest: str) -> Response:
+    """Redirect to the stack an ARN names: `arn:openstack:heat::<project>:stacks/<name>/<id>`."""
+    arn = f"arn:{rest}"
+    head, _, path = arn.partition(":stacks/")
+    name, _, stack_id = path.partition("/")
+    if head != f"arn:openstack:heat::{project_id}" or "/" in stack_id:
+        raise NotFound("Stack", arn)
+    return _redirect(stacks.get(parts().database, caller().project_id, name, stack_id), name)
+
+
+def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Redirect to the same collection of the stack of that name or id."""
+    found = stacks.find(parts().database, caller().project_id, stack_name)
+    return _redirect(found, stack_name, request.path.rpartition("/")[2])
+
+
+for _word in READ_BELOW:
+    lookup.add_url_rule(
+        f"/<project_id>/stacks/<stack_name>/{_word}",
+        endpoint=f"below_{_word}",
+        view_func=_below,
+        methods=["GET", "POST"] if _word in POSTED_BELOW else ["GET"],
+    )
+
+
+def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
+    """Return the 302: absolute, under the caller's own prefix, its query kept."""
+    if stack is None:
+        raise NotFound("Stack", asked)
+    place = below(Links().of(stack), *under)
+    query = request.query_string.decode("latin-1")
+    message = "The resource was found at a different location; repeat the request there."
+    response = json_response({"message": message, "code": "302 Found", "title": "Found"}, 302)
+    response.headers["Location"] = f"{place}?{query}" if query else place
+    return response

@@ -1,0 +1,92 @@
+"""What the application is made of, and how a view gets at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from flask import current_app, g
+
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.resources.registry import Registry
+from orchestrator.security.caller import Caller
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.database import Database
+from orchestrator.store.stacks import StackRow
+
+
+class Accepted(Protocol):
+    """A stack that was taken on, and whom to tell."""
+
+    @property
+    def uuid(self) -> str:
+        """The stack's id."""
+
+    @property
+    def name(self) -> str:
+        """The stack's name."""
+
+    @property
+    def rings(self) -> Sequence[Ring]:
+        """What to publish, now that it is committed."""
+
+
+class Output(Protocol):
+    """One output, worked out or not."""
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+
+    @property
+    def description(self) -> str:
+        """What the template says it is."""
+
+    @property
+    def value(self) -> Any:
+        """What it came to, None with an error."""
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
+
+    create: Callable[[OperationContext, Body], Accepted]
+    delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
+    validate: Callable[[OperationContext, Body], Mapping[str, Any]]
+    resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything a view needs besides its request."""
+
+    settings: Settings
+    database: Database
+    cipher: Cipher
+    types: Registry
+    operations: Operations
+    publish: Callable[[Sequence[Ring]], None]  # after the commit; never raises for an unreachable broker
+
+
+def parts() -> Parts:
+    """Return the running application's parts."""
+    return cast(Parts, current_app.extensions["parts"])
+
+
+def caller() -> Caller:
+    """Return whom the request acts for; set before any view of a project runs."""
+    return cast(Caller, g.caller)
+
+
+def operation_context() -> OperationContext:
+    """Return what an operation is given."""
+    has = parts()
+    return OperationContext(has.database, has.cipher, caller(), has.settings, has.types)

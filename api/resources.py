@@ -1,0 +1,125 @@
+"""A stack's resources: list, show, metadata (spec/rest-api.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from api import queries
+from api.faults import ResourceNotFound
+from api.formats import MASK, Links, below, json_list, json_response, link, time
+from api.identity import canonical
+from api.parts import parts
+from orchestrator.resources.base import Attribute
+from orchestrator.resources.registry import Registry
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources
+from orchestrator.store.stacks import StackRow
+
+resources = Blueprint("resources", __name__)
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the resources, one a name."""
+    queries.refuse_unknown([*FILTERS, "nested_depth", "with_detail"])
+    queries.integer("nested_depth")  # nothing is nested yet: any depth is this stack
+    detail = queries.boolean("with_detail")
+    stack = canonical(stack_name, stack_id)
+    links, types = Links(), parts().types
+    rows = list_resources(parts().database, stack, queries.filters(FILTERS), with_values=detail)
+    return json_list("resources", (_body(row, stack, links, types if detail else None) for row in rows))
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
+def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show one resource with its attributes."""
+    stack = canonical(stack_name, stack_id)
+    row = _found(stack, resource_name)
+    return json_response(
+        {"resource": _body(row, stack, Links(), parts().types, request.args.getlist("with_attr"))}
+    )
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
+def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show a resource's metadata as it is now."""
+    row = _found(canonical(stack_name, stack_id), resource_name)
+    return json_response({"metadata": _metadata(row, parts().cipher)})
+
+
+def _found(stack: StackRow, name: str) -> ResourceRow:
+    row = get_resource(parts().database, stack, name)
+    if row is None:
+        raise ResourceNotFound(name, stack.name)
+    return row
+
+
+def _body(
+    row: ResourceRow,
+    stack: StackRow,
+    links: Links,
+    types: Registry | None,
+    with_attr: list[str] | None = None,
+) -> dict[str, Any]:
+    """Return one resource; with `types`, its description and attributes too."""
+    place = links.of(stack)
+    linked = [link("self", below(place, "resources", row.name)), link("stack", place)]
+    if row.child_uuid is not None and row.child_name is not None:
+        linked.append(link("nested", links.stack(stack.project_id, row.child_name, row.child_uuid)))
+    body: dict[str, Any] = {
+        "resource_name": row.name,
+        "logical_resource_id": row.name,
+        "physical_resource_id": row.physical_id or "",
+        "resource_type": row.type,
+        "resource_status": row.state,
+        "resource_status_reason": row.status_reason,
+        "creation_time": time(row.created_at),
+        "updated_time": time(row.updated_at or row.created_at),
+        "required_by": list(row.required_by),
+        "links": linked,
+    }
+    if stack.parent_resource is not None:
+        body["parent_resource"] = stack.parent_resource
+    if types is not None:
+        body["description"] = row.description
+        body["attributes"] = _attributes(row, types, with_attr or [])
+    return body
+
+
+def _attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
+    """Return the attributes as last observed: null if not known, masked if secret or stored sealed."""
+    kind = types.get(row.type)
+    declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
+    known = row.attributes or {}
+
+    def value(name: str) -> Any:
+        if row.sealed is not None and name in declared:
+            return MASK
+        attribute = declared.get(name)
+        return MASK if attribute is not None and attribute.secret and name in known else known.get(name)
+
+    if row.sealed is None and isinstance(known.get("show"), Mapping):
+        return {**{name: value(name) for name in with_attr}, **known["show"]}
+    names = declared.keys() if kind is not None else known.keys()
+    return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
+
+
+def _metadata(row: ResourceRow, cipher: Cipher) -> Any:
+    """Return the metadata; of a sealed row the shape, its values masked."""
+    if row.metadata is not None or row.sealed is None:
+        return row.metadata or {}
+    opened = cipher.open(row.sealed)
+    return _masked(opened.get("metadata") or {}) if isinstance(opened, Mapping) else {}
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _masked(item) for key, item in value.items()}
+        case list():
+            return [_masked(item) for item in value]
+        case _:
+            return MASK

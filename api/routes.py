@@ -1,0 +1,104 @@
+"""The application's routes, and what every request passes through: version, request id, caller, project.
+
+`assemble` puts it together from parts that exist already; `app.py` makes the parts.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+import structlog
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import NotFound as NoSuchPath
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from api import (
+    catalogue,
+    documents,
+    events,
+    faults,
+    identity,
+    outputs,
+    resources,
+    stacks,
+    templates,
+    versions,
+)
+from api.parts import Parts, parts
+from orchestrator.errors import InvalidRequest
+from orchestrator.security.caller import for_project, identify
+
+REQUEST_ID: Final = "X-Openstack-Request-Id"
+UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck"})
+
+
+def assemble(made_of: Parts) -> Flask:
+    """Return the application."""
+    app = Flask("api", static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # faults.py answers OPTIONS for every known path
+    app.url_map.merge_slashes = False
+    app.extensions["parts"] = made_of
+    faults.register(app)
+    app.before_request(_enter)
+    app.after_request(_leave)
+    for blueprint in (
+        versions.versions,
+        stacks.stacks,
+        identity.lookup,
+        documents.documents,
+        outputs.outputs,
+        resources.resources,
+        events.events,
+        templates.templates,
+        catalogue.catalogue,
+    ):
+        app.register_blueprint(blueprint)
+    app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]
+    proxies = made_of.settings.trusted_proxies
+    if proxies:
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=proxies, x_prefix=proxies
+        )
+    return app
+
+
+def _enter() -> None:
+    """Decide who asks and whether the path is one, in the order in which less may be told."""
+    g.request_id = f"req-{uuid.uuid4()}"
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(request_id=g.request_id)
+    theirs = request.headers.get(REQUEST_ID, "")
+    if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
+        structlog.contextvars.bind_contextvars(global_request_id=theirs)
+    if versions.versioned() == (request.endpoint in UNVERSIONED):
+        raise NoSuchPath
+    if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
+        raise request.routing_exception
+    _no_nul()
+    who = None
+    if versions.versioned():
+        who = identify(parts().settings, parts().database, request.headers.get("X-Auth-Token"))
+    if isinstance(request.routing_exception, HTTPException):
+        raise request.routing_exception
+    if request.method == "HEAD" and versions.versioned():
+        adapter = current_app.url_map.bind_to_environ(request.environ)
+        raise MethodNotAllowed(list(adapter.allowed_methods()))
+    project_id = (request.view_args or {}).get("project_id")
+    if project_id is not None:
+        g.caller = for_project(who, project_id)
+
+
+def _no_nul() -> None:
+    """Refuse what no stored text can hold."""
+    if "\0" in request.path:
+        raise NoSuchPath
+    if any("\0" in text for name, texts in request.args.lists() for text in (name, *texts)):
+        raise InvalidRequest("A query may not contain the character NUL.")
+
+
+def _leave(response: Response) -> Response:
+    response.headers["x-openstack-request-id"] = g.get("request_id", "")
+    return response

@@ -1,0 +1,172 @@
+"""Stacks: create, list, show, delete (spec/rest-api.md §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, request
+
+from api import queries
+from api.body import received
+from api.formats import Links, json_list, json_response, link, time
+from api.identity import canonical
+from api.outputs import output_body
+from api.parts import caller, operation_context, parts
+from orchestrator.engine.states import STACK_ACTIONS
+from orchestrator.errors import Forbidden, NotFound
+from orchestrator.operations.parameters import pseudo
+from orchestrator.store import revisions
+from orchestrator.store.revisions import RevisionRow
+from orchestrator.store.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.template import Template
+
+stacks = Blueprint("stacks", __name__)
+
+NO_DESCRIPTION: Final = "No description"
+# What clients call a filter, beside its own name.
+OTHER_NAMES: Final = {
+    "stack_name": "name",
+    "stack_status": "status",
+    "stack_action": "action",
+    "stack_owner": "username",
+    "parent": "owner_id",
+}
+
+
+@stacks.get("/<project_id>/stacks")
+def index(project_id: str) -> Response:
+    """List the project's stacks."""
+    if queries.boolean("global_tenant"):
+        raise Forbidden("You are not authorized to use stacks:global_index.")
+    query, database, links, next_page = _query(), parts().database, Links(), _NextPage()
+    count = count_stacks(database, project_id, query) if queries.boolean("with_count") else None
+    admin = caller().is_admin
+
+    def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
+        full = query.limit is not None and 0 < query.limit == number
+        more: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
+        return more if count is None else {**more, "count": count}
+
+    rows = list_stacks(database, project_id, query)
+    return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
+
+
+@stacks.post("/<project_id>/stacks")
+def create(project_id: str) -> Response:
+    """Take on a new stack; the work goes on after the answer."""
+    context = operation_context()
+    with received(request, context.settings) as body:
+        accepted = parts().operations.create(context, body)
+    parts().publish(accepted.rings)
+    place = Links().stack(project_id, accepted.name, accepted.uuid)
+    response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", place)]}}, 201)
+    response.headers["Location"] = place
+    return response
+
+
+@stacks.get("/<project_id>/stacks/<stack_name>/<stack_id>")
+def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Show one stack."""
+    with_outputs = queries.boolean("resolve_outputs", default=True)
+    stack = canonical(stack_name, stack_id)
+    revision = revisions.desired(parts().database, stack)
+    described = (revision.outline.get("description") if revision else None) or NO_DESCRIPTION
+    shown = {
+        **_common(stack, Links()),
+        "description": described,
+        "template_description": described,
+        "parameters": _parameters(stack, revision),
+        "disable_rollback": stack.disable_rollback,
+        "timeout_mins": stack.timeout_mins,
+        "tags": list(stack.tags),
+        "capabilities": [],
+        "notification_topics": [],
+    }
+    if with_outputs and stack.deleted_at is None:
+        outputs = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+        shown["outputs"] = [output_body(output) for output in outputs]
+    return json_response({"stack": shown})
+
+
+@stacks.delete("/<project_id>/stacks/<stack_name>/<stack_id>")
+def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Start deleting the stack, whatever it is doing."""
+    stack = canonical(stack_name, stack_id)
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack_name)
+    parts().publish(parts().operations.delete(operation_context(), stack))
+    return Response(status=204)
+
+
+def _query() -> StackQuery:
+    """Read what a listing asks for; unknown keys are ignored."""
+    given = queries.filters([*FILTERS, "status"])
+    for alias, name in OTHER_NAMES.items():
+        if values := queries.texts(alias):
+            given.setdefault(name, []).extend(values)
+    hidden = [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+    return StackQuery(
+        filters={name: values for name, values in given.items() if name != "status"},
+        states=[_state(value) for value in given.get("status", ())],
+        tags=queries.words("tags"),
+        tags_any=queries.words("tags_any"),
+        not_tags=queries.words("not_tags"),
+        not_tags_any=queries.words("not_tags_any"),
+        hidden_tags=[] if queries.boolean("show_hidden") else hidden,
+        show_deleted=queries.boolean("show_deleted"),
+        show_nested=queries.boolean("show_nested"),
+        sort_keys=queries.texts("sort_keys"),
+        sort_dir=queries.direction(),
+        marker=queries.text("marker"),
+        limit=queries.integer("limit"),
+    )
+
+
+def _state(text: str) -> tuple[str | None, str]:
+    """Split `CREATE_FAILED` into action and status; `FAILED` alone says nothing of the action."""
+    action, found, status = text.partition("_")
+    return (action, status) if found and action in STACK_ACTIONS else (None, text)
+
+
+class _NextPage:
+    """The request's own address with another marker; a long answer ends after the request is gone."""
+
+    def __init__(self) -> None:
+        self.place, self.given = request.base_url, request.args.to_dict(flat=False)
+
+    def after(self, marker: str) -> str:
+        return f"{self.place}?{urlencode({**self.given, 'marker': [marker]}, doseq=True)}"
+
+
+def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
+    listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
+    return {**listed, "project": row.project_id} if admin else listed
+
+
+def _common(row: StackRow, links: Links) -> dict[str, Any]:
+    return {
+        "id": str(row.uuid),
+        "links": [link("self", links.of(row))],
+        "stack_name": row.name,
+        "stack_status": row.state,
+        "stack_status_reason": row.status_reason,
+        "creation_time": time(row.created_at),
+        "updated_time": time(row.updated_at),
+        "deletion_time": time(row.deleted_at),
+        "stack_owner": row.username or None,
+        "parent": str(row.parent_uuid) if row.parent_uuid else None,
+        "stack_user_project_id": row.user_project_id,
+    }
+
+
+def _parameters(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
+    """Return every parameter as text, hidden ones masked, the pseudo ones first."""
+    values = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    if revision is None:
+        return dict(values)
+    schemas = Template.from_outline(revision.outline).parameters
+    hidden = frozenset(name for name, schema in schemas.items() if schema.hidden)
+    return ParameterValues({**values, **revision.parameters}, hidden).public(schemas)

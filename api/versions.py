@@ -1,0 +1,67 @@
+"""The version in front of a path: `/v1` and `/v1.0` are one API (spec/rest-api.md §1).
+
+The prefix moves into the script name, as a mount point does, so that links echo the one the caller used; an
+Accept header may stand for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from flask import Blueprint, Response, request
+
+from api.formats import json_response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+MARK: Final = "orchestrator.version"
+ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
+_PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/|\Z)")
+_OTHER: Final = re.compile(r"/(v\d[^/]*|versions[^/]*)(/|\Z)")
+
+versions = Blueprint("versions", __name__)
+
+
+class Versioned:
+    """WSGI: find the version, or leave the request without one."""
+
+    def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
+        """Stand in front of `app`."""
+        self.app = app
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Pass the request on, its prefix moved."""
+        environ.pop(MARK, None)
+        path = environ.get("PATH_INFO", "")
+        found = _PREFIX.match(path)
+        if found:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + found.group(0)
+            environ["PATH_INFO"] = path[found.end() :] or "/"
+            environ[MARK] = found.group(1)
+        elif path in {"", "/"} or _OTHER.match(path):
+            environ["PATH_INFO"] = "/"
+        elif ACCEPTED in environ.get("HTTP_ACCEPT", ""):
+            environ[MARK] = "v1"
+        return self.app(environ, start_response)
+
+
+def versioned() -> bool:
+    """Whether the request named a version."""
+    return MARK in request.environ
+
+
+@versions.get("/")
+def root() -> Response:
+    """List the versions: 300 Multiple Choices, as clients expect."""
+    self_ = {"rel": "self", "href": f"{request.root_url.rstrip('/')}/v1/"}
+    version: dict[str, Any] = {"id": "v1.0", "status": "CURRENT", "links": [self_]}
+    return json_response({"versions": [version]}, 300)
+
+
+@versions.get("/healthcheck")
+def healthcheck() -> Response:
+    """Say that this process answers."""
+    return Response("OK", mimetype="text/plain")

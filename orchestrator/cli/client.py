@@ -1,0 +1,243 @@
+"""The API as this command line sees it: one method per question, every refusal a `Failure`.
+
+Names are looked up by the server, which answers 302; the same method and body are then repeated at the place
+it names (spec/rest-api.md §3). When a connection breaks only questions are asked again: a change may have
+been made although its answer was lost.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+import httpx
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential, wait_random
+
+from orchestrator.cli.failure import ApiFailure, Failure
+
+PAGE = 500
+READ_TIMEOUT_SECONDS = 300.0  # a body of a hundred thousand resources is validated before the answer
+_UNAVAILABLE = {502, 503, 504}
+
+Query = Mapping[str, str | int | list[str]]
+
+
+class _UnavailableError(Exception):
+    """A gateway says that nobody is behind it just now."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(str(response.status_code))
+        self.response = response
+
+
+@dataclass(frozen=True, slots=True)
+class StackId:
+    """A stack's name and id; both are needed to address it without a lookup."""
+
+    name: str
+    id: str
+
+    @property
+    def path(self) -> str:
+        """The canonical path below the project."""
+        return f"stacks/{quote(self.name, safe='')}/{self.id}"
+
+
+class Client:
+    """A connection to one project of one server."""
+
+    def __init__(
+        self, url: str, project: str, token: str | None = None, *, patience_seconds: float = 1.0
+    ) -> None:
+        """Remember where to ask; for `patience_seconds` a question is repeated while nobody answers."""
+        self.url = url.rstrip("/")
+        self.project = project
+        self.patience_seconds = patience_seconds
+        headers = {"Accept": "application/json"} | ({"X-Auth-Token": token} if token else {})
+        timeout = httpx.Timeout(READ_TIMEOUT_SECONDS, connect=5.0)
+        self._http = httpx.Client(
+            headers=headers, timeout=timeout, follow_redirects=False, trust_env=not _loopback(self.url)
+        )
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    # Stacks
+
+    def create(self, body: Mapping[str, Any]) -> StackId:
+        """Ask for a stack; it is accepted, not finished, when this returns."""
+        answer = self._ask("POST", "stacks", body=body)
+        return StackId(str(body["stack_name"]), str(answer["stack"]["id"]))
+
+    def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the server makes of a template, without making anything."""
+        answer: dict[str, Any] = self._ask("POST", "validate", body=body)
+        return answer
+
+    def stacks(self, query: Query, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield stacks, at most `limit`, newest first."""
+        yield from self._pages("stacks", "stacks", query, limit)
+
+    def find(self, name: str) -> StackId:
+        """Return the identity of the stack called `name`, or with that id (a deleted one, too)."""
+        stack = self.show(name, outputs=False)
+        return StackId(stack["stack_name"], stack["id"])
+
+    def show(self, stack: str | StackId, *, outputs: bool = True) -> dict[str, Any]:
+        """Return the stack; without its outputs nothing has to be resolved."""
+        query = {} if outputs else {"resolve_outputs": "false"}
+        answer: dict[str, Any] = self._ask("GET", _place(stack), query)["stack"]
+        return answer
+
+    def delete(self, stack: str | StackId) -> None:
+        """Ask for the stack's deletion."""
+        self._ask("DELETE", _place(stack))
+
+    def template(self, stack: StackId) -> Any:
+        """Return the template in force."""
+        return self._ask("GET", f"{stack.path}/template")
+
+    def outputs(self, stack: StackId) -> list[dict[str, Any]]:
+        """Return the outputs with their values."""
+        return list(self.show(stack).get("outputs") or [])
+
+    def output(self, stack: StackId, key: str) -> dict[str, Any]:
+        """Return one output with its value."""
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/outputs/{quote(key, safe='')}")["output"]
+        return answer
+
+    # What is in a stack, and what happened to it
+
+    def resources(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
+        """Return the stack's resources."""
+        return list(self._ask("GET", f"{stack.path}/resources", query or {})["resources"])
+
+    def events(
+        self,
+        stack: StackId,
+        *,
+        after: str | None = None,
+        resource: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the events after the one with id `after`, oldest first."""
+        query: dict[str, str | int | list[str]] = {"sort_dir": "asc"}
+        if after:
+            query["marker"] = after
+        if resource:
+            query["resource_name"] = resource
+        yield from self._pages(f"{stack.path}/events", "events", query, limit)
+
+    def newest_event(self, stack: StackId) -> str | None:
+        """Return the id of the latest event, from which a follower starts."""
+        found = self._ask("GET", f"{stack.path}/events", {"sort_dir": "desc", "limit": 1})["events"]
+        return str(found[0]["id"]) if found else None
+
+    # Asking
+
+    def _pages(self, path: str, key: str, query: Query, limit: int | None) -> Iterator[dict[str, Any]]:
+        asked = dict(query)
+        left = limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            items = self._ask("GET", path, {**asked, "limit": size})[key]
+            yield from items
+            if len(items) < size:
+                return
+            left = None if left is None else left - len(items)
+            asked["marker"] = items[-1]["id"]
+
+    def _ask(self, method: str, path: str, query: Query | None = None, body: object = None) -> Any:
+        url = f"{self.url}/v1/{quote(self.project, safe='')}/{path}"
+        response = self._send(method, url, dict(query or {}), body)
+        for _ in range(3):
+            if response.status_code != httpx.codes.FOUND or "location" not in response.headers:
+                break
+            response = self._send(method, self._here(response.headers["location"]), None, body)
+        if response.status_code >= 300:
+            raise ApiFailure(
+                response.status_code, _json(response), response.headers.get("x-openstack-request-id")
+            )
+        return _json(response)
+
+    def _here(self, location: str) -> str:
+        """Return `location` at the address we were given: a proxy may show another; the token stays."""
+        parts = urlsplit(location)
+        _, found, rest = parts.path.partition("/v1/")
+        if not found:
+            raise Failure(f"the server sent us to {location}, which is no address of its API")
+        return f"{self.url}/v1/{rest}" + (f"?{parts.query}" if parts.query else "")
+
+    def _send(self, method: str, url: str, query: dict[str, Any] | None, body: object) -> httpx.Response:
+        def again(error: BaseException) -> bool:
+            if isinstance(error, httpx.ConnectError):  # nothing was sent: safe for every method
+                return True
+            return method == "GET" and isinstance(error, httpx.TransportError | _UnavailableError)
+
+        def once() -> httpx.Response:
+            response = self._http.request(method, url, params=query, json=body)
+            if response.status_code in _UNAVAILABLE:
+                raise _UnavailableError(response)
+            return response
+
+        attempts = Retrying(
+            retry=retry_if_exception(again),
+            wait=wait_exponential(multiplier=0.1, max=2) + wait_random(0, 0.1),
+            stop=stop_after_delay(self.patience_seconds),
+            sleep=time.sleep,
+            reraise=True,
+        )
+        try:
+            return attempts(once)
+        except _UnavailableError as error:
+            return error.response
+        except httpx.ConnectError as error:
+            raise Failure(
+                f"cannot reach {self.url}: {_reason(error)}",
+                details=[
+                    "  is it running? `orchestrator up` starts one; --url or ORCHESTRATOR_URL names another"
+                ],
+            ) from error
+        except httpx.InvalidURL as error:
+            raise Failure(f"{self.url} is not a URL: {error}") from error
+        except httpx.HTTPError as error:
+            raise Failure(
+                f"{self.url} did not answer {method} {urlsplit(url).path}: {_reason(error)}"
+            ) from error
+
+
+def _loopback(url: str) -> bool:
+    """Whether `url` is on this machine, which no proxy of the environment reaches."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _place(stack: str | StackId) -> str:
+    return stack.path if isinstance(stack, StackId) else f"stacks/{quote(stack, safe='')}"
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _reason(error: Exception) -> str:
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__

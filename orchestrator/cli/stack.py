@@ -1,0 +1,413 @@
+"""`orchestrator stack …`: make, watch, read and remove stacks, over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli import render
+from orchestrator.cli.client import StackId
+from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Failure
+from orchestrator.cli.follow import End, Event, follow, is_stack_event
+from orchestrator.cli.options import Session, client_command, pairs
+from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
+from orchestrator.cli.sources import read_template, request_body
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group(cls=ExitOneOnUsageGroup)
+def stack() -> None:
+    """Make, watch, read and remove stacks."""
+
+
+@stack.command()
+@click.argument("name")
+@click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
+@click.option(
+    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
+)
+@click.option(
+    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
+)
+@click.option(
+    "--timeout", "timeout_mins", type=click.IntRange(1), metavar="MINUTES", help="For the stack to finish in."
+)
+@click.option("--tag", "tags", multiple=True, help="Repeatable.")
+@click.option(
+    "--rollback/--disable-rollback", default=None, help="Undo a failed create, or leave it for inspection."
+)
+@click.option("--wait", is_flag=True, help="Until it is complete or has failed.")
+@click.option(
+    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop waiting; the stack goes on."
+)
+@client_command
+def create(
+    session: Session,
+    *,
+    name: str,
+    template_file: Path,
+    environments: tuple[Path, ...],
+    parameters: Mapping[str, Any],
+    timeout_mins: int | None,
+    tags: tuple[str, ...],
+    rollback: bool | None,
+    wait: bool,
+    wait_timeout: float | None,
+) -> None:
+    """Make the stack NAME from a template.
+
+    Exits 3 when the stack fails, 4 when --wait-timeout runs out first.
+    """
+    source = read_template(template_file)
+    body = request_body(
+        source,
+        environments,
+        parameters,
+        stack_name=name,
+        timeout_mins=timeout_mins,
+        tags=",".join(tags) or None,
+        disable_rollback=None if rollback is None else not rollback,
+    )
+    try:
+        made = session.client.create(body)
+    except ApiFailure as refusal:
+        raise refusal.explained(template_file, source.text) from refusal
+    if not wait:
+        if session.as_json:
+            session.document(session.client.show(made, outputs=False))
+        elif session.quiet:
+            click.echo(made.id)
+        else:
+            session.say(f"Stack {name} ({made.id}) is being created.")
+            session.say(f"Watch it with: orchestrator stack events {name} --follow")
+        return
+    end = _watch(session, made, "CREATE", None, wait_timeout)
+    _conclude(session, made, end)
+
+
+@stack.command("list")
+@click.option("--deleted", is_flag=True, help="Deleted ones as well.")
+@click.option(
+    "--status", "statuses", multiple=True, help="Only these, CREATE_FAILED for example; repeatable."
+)
+@click.option("--tag", "tags", multiple=True, help="Only with all of these tags; repeatable.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@client_command
+def list_stacks(
+    session: Session, *, deleted: bool, statuses: tuple[str, ...], tags: tuple[str, ...], limit: int | None
+) -> None:
+    """List the project's stacks, the newest first."""
+    query: dict[str, str | int | list[str]] = {}
+    if deleted:
+        query["show_deleted"] = "true"
+    if statuses:
+        query["status"] = list(statuses)
+    if tags:
+        query["tags"] = ",".join(tags)
+    found = session.client.stacks(query, limit)
+    if session.as_json:
+        session.document({"stacks": list(found)})
+        return
+    rows = [
+        (one["stack_name"], render.status(one["stack_status"]), render.date(one["creation_time"]), one["id"])
+        for one in found
+    ]
+    if rows or session.quiet:
+        render.table(session.out(), ("NAME", "STATUS", "CREATED", "ID"), rows)
+    else:
+        session.say(f"Project {session.client.project} has no stacks.")
+
+
+@stack.command()
+@click.argument("name")
+@client_command
+def show(session: Session, *, name: str) -> None:
+    """Show the stack NAME: how it is, its parameters and outputs."""
+    found = session.client.show(name)
+    if session.as_json:
+        session.document(found)
+        return
+    out = session.out()
+    render.facts(
+        out,
+        (
+            ("name", found["stack_name"]),
+            ("id", found["id"]),
+            ("status", render.status(found["stack_status"])),
+            ("reason", found["stack_status_reason"]),
+            ("description", found.get("description")),
+            ("created", render.date(found.get("creation_time"))),
+            ("updated", render.date(found.get("updated_time"))),
+            ("deleted", render.date(found.get("deletion_time"))),
+            ("tags", ", ".join(found.get("tags") or ())),
+        ),
+    )
+    given = {
+        key: value for key, value in (found.get("parameters") or {}).items() if not key.startswith("OS::")
+    }
+    if given:
+        session.say("\nParameters")
+        render.outputs(out, [{"output_key": key, "output_value": value} for key, value in given.items()])
+    if found.get("outputs"):
+        session.say("\nOutputs")
+        render.outputs(out, found["outputs"])
+
+
+@stack.command()
+@click.argument("name")
+@click.option("--follow", "following", is_flag=True, help="Go on until the action under way ends.")
+@click.option("--resource", help="Only this resource's.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many, the oldest first.")
+@click.option(
+    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="With --follow: stop looking."
+)
+@client_command
+def events(
+    session: Session,
+    *,
+    name: str,
+    following: bool,
+    resource: str | None,
+    limit: int | None,
+    wait_timeout: float | None,
+) -> None:
+    """Tell what happened to the stack NAME, the oldest first.
+
+    With --follow and --json every event is one line of JSON; the exit code is that of `stack create --wait`.
+    """
+    if following and (resource or limit):
+        raise Failure("--follow tells everything: it cannot be combined with --resource or --limit")
+    found = session.client.find(name)
+    if following:
+        _follow_events(session, found, wait_timeout)
+        return
+    listed = session.client.events(found, resource=resource, limit=limit)
+    if session.as_json:
+        session.document({"events": list(listed)})
+        return
+    out = session.out()
+    for event in listed:
+        out.print(line(event), soft_wrap=True)
+
+
+@stack.command()
+@click.argument("name")
+@click.option(
+    "--status", "statuses", multiple=True, help="Only these: COMPLETE, FAILED, IN_PROGRESS; repeatable."
+)
+@click.option("--type", "types", multiple=True, help="Only of these types; repeatable.")
+@client_command
+def resources(session: Session, *, name: str, statuses: tuple[str, ...], types: tuple[str, ...]) -> None:
+    """List the resources of the stack NAME."""
+    query: dict[str, str | int | list[str]] = {}
+    if statuses:
+        query["status"] = list(statuses)
+    if types:
+        query["type"] = list(types)
+    listed = session.client.resources(session.client.find(name), query)
+    if session.as_json:
+        session.document({"resources": listed})
+        return
+    rows = (
+        (
+            one["resource_name"],
+            one["resource_type"],
+            render.status(one["resource_status"]),
+            one["resource_status_reason"]
+            if one["resource_status"].endswith("_FAILED")
+            else one["physical_resource_id"],
+        )
+        for one in sorted(listed, key=lambda one: str(one["resource_name"]))
+    )
+    render.table(session.out(), ("NAME", "TYPE", "STATUS", "PHYSICAL ID, OR WHY IT FAILED"), rows)
+
+
+@stack.command()
+@click.argument("name")
+@click.argument("key", required=False)
+@client_command
+def outputs(session: Session, *, name: str, key: str | None) -> None:
+    """Print the outputs of the stack NAME, or just the value of the output KEY."""
+    found = session.client.find(name)
+    if key is None:
+        all_of_them = session.client.outputs(found)
+        if session.as_json:
+            session.document({"outputs": all_of_them})
+        else:
+            render.outputs(session.out(), all_of_them)
+        return
+    output = session.client.output(found, key)
+    if output.get("output_error"):
+        raise Failure(f"output {key} has no value: {output['output_error']}", facts={"output": output})
+    if session.as_json:
+        session.document({"output": output})
+    else:
+        click.echo(render.plain(output["output_value"]))
+
+
+@stack.command()
+@click.argument("name")
+@client_command
+def template(session: Session, *, name: str) -> None:
+    """Print the template of the stack NAME, as YAML unless --json is given."""
+    found = session.client.template(session.client.find(name))
+    if session.as_json:
+        session.document(found)
+    else:
+        click.echo(render.plain(found))
+
+
+@stack.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--wait", is_flag=True, help="Until they are gone.")
+@click.option(
+    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="For each; the deletion goes on."
+)
+@client_command
+def delete(
+    session: Session, *, names: tuple[str, ...], yes: bool, wait: bool, wait_timeout: float | None
+) -> None:
+    """Delete the stacks NAMES and everything they made."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(
+            f"Delete {', '.join(names)} and everything in {'them' if len(names) > 1 else 'it'}?", abort=True
+        )
+    asked: list[tuple[StackId, str | None]] = []
+    failures: list[Failure] = []
+    for name in names:
+        try:
+            found = session.client.find(name)
+            newest = session.client.newest_event(found) if wait else None
+            session.client.delete(found)
+            asked.append((found, newest))
+            session.say(f"Stack {found.name} is being deleted.")
+        except Failure as failure:
+            failures.append(failure)
+    deleted: list[dict[str, str]] = []
+    for found, newest in asked:
+        status = "DELETE_IN_PROGRESS"
+        if wait:
+            try:
+                end = _watch(session, found, "DELETE", newest, wait_timeout)
+                status = end.status
+                if end.failed:
+                    failures.append(_failed(found, end))
+            except Failure as failure:
+                failures.append(failure)
+        deleted.append({"stack_name": found.name, "id": found.id, "stack_status": status})
+    if failures:
+        raise _together(failures)
+    if session.as_json:
+        session.document({"stacks": deleted})
+    elif wait:
+        session.say(f"Gone: {', '.join(one['stack_name'] for one in deleted)}.")
+
+
+def _watch(session: Session, found: StackId, action: str, after: str | None, timeout: float | None) -> End:
+    """Follow an action to its end, telling of it as the session wants."""
+    progress: Progress
+    if session.quiet:
+        progress = Silence()
+    elif session.watched:
+        progress = Tree(session.progress(), Board(found, action))
+    else:
+        progress = Lines(session.progress())
+    try:
+        with progress:
+            for step in follow(session.client, found, after=after, timeout_seconds=timeout):
+                if isinstance(step, End):
+                    return step
+                progress.take(step)
+                if progress.wants_plan():
+                    progress.plan(session.client.resources(found))
+    except KeyboardInterrupt:
+        raise Failure(
+            f"stopped watching; the {action} of stack {found.name} goes on by itself",
+            code=Exit.INTERRUPTED,
+            details=[f"  look again with: orchestrator stack events {found.name} --follow"],
+        ) from None
+    raise AssertionError("following ends with an End or a Failure")
+
+
+def _conclude(session: Session, found: StackId, end: End) -> None:
+    """Print how a create ended and what came out of it."""
+    if end.failed:
+        raise _failed(found, end)
+    if session.as_json:
+        session.document(session.client.show(found))
+        return
+    if session.quiet:
+        click.echo(found.id)
+        return
+    out = session.out()
+    out.print(render.status(end.status), f"{found.name} ({found.id})", soft_wrap=True)
+    if results := session.client.outputs(found):
+        session.say("Outputs")
+        render.outputs(out, results)
+
+
+def _failed(found: StackId, end: End) -> Failure:
+    return Failure(
+        f"stack {found.name} is {end.status}: {end.reason}",
+        code=Exit.STACK_FAILED,
+        details=[f"  {name}: {reason}" for name, reason in end.causes.items()],
+        facts={
+            "stack_name": found.name,
+            "stack_id": found.id,
+            "stack_status": end.status,
+            "reason": end.reason,
+            "causes": [{"resource_name": name, "reason": reason} for name, reason in end.causes.items()],
+        },
+    )
+
+
+def _together(failures: list[Failure]) -> Failure:
+    """Make one failure of several: the highest exit code, every message."""
+    if len(failures) == 1:
+        return failures[0]
+    return Failure(
+        f"{len(failures)} of the stacks could not be deleted",
+        code=Exit(max(failure.exit_code for failure in failures)),
+        details=[text for failure in failures for text in (f"  {failure.message}", *failure.details)],
+        facts={"failures": [failure.document()["error"] for failure in failures]},
+    )
+
+
+def _follow_events(session: Session, found: StackId, timeout: float | None) -> None:
+    """Tell the history, then what happens until the action under way ends; at rest, the history is all."""
+    out = session.out()
+
+    def tell(event: Event) -> None:
+        if session.as_json:
+            session.line(event)
+        else:
+            out.print(line(event), soft_wrap=True)
+
+    last, under_way = None, True
+    try:
+        for event in session.client.events(found):
+            tell(event)
+            last = event["id"]
+            if is_stack_event(event, found):
+                under_way = event["resource_status"].endswith("_IN_PROGRESS")
+        if not under_way:
+            shown = session.client.show(found, outputs=False)
+            under_way = shown["stack_status"].endswith("_IN_PROGRESS")
+        end = End(shown["stack_status"], shown["stack_status_reason"]) if not under_way else None
+        for step in () if end else follow(session.client, found, after=last, timeout_seconds=timeout):
+            if isinstance(step, End):
+                end = step
+            else:
+                tell(step)
+    except KeyboardInterrupt:
+        raise Failure(
+            f"stopped watching; stack {found.name} goes on by itself", code=Exit.INTERRUPTED
+        ) from None
+    if end is not None and end.failed:
+        raise _failed(found, end)

@@ -1,0 +1,56 @@
+"""`orchestrator validate`: ask the server about a template; all its faults at once, and nothing is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli import render
+from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage
+from orchestrator.cli.options import Session, client_command, pairs
+from orchestrator.cli.sources import read_template, request_body
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(cls=ExitOneOnUsage)
+@click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
+@click.option(
+    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
+)
+@click.option(
+    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
+)
+@client_command
+def validate(
+    session: Session, *, template_file: Path, environments: tuple[Path, ...], parameters: Mapping[str, Any]
+) -> None:
+    """Check a template without making anything; list its parameters.
+
+    Exits 1 when the server would refuse the template, with every fault and its place.
+    """
+    source = read_template(template_file)
+    try:
+        found = session.client.validate(request_body(source, environments, parameters))
+    except ApiFailure as refusal:
+        raise refusal.explained(template_file, source.text) from refusal
+    if session.as_json:
+        session.document(found)
+        return
+    session.say(f"{template_file} is valid: {found.get('Description') or 'No description'}")
+    if known := found.get("Parameters"):
+        rows = (
+            (name, one.get("Type", ""), _default(one), one.get("Description", ""))
+            for name, one in known.items()
+        )
+        render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
+
+
+def _default(parameter: Mapping[str, Any]) -> str:
+    if "Default" not in parameter:
+        return "(required)"
+    hidden = parameter.get("NoEcho") == "true"
+    return "******" if hidden else render.plain(parameter["Default"])

@@ -1,0 +1,124 @@
+"""What `orchestrator up` runs beside the servers, as data: workers, API, Flower (DESIGN.md "Processes")."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import httpx
+
+from orchestrator.config import PREFIX, Settings
+from orchestrator.embedded.process import Child
+from orchestrator.embedded.readiness import VARIABLE as READY_VARIABLE
+from orchestrator.errors import Misconfigured
+
+CELERY_APP = "tasks.app"
+API_APP = "api.app:create_app()"
+API_THREADS = 16
+PROVIDER_THREADS = 16  # calls in flight to services
+READY_MODULE = "orchestrator.embedded.readiness"
+
+
+def environment(
+    settings: Settings, database_url: str, broker_url: str, keys_file: Path | None
+) -> dict[str, str]:
+    """Return what the children find in their environment: ours, with the servers and choices filled in.
+
+    They run in another folder, so relative paths are made absolute.
+    """
+    env = {
+        name: str(Path(value).absolute()) if name.startswith(PREFIX) and name.endswith("_FILE") else value
+        for name, value in os.environ.items()
+    }
+    if env.get("PYTHONPATH"):
+        entries = env["PYTHONPATH"].split(os.pathsep)
+        env["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in entries)
+    env |= {
+        f"{PREFIX}DATABASE_URL": database_url,
+        f"{PREFIX}BROKER_URL": broker_url,
+        f"{PREFIX}HOST": settings.host,
+        f"{PREFIX}PORT": str(settings.port),
+        f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
+    }
+    if keys_file is not None:
+        env[f"{PREFIX}ENCRYPTION_KEYS_FILE"] = str(keys_file)
+    return env
+
+
+def workers(
+    env: Mapping[str, str], run: Path, *, count: int, events: bool, app: str = CELERY_APP
+) -> list[Child]:
+    """Return `count` single-process workers for checks that call nobody, one with threads for the rest."""
+    solo = ("-P", "solo", "-Q", "check,observe,bulk")
+    threads = ("-P", "threads", "-c", str(PROVIDER_THREADS), "-Q", "provider")
+    kinds = {f"check{number}": solo for number in range(1, count + 1)} | {"provider1": threads}
+    return [_worker(name, options, env, run, events=events, app=app) for name, options in kinds.items()]
+
+
+def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_APP) -> Child:
+    """Return the API; ready when its health check answers."""
+    bind = f"[{settings.host}]" if ":" in settings.host else settings.host
+    threads = ("-k", "gthread", "--threads", str(API_THREADS), "-w", "1")
+    place = ("-b", f"{bind}:{settings.port}", "--graceful-timeout", "10", "--no-control-socket")
+    return Child(
+        name="api",
+        argv=(sys.executable, "-m", "gunicorn", *threads, *place, app),
+        env=env,
+        cwd=run,
+        ready=lambda _pid: _answers(f"{address(settings)}/healthcheck"),
+        death_signal=signal.SIGQUIT,  # the master takes its worker along, which SIGKILL would leave behind
+        stop_seconds=15.0,
+    )
+
+
+def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) -> Child:
+    """Return Flower, on loopback, looking only.
+
+    Raises:
+        Misconfigured: it is not installed.
+    """
+    if find_spec("flower") is None:
+        raise Misconfigured("Flower is not installed: pip install 'stack-orchestrator[flower]'")
+    options = ("--address=127.0.0.1", f"--port={port}", "--max-tasks=10000", "--read-only=True")
+    return Child(
+        name="flower",
+        argv=(sys.executable, "-m", "celery", "-A", app, "flower", *options),
+        env=env,
+        cwd=run,
+        ready=lambda _pid: _answers(f"http://127.0.0.1:{port}/healthcheck"),
+    )
+
+
+def address(settings: Settings) -> str:
+    """Return the URL at which this machine reaches the API."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - not bound
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def _worker(
+    name: str, options: tuple[str, ...], env: Mapping[str, str], run: Path, *, events: bool, app: str
+) -> Child:
+    told = run / f"{name}.ready"
+    quiet = ("--without-gossip", "--without-mingle", "--include", READY_MODULE)
+    watched = ("-E",) if events else ()
+    celery = (sys.executable, "-m", "celery", "-A", app, "worker")
+    return Child(
+        name=name,
+        argv=(*celery, *options, "-n", f"{name}@%h", *quiet, *watched),
+        # A warm stop waits for the task at hand for ever, the soft one for worker_soft_shutdown_timeout.
+        env={**env, READY_VARIABLE: str(told), "REMAP_SIGTERM": "SIGQUIT"},
+        cwd=run,
+        ready=lambda pid: told.exists() and told.read_text() == str(pid),
+        stop_seconds=30.0,
+    )
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2.0, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False

@@ -1,0 +1,111 @@
+"""Decide what one visit does: pure, from what is known; `carry_out` does it, `outcome` judges what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.engine.visit import Visit
+from orchestrator.resources.base import ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The traversal is over for this node: let go of everything, touch nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """As wanted already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make it. `look_first`: an earlier try may have; find it by its token before asking again."""
+
+    look_first: bool = False
+    wait_seconds: float = 0.0  # nothing found: how long an earlier call may still land
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """An operation is open and its thing is known: look how it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """What was made went wrong: remove it, then make it again under a new token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove it. `look_first`: whether anything was made is not known."""
+
+    look_first: bool = False
+    wait_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Nothing was ever made, or it is to be left alone: only the row goes."""
+
+    retained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """It cannot be known what an earlier try did, and trying again could double it (PROTOCOL.md 3)."""
+
+    reason: str
+
+
+Step = Drop | Keep | Create | Observe | Discard | Delete | Forget | Impossible
+
+RETAINED = frozenset({"Retain", "retain"})
+
+
+def decide(visit: Visit, kind: ResourceType) -> Step:
+    """Return what this visit to a resource does."""
+    resource = visit.resource
+    assert resource is not None
+    if (visit.superseded or visit.halted) and (visit.superseded or resource.op is None):
+        return Drop("superseded" if visit.superseded else "halted")
+    if visit.kind == "cleanup":
+        return _cleanup(visit, kind)
+    if resource.op == "DISCARD":
+        return Discard()
+    if resource.op == "CREATE":
+        if resource.physical_id is not None:
+            return Observe()
+        if not kind.calls_out:
+            return Create()
+        if not kind.can_find:
+            return Impossible("it was cut off while being created, and its type cannot be asked whether it was")
+        return Create(look_first=True, wait_seconds=_in_flight(visit, kind))
+    if resource.action == "INIT":
+        return Create()
+    return Keep()
+
+
+def _cleanup(visit: Visit, kind: ResourceType) -> Step:
+    resource = visit.resource
+    assert resource is not None
+    policy = (visit.definition.body.get("deletion_policy") if visit.definition else None) or "Delete"
+    if resource.attempt == 0:
+        return Forget()
+    if policy in RETAINED:
+        return Forget(retained=True)
+    if resource.physical_id is None:
+        if not kind.calls_out:
+            return Forget()
+        if not kind.can_find:
+            return Impossible("it was cut off while being created, and its type cannot be asked whether it was")
+        return Delete(look_first=True, wait_seconds=_in_flight(visit, kind))
+    return Delete()
+
+
+def _in_flight(visit: Visit, kind: ResourceType) -> float:
+    """Return for how many seconds a call of a worker that lost its lease may still land."""
+    lost = visit.resource.lost_seconds if visit.resource else None
+    return 0.0 if lost is None else max(0.0, lost + kind.flight_seconds)

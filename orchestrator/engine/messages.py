@@ -1,0 +1,16 @@
+"""What the core asks the shell to send once the transaction is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """"Look at this node": all that a message says. `label` and `root` are for people who watch."""
+
+    node_id: int
+    traversal: int
+    queue: str
+    label: str = ""  # the resource's name
+    root: str = ""  # the root stack's uuid: Celery's root_id

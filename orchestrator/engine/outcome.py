@@ -1,0 +1,102 @@
+"""Judge what a visit saw: pure. An outcome names the statement in `store/nodes.py` that writes it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.resources.base import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Observed as wanted."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Nothing was to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The provider confirmed absence; `silent` when there never was anything to tell of."""
+
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet: look again in `seconds` (None: only when told to). `retried` counts as a try."""
+
+    seconds: float | None
+    reason: str = "state changed"
+    retried: bool = False
+    discard: bool = False  # what was made is to be removed first
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Final for this traversal."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The thing that went wrong is removed: make it anew."""
+
+
+Outcome = Ready | Kept | Gone | Wait | Failed | Again
+
+
+def back_off(tries: int) -> float:
+    """Return seconds before try number `tries + 1`: doubling, with jitter (spec/engine-semantics.md §5)."""
+    return min(2.0**tries, 60.0) + random.uniform(0.0, 2.0)  # noqa: S311 - spreading, not secrecy
+
+
+def judge_observation(seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int) -> Outcome:
+    """Return what an observation means for the open operation."""
+    if deleting:
+        if not seen.exists:
+            return Gone()
+        if seen.error:
+            return Failed(failure_reason(seen.error_kind, name, seen.error))
+        return Wait(seen.retry_after, seen.reason or "state changed")
+    if seen.error or not seen.exists:
+        error = seen.error or "it disappeared while it was being made"
+        if (seen.replaceable or not seen.exists) and retries_left > 0:
+            return Wait(back_off(retry_count), f"{seen.error_kind}: {error}", retried=True, discard=True)
+        return Failed(failure_reason(seen.error_kind, name, error))
+    if not seen.ready:
+        return Wait(seen.retry_after, seen.reason or "state changed")
+    return Ready(seen)
+
+
+def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
+    """Return what an error out of a verb means."""
+    if isinstance(error, ProviderBusy) and retries_left > 0:
+        return Wait(back_off(retry_count), f"{error.kind}: {error}", retried=True)
+    if isinstance(error, ProviderError):
+        return Failed(failure_reason(error.kind, name, str(error)))
+    if isinstance(error, InvalidTemplate):
+        return Failed(f"StackValidationFailed: {error}")
+    if isinstance(error, OrchestratorError):
+        return Failed(failure_reason(error.heat_type, name, str(error)))
+    return Failed(failure_reason(type(error).__name__, name, str(error)))
+
+
+def failure_reason(kind: str, name: str, message: str) -> str:
+    """Return `ValueError: resources.a: message`, as spec/engine-semantics.md §1 has it."""
+    return f"{kind}: resources.{name}: {message}"
+
+
+def stack_failure(action: str, causes: Mapping[str, str] | list[Any]) -> str:
+    """Return the stack's reason from its causes in the order they happened: every cause, the first one first."""
+    reasons = list(causes.values()) if isinstance(causes, Mapping) else list(causes)
+    return f"Resource {action} failed: " + "; ".join(reasons)

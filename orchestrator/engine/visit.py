@@ -1,0 +1,104 @@
+"""What one check knows: the node it visits, the resource behind it, and what that resource requires. Nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StackView:
+    """The stack as the check sees it, read after the claim was committed."""
+
+    id: int
+    uuid: str
+    name: str
+    project_id: str
+    root_id: int
+    traversal: int
+    halted_traversal: int | None
+    action: str
+    status: str
+    revision_id: int
+    timeout_seconds: float | None
+    remaining_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceView:
+    """One incarnation, as stored."""
+
+    id: int
+    uuid: str
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference_id: str | None
+    properties: Json | None
+    attributes: Json | None
+    data: Json | None
+    sealed: str | None
+    attempt: int
+    op: str | None
+    op_seconds: float | None  # since the operation was opened
+    lost_seconds: float | None  # until a worker that lost its lease can no longer be calling; negative when past
+    requires: tuple[int, ...] = ()
+    definition_id: int | None = None
+    metadata: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeData:
+    """What a requirement hands on: its ids and just the attributes asked for."""
+
+    id: int
+    name: str
+    physical_id: str | None
+    reference_id: str | None
+    action: str
+    status: str
+    attributes: Json | None
+    sealed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionView:
+    """The snippet an update node builds from."""
+
+    id: int
+    body: Json
+    digest: str
+    requires: tuple[str, ...]
+    dep_attrs: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One claimed node with all it may know."""
+
+    node_id: int
+    kind: str
+    traversal: int
+    queue: str
+    label: str
+    retry_count: int
+    lost_leases: int
+    stack: StackView
+    resource: ResourceView | None = None
+    definition: DefinitionView | None = None
+    inputs: tuple[NodeData, ...] = field(default=())
+
+    @property
+    def superseded(self) -> bool:
+        """Whether a newer traversal owns the stack."""
+        return self.stack.traversal != self.traversal
+
+    @property
+    def halted(self) -> bool:
+        """Whether this traversal has failed and is winding down."""
+        return self.stack.halted_traversal == self.traversal

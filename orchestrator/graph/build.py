@@ -1,0 +1,63 @@
+"""Make a graph from names and what they require; a cycle is an error that names its members."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Sequence
+
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.graph.model import Graph
+
+
+def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
+    """Return the graph of `names`, each with the names it requires; requirements that are no name here are ignored.
+
+    Raises:
+        InvalidTemplate: `Circular Dependency Found: …`, with one cycle in order.
+    """
+    positions = {name: position for position, name in enumerate(names)}
+    edges = [array("q", sorted({positions[n] for n in needs if n in positions})) for needs in requires]
+    order = _order(edges)
+    if len(order) < len(names):
+        cycle = [names[position] for position in find_cycle(edges, order)]
+        text = " -> ".join([*cycle, cycle[0]])
+        raise InvalidTemplate(
+            [
+                Diagnostic(
+                    code="circular-dependency",
+                    message=f"Circular Dependency Found: {text}",
+                    path=f"resources.{cycle[0]}",
+                    hint="each of these waits for the next; take out one of the references",
+                    heat_type="CircularDependencyException",
+                )
+            ]
+        )
+    return Graph(names, edges, order)
+
+
+def _order(edges: Sequence[array[int]]) -> array[int]:
+    """Return positions with requirements before dependents (Kahn); what is on a cycle, or behind one, is missing."""
+    unmet = array("q", (len(requires) for requires in edges))
+    dependents: list[list[int]] = [[] for _ in edges]
+    for position, requires in enumerate(edges):
+        for required in requires:
+            dependents[required].append(position)
+    order = array("q", (position for position, count in enumerate(unmet) if not count))
+    for position in order:  # grows while it is walked
+        for dependent in dependents[position]:
+            unmet[dependent] -= 1
+            if not unmet[dependent]:
+                order.append(dependent)
+    return order
+
+
+def find_cycle(edges: Sequence[array[int]], ordered: Collection[int]) -> list[int]:
+    """Return one cycle among the positions that could not be ordered, each requiring the next."""
+    free = set(ordered)
+    position = next(p for p in range(len(edges)) if p not in free)
+    path: dict[int, None] = {}
+    while position not in path:
+        path[position] = None
+        position = next(required for required in edges[position] if required not in free)
+    walked = list(path)
+    return walked[walked.index(position) :]

@@ -1,0 +1,217 @@
+"""Visit nodes: claim, decide, act, observe, record. This is the engine's whole inner loop.
+
+One call is one Celery task. The claim is committed before anything is read (PROTOCOL.md 2), no transaction is open while a
+type's verbs run, and what is to be enqueued next is returned, to be sent after the commit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.config import Settings
+from orchestrator.engine.decide import Drop, decide
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.outcome import Again, Failed, Gone, Kept, Ready, Wait, failure_reason
+from orchestrator.engine.visit import Visit
+from orchestrator.errors import NotFound, Superseded
+from orchestrator.operations import lifecycle
+from orchestrator.operations.carry_out import Done, Known, Plugin, known_before
+from orchestrator.operations.leases import Leases
+from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan import PlanSmall
+from orchestrator.operations.window import Windows
+from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store import nodes
+from orchestrator.store.database import Database
+from orchestrator.telemetry import logger
+
+log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What every check in this process shares."""
+
+    database: Database
+    cipher: Cipher
+    types: Mapping[str, ResourceType]
+    settings: Settings
+    parameters: ParameterCache
+    windows: Windows
+    leases: Leases
+    plan: PlanSmall
+
+
+def new_lease() -> int:
+    """Return a random 63-bit number: whose it is, nobody else has it."""
+    return secrets.randbits(63)
+
+
+def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: bool) -> list[Ring]:
+    """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
+
+    `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md 5).
+    """
+    db = engine.database.hot(durable=durable)
+    lease = new_lease()
+    claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    if not claimed:  # late or repeated: somebody else did it
+        return []
+    visits = nodes.look(db, claimed, lease)
+    with engine.leases.keep([(v.node_id, v.resource.id if v.resource else None, lease) for v in visits]):
+        return _Round(engine, db, lease).run(visits)
+
+
+class _Round:
+    """One claim's visits, their outcomes grouped by the statement that writes them."""
+
+    def __init__(self, engine: Engine, db: nodes.Hot, lease: int) -> None:
+        self.engine, self.db, self.lease = engine, db, lease
+        self.writes: dict[str, list[tuple[Visit, Known, dict[str, Any]]]] = {}
+        self.rings: list[Ring] = []
+
+    def run(self, visits: Sequence[Visit]) -> list[Ring]:
+        drops: list[Visit] = []
+        joins: list[Visit] = []
+        for visit in visits:
+            if visit.kind in {"update", "cleanup"}:
+                if not self._visit(visit):
+                    drops.append(visit)
+            elif visit.superseded or (visit.halted and visit.kind != "finish"):
+                drops.append(visit)
+            elif visit.kind == "join":
+                joins.append(visit)
+            elif visit.kind == "plan":
+                self.rings += self.engine.plan(visit, self.lease)
+            else:
+                self.rings += lifecycle.finish(self.engine.database, visit, self.lease)
+        if visits:
+            self._write(visits[0], drops, joins)
+        return self.rings
+
+    def _visit(self, visit: Visit) -> bool:
+        """Do one resource's step; False when the visit is over without one."""
+        assert visit.resource is not None
+        try:
+            kind = self.engine.types[visit.resource.type]
+        except NotFound as error:
+            known = known_before(visit, self.engine.cipher)
+            reason = failure_reason(error.heat_type, visit.resource.name, str(error))
+            self._record(visit, Done(Failed(reason), known))
+            return True
+        step = decide(visit, kind)
+        if isinstance(step, Drop):
+            return False
+        values = self.engine.parameters.get(visit.stack)
+        plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin)
+        try:
+            self._record(visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count))
+        except Superseded:
+            log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
+        return True
+
+    def _begin(self, visit: Visit, known: Known) -> bool:
+        row = self._row(visit, Done(Kept(), known, started=True))
+        row["op"] = "DELETE" if known.action == "DELETE" else "CREATE"
+        return bool(nodes.begin(self.db, [row], self.lease))
+
+    def _record(self, visit: Visit, done: Done) -> None:
+        statement, row = nodes.SETTLE, self._row(visit, done)
+        match done.outcome:
+            case Ready(observation=seen):
+                row |= {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready", "changed": True}
+            case Kept():
+                statement = nodes.SETTLE_KEPT
+            case Gone(silent=silent):
+                statement = nodes.SETTLE_GONE
+                row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
+                if silent:
+                    row["action"] = None
+            case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
+                statement = nodes.WAIT
+                row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
+                row["op"] = "DISCARD" if discard else done.known.op
+            case Failed(reason=reason):
+                statement = nodes.FAIL
+                row |= {"status": "FAILED", "reason": reason}
+                row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
+            case Again():
+                raise AssertionError("carry_out makes it anew itself")
+        self.writes.setdefault(statement, []).append((visit, done.known, row))
+
+    def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
+        resource, known, definition = visit.resource, done.known, visit.definition
+        assert resource is not None
+        row: dict[str, Any] = {
+            "node_id": visit.node_id,
+            "resource_id": resource.id,
+            "stack_id": visit.stack.id,
+            "name": resource.name,
+            "type": resource.type,
+            "action": known.action,
+            "started": done.started,
+            "changed": False,
+            "physical_id": known.physical_id,
+            "attempt": known.attempt,
+            "requires": known.requires,
+            "input_digests": known.input_digests,
+            "metadata": known.metadata,
+            "retried": False,
+        }
+        if visit.kind == "update" and definition is not None:
+            row |= {"definition_id": definition.id, "digest": definition.digest}
+        values = {
+            "properties": known.properties,
+            "attributes": known.attributes,
+            "data": known.data,
+            "reference_id": known.reference_id,
+        }
+        if known.secret:
+            row["sealed"] = self.engine.cipher.seal(values).decode()
+        else:
+            row |= values
+        return row
+
+    def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
+        windows, root_id, root = self.engine.windows, first.stack.root_id, first.stack.uuid
+        unwinding = bool(drops)
+        settled = 0
+        for statement, items in self.writes.items():
+            rows = [row for _, _, row in items]
+            result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
+            settled += len(items)
+            self._take(root_id, result)
+            for visit, known, row in items:
+                if row["resource_id"] not in result.held:
+                    self._lost(visit, known)
+            unwinding |= statement is nodes.FAIL or any(visit.halted for visit, _, _ in items)
+        if joins:
+            ids = [visit.node_id for visit in joins]
+            self._take(root_id, nodes.settle_nodes(self.db, ids, self.lease, root, windows.allowance(root_id)))
+            settled += len(joins)
+        if drops:
+            self._take(root_id, nodes.drop(self.db, [visit.node_id for visit in drops], self.lease, root))
+            settled += len(drops)
+        windows.done(root_id, settled)
+        if windows.wants_more(root_id):
+            topped = nodes.top_up(self.db, root_id, root, self.engine.settings.ring_window)
+            windows.topped_up(root_id, topped.outstanding, len(topped.rings))
+            self.rings += topped.rings
+        if unwinding:
+            self.rings += lifecycle.wind_down(self.engine.database, first.stack.id, first.traversal)
+
+    def _take(self, root_id: int, result: nodes.Settled) -> None:
+        self.rings += result.rings
+        self.engine.windows.rung(root_id, len(result.rings), result.unrung)
+
+    def _lost(self, visit: Visit, known: Known) -> None:
+        """Write down what was made under a lease that is no longer ours."""
+        resource = visit.resource
+        assert resource is not None
+        log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)
+        if known.physical_id is not None and known.physical_id != resource.physical_id:
+            nodes.record_stray(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)

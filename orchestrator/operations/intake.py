@@ -1,0 +1,138 @@
+"""Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
+
+The caller waits for the answer, so what it sees is what `stacks.py` gives; its own process stays small and quick. A process that accepted a
+create goes on to plan it, with the template it has already parsed. If it dies there, its lease on the plan node runs out and a worker
+takes the plan up.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from orchestrator.config import Settings
+from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.operations import stacks, validation
+from orchestrator.operations.check import new_lease
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.leases import Leases
+from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan import Planner
+from orchestrator.operations.planner import limit_memory
+from orchestrator.operations.stacks import Accepted
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.caller import Caller
+from orchestrator.security.encryption import cipher
+from orchestrator.store import nodes
+from orchestrator.store.database import Database
+from orchestrator.telemetry import configure_logs, logger
+
+log = logger()
+
+ANSWER_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the child is told; everything else it makes itself."""
+
+    settings: Settings
+    database_url: str
+    caller: Caller
+    path: Path
+
+
+def create(context: OperationContext, body: Body) -> Accepted:
+    """Accept a new stack, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return stacks.create(context, body)
+    accepted: Accepted = _apart(context, body, _create)
+    return accepted
+
+
+def validate(context: OperationContext, body: Body) -> dict[str, Any]:
+    """Validate a template, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return validation.validate(context, body)
+    result: dict[str, Any] = _apart(context, body, _validate)
+    return result
+
+
+def start() -> None:
+    """Load what the children share, so that each starts within milliseconds."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
+
+
+def _apart(context: OperationContext, body: Body, work: Callable[[_Job, Connection], None]) -> Any:
+    """Run `work` in a process of its own and return what it answers, or raise what it raised."""
+    assert body.path is not None
+    processes = multiprocessing.get_context("forkserver")
+    here, there = processes.Pipe(duplex=False)
+    job = _Job(context.settings, context.database.url, context.caller, body.path)
+    process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
+    process.start()
+    there.close()
+    try:
+        if not here.poll(ANSWER_SECONDS):
+            process.terminate()
+            raise LimitExceeded(f"The template could not be checked within {ANSWER_SECONDS:.0f} seconds.")
+        answer = here.recv()
+    except EOFError as error:
+        raise LimitExceeded("The template needs more memory than a request may have.") from error
+    finally:
+        here.close()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
+    configure_logs()
+    limit_memory(job.settings.planner_memory_limit)
+    try:
+        work(job, answer)
+    except MemoryError:
+        answer.send(LimitExceeded("The template needs more memory than a request may have."))
+    except OrchestratorError as error:
+        answer.send(error)
+    except Exception as error:
+        log.exception("intake_broken")
+        answer.send(RuntimeError(str(error)))
+
+
+def _context(job: _Job) -> OperationContext:
+    database = Database(job.database_url, "orchestrator-intake")
+    return OperationContext(database, cipher(job.settings), job.caller, job.settings, load_registry())
+
+
+def _validate(job: _Job, answer: Connection) -> None:
+    answer.send(validation.validate(_context(job), Body(path=job.path)))
+
+
+def _create(job: _Job, answer: Connection) -> None:
+    context = _context(job)
+    lease = new_lease()
+    body = Body(path=job.path)
+    opened, wanted, template = stacks.accept(context, body, lease)
+    answer.send(Accepted(str(wanted.uuid), wanted.name, []))
+    answer.close()
+    del body, wanted
+    database, settings = context.database, context.settings
+    planner = Planner(
+        database, context.cipher, context.types, settings, ParameterCache(database, context.cipher), _no_further
+    )
+    with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
+        db = database.connect(hot=True)
+        for visit in nodes.look(db, [opened.plan_node_id], lease):
+            planner.run(db, visit, lease, template)
+
+
+def _no_further(node: int, traversal: int, lease: int) -> None:
+    raise AssertionError("this process plans by itself")
+
+

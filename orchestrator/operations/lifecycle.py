@@ -1,0 +1,45 @@
+"""How a traversal ends: complete, failed once everything it started has wound down, or timed out."""
+
+from __future__ import annotations
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import Visit
+from orchestrator.store import traversals
+from orchestrator.store.database import Database
+from orchestrator.telemetry import logger
+
+log = logger()
+
+TIMED_OUT = "Timed out"
+ROLLS_BACK = frozenset({"CREATE"})  # the actions whose failure is undone when the stack was told so
+
+
+def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
+    """Settle a finish node nothing holds back any more."""
+    db = database.hot(durable=True)
+    if traversals.complete(db, visit.node_id, lease):
+        log.info("stack_complete", stack=visit.stack.uuid, action=visit.stack.action)
+        return []
+    return wind_down(database, visit.stack.id, visit.traversal)
+
+
+def wind_down(database: Database, stack_id: int, traversal: int, *, reason: str | None = None) -> list[Ring]:
+    """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted (PROTOCOL.md 13)."""
+    db = database.hot(durable=True)
+    with db.transaction():
+        ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)
+        if ended is None:
+            return []
+        action, rollback_disabled = ended
+        log.info("stack_failed", stack_id=stack_id, action=action)
+        if rollback_disabled or action not in ROLLS_BACK:
+            return []
+        opened = traversals.bump(db, stack_id, "ROLLBACK", expected=traversal)
+    return [opened.ring] if opened else []
+
+
+def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[Ring]:
+    """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself."""
+    db = database.hot(durable=True)
+    traversals.halt(db, stack_id, traversal)
+    return wind_down(database, stack_id, traversal, reason=reason)

@@ -1,0 +1,84 @@
+"""Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no other (spec/hot-language.md §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from orchestrator.engine.visit import NodeData
+from orchestrator.errors import OrchestratorError
+from orchestrator.operations.carry_out import proxy
+from orchestrator.operations.parameters import pseudo, stored_values
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.database import Database
+from orchestrator.store.models import Resource, Revision
+from orchestrator.store.stacks import StackRow
+from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
+from orchestrator.template.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output as it is now; `error` says why there is no value."""
+
+    key: str
+    description: str
+    value: Any = None
+    error: str | None = None
+
+
+def resolve_outputs(
+    database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
+) -> list[Output]:
+    """Return a stack's outputs in the template's order, or just those named."""
+    with database.engine.connect() as connection:
+        revision = connection.execute(
+            select(Revision.outline, Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
+        ).one_or_none()
+    if revision is None:
+        return []
+    template = Template.from_outline(revision.outline)
+    wanted = [output for output in template.outputs.values() if names is None or output.name in names]
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(revision.parameters, revision.sealed, cipher, given)
+    proxies = _proxies(database, cipher, stack, wanted)
+    return [_resolve(output, StackDefinition(template.version, values, proxies)) for output in wanted]
+
+
+def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
+    try:
+        value = definition.resolve(output.value, f"outputs.{output.name}.value")
+    except OrchestratorError as error:
+        return Output(output.name, output.description, error=str(error))
+    return Output(output.name, output.description, value)
+
+
+def _proxies(
+    database: Database, cipher: Cipher, stack: StackRow, outputs: Iterable[OutputDefinition]
+) -> dict[str, ResourceProxy]:
+    """Return every resource the outputs refer to; one that has no row is as if not created."""
+    names = {name for output in outputs for name in output.requires}
+    if not names:
+        return {}
+    columns = [
+        Resource.id,
+        Resource.name,
+        Resource.physical_id,
+        Resource.reference_id,
+        Resource.action,
+        Resource.status,
+        Resource.attributes,
+        Resource.sealed,
+    ]
+    statement = select(*columns).where(
+        Resource.stack_id == stack.id, Resource.name.in_(names), Resource.replaced_by.is_(None)
+    )
+    with database.engine.connect() as connection:
+        rows = connection.execute(statement).all()
+    found = {
+        row.name: proxy(NodeData(*row[:7], row.sealed.decode() if row.sealed else None), cipher) for row in rows
+    }
+    return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}

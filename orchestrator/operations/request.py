@@ -1,0 +1,148 @@
+"""A request's body becomes a `StackRequest` (spec/rest-api.md §5.1): every key checked, nothing read that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from orchestrator.errors import InvalidRequest, InvalidTemplate, Diagnostic
+
+NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
+TAG_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class StackRequest:
+    """What a create, update, preview or validate asks for, as sent."""
+
+    template: Mapping[str, Any] | str | None
+    stack_name: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, Any] | str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    disable_rollback: bool = True
+    timeout_mins: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; one that does not begin with `{` counts as none (spec/rest-api.md §1).
+
+    Raises:
+        InvalidRequest: it begins like one and is not.
+    """
+    if not body.startswith(b"{"):
+        return {}
+    try:
+        document: dict[str, Any] = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest(f"The request body is not valid JSON: {error}") from error
+    return document
+
+
+def read_request(body: bytes, *, named: bool = True) -> StackRequest:
+    """Return the request of a body; `named` where a stack name must be given.
+
+    Raises:
+        InvalidRequest: a key is missing or has a value it cannot have.
+        InvalidTemplate: the stack name is malformed.
+    """
+    document = read_object(body)
+    name = document.get("stack_name")
+    if named:
+        if not name:
+            raise InvalidRequest("No stack name specified")
+        check_name(name)
+        if "converge" in document:
+            raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
+    if document.get("adopt_stack_data"):
+        raise InvalidRequest("Stack Adopt is not supported.")
+    if document.get("environment_files"):
+        raise InvalidRequest("'environment_files' is not supported yet: merge them into 'environment'.")
+    template = document.get("template")
+    if template is None:
+        if document.get("template_url"):
+            raise InvalidRequest("'template_url' is not supported yet: send the text as 'template'.")
+        raise InvalidRequest("No template specified")
+    if not isinstance(template, dict | str):
+        raise InvalidRequest("The template is not a JSON object or YAML mapping.")
+    return StackRequest(
+        template=template,
+        stack_name=name if isinstance(name, str) else "",
+        files=_mapping(document, "files"),
+        environment=_environment(document),
+        parameters=_mapping(document, "parameters"),
+        disable_rollback=_boolean(document, "disable_rollback", True),
+        timeout_mins=_timeout(document),
+        tags=_tags(document),
+    )
+
+
+def check_name(name: Any) -> None:
+    """Refuse a name that no root stack may have (spec/rest-api.md §3)."""
+    if isinstance(name, str) and NAME.fullmatch(name):
+        return
+    message = (
+        f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, '
+        "must start with alpha and must be 255 characters or less."
+    )
+    raise InvalidTemplate([Diagnostic(code="bad-stack-name", message=message, path="stack_name")])
+
+
+def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"'{key}' must be a JSON object of names and values.")
+    return value
+
+
+def _environment(document: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+    value = document.get("environment")
+    if value is not None and not isinstance(value, dict | str):
+        raise InvalidRequest("'environment' must be a JSON object or a text in YAML or JSON.")
+    return value
+
+
+def _boolean(document: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = document.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    raise InvalidRequest(f'Unrecognized value "{value}" for "{key}", acceptable values are: true, false.')
+
+
+def _timeout(document: Mapping[str, Any]) -> int | None:
+    value = document.get("timeout_mins")
+    if value is None:
+        return None
+    try:
+        minutes = int(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest("Only integer is acceptable by 'timeout_mins'.") from error
+    if isinstance(value, bool):
+        raise InvalidRequest("Only integer is acceptable by 'timeout_mins'.")
+    if minutes < 0 or minutes > 2**31 - 1:
+        raise InvalidRequest(f"Value '{minutes}' is invalid for 'timeout_mins' which only accepts non-negative integer.")
+    return minutes or None
+
+
+def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
+    value = document.get("tags")
+    if value is None or value == "":
+        return ()
+    if not isinstance(value, str):
+        raise InvalidRequest("'tags' must be one string with commas between the tags.")
+    tags = tuple(dict.fromkeys(tag.strip() for tag in value.split(",")))
+    for tag in tags:
+        if not tag or len(tag) > TAG_LENGTH:
+            raise InvalidRequest(f'Invalid tag, "{tag}" must be between 1 and {TAG_LENGTH} characters.')
+    return tags

@@ -1,0 +1,82 @@
+"""Find what is due, lost, overdue or stuck, and ring for it: why nothing in the broker ever matters (invariant 1).
+
+Runs beside every worker, one at a time, each part a transaction of its own. Its cost follows what is due, not what there is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
+from orchestrator.operations import lifecycle, purge
+from orchestrator.store import nodes, overdue
+from orchestrator.store.database import Database
+from orchestrator.telemetry import logger
+
+log = logger()
+
+LIMIT = 1_000  # rows one sweep moves of a kind
+AUDIT_SECONDS = 30.0
+LOCK = 0x5357454550  # one sweep at a time, wherever it runs
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One worker's sweep, with its own connection."""
+
+    database: Database
+    settings: Settings
+    _db: Connection[TupleRow] | None = None
+    _audited_at: float = field(default_factory=time.monotonic)
+
+    def run(self) -> list[Ring]:
+        """Sweep once, unless another is at it; return what to enqueue."""
+        if self._db is None or self._db.closed:
+            self._db = self.database.connect(hot=True, name="orchestrator-sweep")
+            self._db.execute("SET idle_in_transaction_session_timeout = '30s'")  # a stopped process holds nobody up
+        db = self._db
+        with db.transaction():
+            row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
+            if row is None or not row[0]:
+                return []
+            rings = self._ring(db)
+        return rings + self._end(db)
+
+    def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
+        rings = overdue.due(db, LIMIT)
+        lost = overdue.lost(db, LIMIT)
+        if lost:
+            log.warning("leases_lost", count=len(lost))
+        rings += lost
+        for root_id, root in overdue.roots(db):
+            again = overdue.ring_again(db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window)
+            if again:
+                log.info("rung_again", stack=root, count=len(again))
+            rings += again
+            rings += nodes.top_up(db, root_id, root, self.settings.ring_window).rings
+        return rings
+
+    def _end(self, db: Connection[TupleRow]) -> list[Ring]:
+        rings: list[Ring] = []
+        for stack_id, traversal in overdue.timed_out(db, self.settings.stack_action_timeout):
+            rings += lifecycle.fail(self.database, stack_id, traversal, lifecycle.TIMED_OUT)
+        for stack_id, traversal in overdue.halted(db):
+            rings += lifecycle.wind_down(self.database, stack_id, traversal)
+        if time.monotonic() - self._audited_at > AUDIT_SECONDS:
+            self._audited_at = time.monotonic()
+            self._audit(db)
+        return rings
+
+    def _audit(self, db: Connection[TupleRow]) -> None:
+        for root_id, _ in overdue.roots(db):
+            while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
+                pass
+        for stack_id, traversal, stack in overdue.stalled(db):
+            wrong = overdue.recount(db, stack_id, traversal)
+            log.error("stack_stalled", stack=stack, traversal=traversal, counts_put_right=wrong)
+        purge.purge_deleted(db, self.settings.purge_deleted_after_seconds)

@@ -1,0 +1,66 @@
+"""How many messages a root stack may have outstanding: a stack of a million shares the queue with one of five (PROTOCOL.md 15).
+
+The count is this process's estimate, put right whenever the window is topped up; the sweep corrects everybody. Being off
+by a few messages harms nobody, so nothing here is locked or shared.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+RECHECK_SECONDS = 0.25  # how long "nothing left to ring" is believed
+
+
+@dataclass(slots=True)
+class _Root:
+    outstanding: int = 0
+    left: bool = True  # nodes may be queued that no message was sent for
+    checked_at: float = 0.0
+
+
+class Windows:
+    """The windows of the root stacks this process works on."""
+
+    def __init__(self, size: int, remember: int = 1000) -> None:
+        """`size` messages a root; the estimates of `remember` roots are kept."""
+        self.size, self.remember = size, remember
+        self._roots: dict[int, _Root] = {}
+
+    def allowance(self, root_id: int) -> int:
+        """Return how many released nodes may be rung at once; one at least, for the message just used up."""
+        return max(1, self.size - self._root(root_id).outstanding)
+
+    def rung(self, root_id: int, rings: int, unrung: int) -> None:
+        """Count messages about to be sent and nodes left without one."""
+        root = self._root(root_id)
+        root.outstanding += rings
+        root.left = root.left or unrung > 0
+
+    def done(self, root_id: int, visits: int) -> None:
+        """Count visits that ended."""
+        root = self._root(root_id)
+        root.outstanding = max(0, root.outstanding - visits)
+
+    def wants_more(self, root_id: int) -> bool:
+        """Return whether to look for queued nodes without a message now."""
+        root = self._root(root_id)
+        if root.outstanding * 2 > self.size:
+            return False
+        return root.left or time.monotonic() - root.checked_at > RECHECK_SECONDS
+
+    def topped_up(self, root_id: int, outstanding: int, rung: int) -> None:
+        """Take over what the database counted."""
+        root = self._root(root_id)
+        room = self.size - outstanding
+        root.outstanding = outstanding + rung
+        root.left = rung >= room > 0
+        root.checked_at = time.monotonic()
+
+    def _root(self, root_id: int) -> _Root:
+        root = self._roots.get(root_id)
+        if root is None:
+            if len(self._roots) >= self.remember:
+                self._roots.pop(next(iter(self._roots)))
+            root = self._roots[root_id] = _Root()
+        return root

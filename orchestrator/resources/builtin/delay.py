@@ -1,0 +1,99 @@
+"""OS::Heat::Delay: takes time and does nothing (spec/resource-types.md A5)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from orchestrator.resources.base import (
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+    wait,
+)
+from orchestrator.schema.constraints import AllowedValues, Range
+
+ACTIONS: Final = ("CREATE", "DELETE", "SUSPEND", "RESUME")
+
+
+class Delay(ResourceType):
+    """Waits some seconds, with jitter if wanted, during the actions listed."""
+
+    name = "OS::Heat::Delay"
+    calls_out = False
+    support_version = "11.0.0"
+    properties = {
+        "min_wait": Property(
+            "number", "Seconds to wait at least.", default=0, update_allowed=True, constraints=(Range(min=0),)
+        ),
+        "max_jitter": Property(
+            "number",
+            "Seconds to wait at most beyond that, before they are multiplied; the actual number is random.",
+            default=0,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "jitter_multiplier": Property(
+            "number",
+            "What to multiply the jitter with, such as the number of like resources.",
+            default=1.0,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "actions": Property(
+            "list",
+            "Actions during which to wait.",
+            default=["CREATE"],
+            update_allowed=True,
+            constraints=(AllowedValues(ACTIONS),),
+            schema=Property("string"),
+        ),
+    }
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """The longest wait must fit into the stack's timeout."""
+        if not {"min_wait", "max_jitter", "jitter_multiplier"} <= properties.keys():
+            return ()  # not known yet
+        longest = _seconds(properties, fraction=1.0)
+        if longest <= stack_timeout_seconds:
+            return ()
+        return (
+            Fault(
+                f"{self.name} maximum delay {longest:g}s exceeds the stack timeout "
+                f"{stack_timeout_seconds:g}s."
+            ),
+        )
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Draw the jitter once, so that every look counts down to the same moment."""
+        return Created(ctx.physical_name, data={"fraction": secrets.SystemRandom().random()})
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Ready when the wait of this action is over."""
+        deleting = ctx.action == "DELETE"
+        seconds = 0.0
+        if ctx.action in ctx.properties.get("actions", ()):
+            seconds = _seconds(ctx.properties, ctx.data.get("fraction", 0.0))
+        return wait(ctx, seconds) or Observation(exists=not deleting)
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Take note: the next action listed waits by the new figures."""
+        return Created(physical_id, data=ctx.data)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Nothing to remove; `observe` waits if DELETE is listed."""
+
+
+def _seconds(props: Mapping[str, Value], fraction: float) -> float:
+    return float(props["min_wait"] + props["max_jitter"] * props["jitter_multiplier"] * fraction)

@@ -1,0 +1,120 @@
+"""OS::Heat::TestResource: waits, fails and is replaced on demand (spec/resource-types.md A1).
+
+Whatever takes time is counted in `ctx.elapsed_seconds`: a wait costs a row, not a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.resources.base import (
+    Attribute,
+    Change,
+    Context,
+    Created,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+    wait,
+)
+from orchestrator.schema.constraints import Custom
+
+
+def _number(doc: str) -> Property:
+    return Property("number", doc, default=0, update_allowed=True)
+
+
+class TestResource(ResourceType):
+    """Stores a value; waits, fails or asks to be replaced as its properties say."""
+
+    __test__ = False  # not for pytest, whatever the name
+
+    name = "OS::Heat::TestResource"
+    calls_out = False
+    support_version = "5.0.0"
+    properties = {
+        "value": Property("string", "The value to store.", default="test_string", update_allowed=True),
+        "fail": Property("boolean", "Whether to fail in the end.", default=False, update_allowed=True),
+        "update_replace": Property(
+            "boolean", "Whether a new value replaces the resource.", default=False, update_allowed=True
+        ),
+        "update_replace_value": Property("string", "Another value here replaces the resource."),
+        "wait_secs": _number("Seconds to take for creation; -1 takes for ever."),
+        "action_wait_secs": Property(
+            "map",
+            "Seconds to take for each action; for creation it goes before wait_secs.",
+            update_allowed=True,
+            schema={
+                "create": Property("number", "Seconds to take for creation."),
+                "update": Property("number", "Seconds to take for an update."),
+                "delete": Property("number", "Seconds to take for deletion."),
+            },
+        ),
+        "attr_wait_secs": _number("Seconds to take for the attributes; added to each wait but deletion's."),
+        "client_name": Property("string", "Accepted and not used.", default="", update_allowed=True),
+        "entity_name": Property("string", "Accepted and not used.", default="", update_allowed=True),
+        "constraint_prop_secs": Property(
+            "number",
+            "Seconds to take for validation; added to each wait but deletion's.",
+            default=0,
+            update_allowed=True,
+            constraints=(Custom("test_constr"),),
+        ),
+    }
+    attributes = {"output": Attribute("The value stored.", type="string")}
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Store the value and note how long to take."""
+        seconds = _chosen(props, "create")
+        value = None if props["fail"] else props["value"]
+        return Created(ctx.physical_name, {"value": value, "seconds": _with_extras(props, seconds)})
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Ready when the wait is over, unless it is to fail."""
+        if ctx.action == "DELETE":
+            return wait(ctx, _chosen(ctx.properties, "delete")) or Observation(exists=False)
+        if ctx.action in ("CREATE", "UPDATE"):
+            waiting = wait(ctx, ctx.data.get("seconds", 0))
+            if waiting is not None:
+                return waiting
+            if ctx.properties.get("fail"):
+                return Observation(
+                    exists=True, error=f"Test Resource failed {ctx.name}", error_kind="ValueError"
+                )
+        return Observation(exists=True, attributes={"output": ctx.data.get("value")})
+
+    def change(
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
+    ) -> Change:
+        """Replace it when its new properties say that a new value shall."""
+        if "value" in changed and after.get("update_replace"):
+            return "replace"
+        return super().change(before, after, changed)
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Store the new value, unless it is to fail; only a new value takes time."""
+        value = ctx.data.get("value") if props["fail"] else props["value"]
+        seconds = _with_extras(props, _chosen(props, "update")) if "value" in changed else 0
+        return Created(physical_id, {"value": value, "seconds": seconds})
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Nothing to remove; `observe` takes as long as it is told."""
+
+
+def _chosen(props: Mapping[str, Value], action: str) -> float:
+    """Return seconds to take for `action`; negative is for ever."""
+    seconds = (props.get("action_wait_secs") or {}).get(action)
+    if seconds is None:
+        seconds = props.get("wait_secs", 0) if action == "create" else 0
+    return float(seconds)
+
+
+def _with_extras(props: Mapping[str, Value], seconds: float) -> float:
+    return seconds if seconds < 0 else seconds + props["attr_wait_secs"] + props["constraint_prop_secs"]

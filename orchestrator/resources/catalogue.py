@@ -1,0 +1,229 @@
+"""What the API tells of resource types: list, schemas, generated templates (spec/rest-api.md §10.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.errors import InvalidRequest, NotSupported
+from orchestrator.resources.base import Attribute, Property, ResourceType
+from orchestrator.resources.registry import Registry
+from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
+
+SUPPORT_STATUSES: Final = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
+
+_SHOW: Final = Attribute("Detailed information about resource.", type="map")
+
+# A property's type as the type of the parameter that feeds it.
+_HOT_TYPES: Final = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "map": "json",
+    "list": "comma_delimited_list",
+    "any": "json",
+}
+_CFN_TYPES: Final = {
+    "string": "String",
+    "number": "Number",
+    "boolean": "Boolean",
+    "json": "Json",
+    "comma_delimited_list": "CommaDelimitedList",
+}
+
+
+def list_types(
+    types: Registry,
+    *,
+    support_status: str | None = None,
+    name: str | None = None,
+    version: str | None = None,
+    with_description: bool = False,
+) -> list[Any]:
+    """Return the sorted names, or `{"resource_type", "description"}` of each; hidden types are left out.
+
+    `name` is a regular expression matched from the start; a malformed one matches nothing.
+
+    Raises:
+        InvalidRequest: no such support status.
+    """
+    if support_status is not None and support_status not in SUPPORT_STATUSES:
+        raise InvalidRequest(
+            f"Invalid support status ({support_status}), should be one of {', '.join(SUPPORT_STATUSES)}"
+        )
+    try:
+        pattern = re.compile(name or "")
+    except re.error:
+        return []
+    kinds = [
+        kind
+        for known, kind in types.items()
+        if not kind.hidden
+        and pattern.match(known)
+        and support_status in (None, kind.support_status)
+        and version in (None, kind.support_version)
+    ]
+    if not with_description:
+        return [kind.name for kind in kinds]
+    return [{"resource_type": kind.name, "description": _doc(kind)} for kind in kinds]
+
+
+def type_schema(types: Registry, name: str, *, with_description: bool = False) -> dict[str, Any]:
+    """Return one type's properties and attributes as JSON.
+
+    Raises:
+        NotFound: no such type.
+        NotSupported: it is hidden.
+    """
+    kind = _visible(types, name)
+    schema: dict[str, Any] = {
+        "resource_type": kind.name,
+        "properties": {
+            key: property_schema(prop) for key, prop in kind.properties.items() if not prop.hidden
+        },
+        "attributes": {key: _attribute_schema(attribute) for key, attribute in _attributes(kind).items()},
+        "support_status": {
+            "status": kind.support_status,
+            "message": None,
+            "version": kind.support_version,
+            "previous_status": None,
+        },
+    }
+    if with_description:
+        schema["description"] = _doc(kind)
+    return schema
+
+
+def property_schema(prop: Property) -> dict[str, Any]:
+    """Return one property as JSON; members of a list are described under the key ``*``."""
+    schema: dict[str, Any] = {
+        "type": prop.type,
+        "required": prop.required,
+        "update_allowed": prop.update_allowed,
+        "immutable": prop.immutable,
+    }
+    if prop.doc:
+        schema["description"] = prop.doc
+    if prop.default is not None:
+        schema["default"] = prop.default
+    if prop.constraints:
+        schema["constraints"] = [constraint.to_hot() for constraint in prop.constraints]
+    if isinstance(prop.schema, Property):
+        schema["schema"] = {"*": property_schema(prop.schema)}
+    elif prop.schema is not None:
+        schema["schema"] = {key: property_schema(member) for key, member in prop.schema.items()}
+    return schema
+
+
+def type_template(types: Registry, name: str, template_type: str = "cfn") -> dict[str, Any]:
+    """Return a template of one such resource: properties as parameters, attributes as outputs.
+
+    Raises:
+        NotFound: no such type.
+        NotSupported: it is hidden.
+        InvalidRequest: `template_type` is neither hot nor cfn.
+    """
+    if template_type not in ("hot", "cfn"):
+        raise InvalidRequest(f'Template type is not supported: {template_type}, should be "hot" or "cfn"')
+    kind = _visible(types, name)
+    logical = kind.name.rpartition("::")[2]
+    shown = {key: prop for key, prop in kind.properties.items() if not prop.hidden}
+    return _hot(kind, logical, shown) if template_type == "hot" else _cfn(kind, logical, shown)
+
+
+def _hot(kind: ResourceType, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+    return {
+        "heat_template_version": "2016-10-14",
+        "description": f"Initial template of {logical}",
+        "parameters": {key: _hot_parameter(prop) for key, prop in shown.items()},
+        "resources": {
+            logical: {"type": kind.name, "properties": {key: {"get_param": key} for key in shown}},
+        },
+        "outputs": {
+            key: {"description": attribute.doc, "value": {"get_attr": [logical, key]}}
+            for key, attribute in _attributes(kind).items()
+        },
+    }
+
+
+def _cfn(kind: ResourceType, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+    def fed(key: str, prop: Property) -> dict[str, Any]:
+        reference = {"Ref": key}
+        return {"Fn::Split": [",", reference]} if prop.type == "list" else reference
+
+    return {
+        "HeatTemplateFormatVersion": "2012-12-12",
+        "Description": f"Initial template of {logical}",
+        "Parameters": {key: _cfn_parameter(prop) for key, prop in shown.items()},
+        "Resources": {
+            logical: {"Type": kind.name, "Properties": {key: fed(key, prop) for key, prop in shown.items()}},
+        },
+        "Outputs": {
+            key: {"Description": attribute.doc, "Value": {"Fn::GetAtt": [logical, key]}}
+            for key, attribute in _attributes(kind).items()
+        },
+    }
+
+
+def _hot_parameter(prop: Property) -> dict[str, Any]:
+    parameter: dict[str, Any] = {"type": _HOT_TYPES[prop.type]}
+    if prop.doc:
+        parameter["description"] = prop.doc
+    if prop.default is not None:
+        parameter["default"] = prop.default
+    if prop.constraints:
+        parameter["constraints"] = [constraint.to_hot() for constraint in prop.constraints]
+    return parameter
+
+
+def _cfn_parameter(prop: Property) -> dict[str, Any]:
+    parameter: dict[str, Any] = {"Type": _CFN_TYPES[_HOT_TYPES[prop.type]]}
+    if prop.doc:
+        parameter["Description"] = prop.doc
+    if prop.default is not None:
+        parameter["Default"] = prop.default
+    if prop.type == "boolean":
+        parameter["AllowedValues"] = ["True", "true", "False", "false"]
+    for constraint in prop.constraints:
+        parameter |= _cfn_constraint(constraint)
+    return parameter
+
+
+def _cfn_constraint(constraint: Constraint) -> dict[str, Any]:
+    found: dict[str, Any]
+    match constraint:
+        case Length(low, high):
+            found = {"MinLength": low, "MaxLength": high}
+        case Range(low, high):
+            found = {"MinValue": low, "MaxValue": high}
+        case AllowedValues(values):
+            found = {"AllowedValues": list(values)}
+        case AllowedPattern(pattern):
+            found = {"AllowedPattern": pattern}
+        case _:  # the dialect has no word for it
+            found = {}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _attributes(kind: ResourceType) -> dict[str, Attribute]:
+    return {**kind.attributes, "show": _SHOW}
+
+
+def _attribute_schema(attribute: Attribute) -> dict[str, Any]:
+    schema: dict[str, Any] = {"description": attribute.doc}
+    if attribute.type != "any":
+        schema["type"] = attribute.type
+    return schema
+
+
+def _visible(types: Registry, name: str) -> ResourceType:
+    kind = types[name]
+    if kind.hidden:
+        raise NotSupported(name)
+    return kind
+
+
+def _doc(kind: ResourceType) -> str:
+    return kind.doc or next(iter((kind.__doc__ or "").strip().splitlines()), "")

@@ -1,0 +1,24 @@
+"""The "did you mean" of a fault: the known name nearest to what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import lru_cache
+
+_LONGEST = 80  # characters; nobody mistypes a longer one, and comparing costs the product of both lengths
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return ``did you mean "x"?`` for the nearest of `known`, "" when nothing is near."""
+    if not isinstance(word, str) or len(word) > _LONGEST:
+        return ""
+    near = _nearest(word, tuple(known))
+    return f'did you mean "{near}"?' if near else ""
+
+
+@lru_cache(maxsize=1024)  # one mistake copied over a thousand resources is looked up once
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    lowered = word.lower()
+    same = next((name for name in known if name.lower() == lowered), None)
+    return same or next(iter(get_close_matches(word, known, n=1)), "")

@@ -1,0 +1,239 @@
+"""A resource's properties: what a type declares, and how given values become what its verbs see.
+
+`convert` is on the path of every check: it makes one pass over the declared properties and builds no path and
+no text before something is wrong. Rules and messages are those of spec/hot-language.md §8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.schema.constraints import Constraint
+from orchestrator.schema.hints import did_you_mean
+
+TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
+
+_NEVER: Final = object()  # is no value
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """An input of a type.
+
+    `type` is one of string, integer, number, boolean, map, list, any. `schema` describes the members: a
+    mapping of names to properties for a map, one Property for the items of a list.
+    """
+
+    type: str
+    doc: str = ""
+    default: Any = None
+    required: bool = False
+    update_allowed: bool = False
+    immutable: bool = False
+    hidden: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    schema: Mapping[str, Property] | Property | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyFault:
+    """One thing wrong with given properties.
+
+    `path` is what Heat's message names (a missing or unknown name is the fault of the section that should not
+    lack or hold it), `where` the nearest place in the template; both continue the `path` given to `convert`.
+    """
+
+    code: str  # "unknown-property", "missing-property", "wrong-value"
+    message: str
+    path: str
+    where: str
+    hint: str = ""
+
+
+def convert(
+    schema: Mapping[str, Property],
+    values: Mapping[str, Any],
+    *,
+    path: str = "",
+    unknown: object = _NEVER,
+    any_properties: bool = False,
+) -> tuple[dict[str, Any], list[PropertyFault]]:
+    """Return `values` as the verbs see them, and everything that is wrong.
+
+    An absent or null property takes its default; a null one without default the zero of its type (``""``, 0,
+    false, ``{}``, ``[]``); an absent one without default stays absent. With `any_properties` undeclared names
+    are kept as they are.
+
+    While validating, `unknown` stands for a value that is not there yet, anywhere inside `values`. It breaks
+    no rule, and what holds it is left out of the result; what stands beside it is checked all the same.
+    """
+    result: dict[str, Any] = {}
+    faults: list[PropertyFault] = []
+    if any_properties:
+        result.update((name, value) for name, value in values.items() if name not in schema)
+    else:
+        faults.extend(_unknown(name, schema, path) for name in values if name not in schema)
+    for name, prop in schema.items():
+        if name in values:
+            try:
+                value = _value(prop, values[name], (path, name), faults, unknown)
+            except ValueError as error:
+                place = join(path, name)
+                faults.append(PropertyFault("wrong-value", str(error), place, place))
+            else:
+                if value is not unknown:
+                    result[name] = value
+        elif prop.default is not None:
+            result[name] = prop.default
+        elif prop.required:
+            message = f"Property {name} not assigned"
+            faults.append(PropertyFault("missing-property", message, path, path))
+    return result, faults
+
+
+def join(path: str, key: str | int) -> str:
+    """Return the dotted path of a member: ``a.b`` of a map, ``a[0]`` of a list."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _unknown(name: str, schema: Mapping[str, Property], path: str) -> PropertyFault:
+    hint = did_you_mean(name, (known for known, prop in schema.items() if not prop.hidden))
+    return PropertyFault("unknown-property", f"Unknown Property {name}", path, join(path, name), hint)
+
+
+def _value(
+    prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
+) -> Any:
+    """Return one value converted, or `unknown` when it is or holds that.
+
+    `place` is the path of the holder and the key in it. Faults of members go to `faults`.
+
+    Raises:
+        ValueError: it is wrong itself.
+    """
+    kind = prop.type
+    if value is unknown:
+        return unknown
+    if value is None:
+        value = prop.default if prop.default is not None else _ZEROS[kind]
+    elif kind == "string" and value.__class__ is str:
+        pass  # by far the most
+    elif kind != "any":
+        value = _CONVERTERS[kind](value)
+    if prop.schema is not None:
+        value = _members(prop.schema, value, join(*place), faults, unknown)
+    elif _holds(value, unknown):
+        return unknown
+    if value is not unknown:
+        for constraint in prop.constraints:
+            wrong = constraint.check(value, kind)
+            if wrong is not None:
+                raise ValueError(wrong)
+    return value
+
+
+def _members(
+    schema: Mapping[str, Property] | Property,
+    value: Any,
+    path: str,
+    faults: list[PropertyFault],
+    unknown: object,
+) -> Any:
+    if not isinstance(schema, Property):
+        members, wrong = convert(schema, value, path=path, unknown=unknown)
+        faults.extend(wrong)
+        return unknown if _holds(value, unknown) else members
+    items = []
+    for index, item in enumerate(value):
+        try:
+            items.append(_value(schema, item, (path, index), faults, unknown))
+        except ValueError as error:
+            place = join(path, index)
+            faults.append(PropertyFault("wrong-value", str(error), place, place))
+    return unknown if any(item is unknown for item in items) else items
+
+
+def _holds(value: Any, unknown: object) -> bool:
+    """Whether `unknown` is `value` or is anywhere inside it."""
+    if unknown is _NEVER:
+        return False
+    if isinstance(value, Mapping):
+        return any(_holds(member, unknown) for member in value.values())
+    if isinstance(value, list | tuple):
+        return any(_holds(item, unknown) for item in value)
+    return value is unknown
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str | int):  # a bool is an int, and is text as Python writes it
+        return str(value)
+    raise ValueError(f"Value must be a string; got {value!r}")
+
+
+def _integer(value: Any) -> int:
+    try:
+        return int(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"Value '{value}' is not an integer") from None
+
+
+def _number(value: Any) -> int | float:
+    if value.__class__ is int or value.__class__ is float:
+        number: int | float = value
+    else:
+        try:
+            number = int(value)
+        except TypeError:
+            raise ValueError(f"Value '{value}' is not a number") from None
+        except ValueError:
+            number = float(value)  # its own message is the one users know
+    if isinstance(number, float) and not math.isfinite(number):  # JSON cannot say them
+        raise ValueError(f"Value '{value}' is not a number")
+    return number
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = value.lower() if isinstance(value, str) else value
+    if text == "true" and isinstance(text, str):
+        return True
+    if text == "false" and isinstance(text, str):
+        return False
+    raise ValueError(f'"{text}" is not a valid boolean')
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise ValueError(f'"{value}" is not a map')
+
+
+def _list(value: Any) -> Sequence[Any]:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return value
+    raise ValueError(f'"{value!r}" is not a list')
+
+
+_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "map": _map,
+    "list": _list,
+}
+_ZEROS: Final[Mapping[str, Any]] = {
+    "string": "",
+    "integer": 0,
+    "number": 0,
+    "boolean": False,
+    "map": {},
+    "list": [],
+    "any": None,
+}

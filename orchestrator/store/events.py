@@ -1,0 +1,117 @@
+"""Reading a stack's events for the API, in an order that a follower can trust.
+
+Ids are handed out before commit, so an event with a smaller id may appear after one with a larger was read.
+Events are therefore ordered by the transaction that wrote them, then by id, and while the stack is at work an
+ascending listing stops below the oldest transaction still open: a marker never jumps over a late committer
+(PROTOCOL.md 17).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Row, func, literal, select, tuple_
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Event
+from orchestrator.store.stacks import SLICE, Direction, StackRow
+
+_LOW: Final = (1 << 64) - 1
+
+FILTERS: Final[Mapping[str, Any]] = {
+    "resource_status": Event.status,
+    "resource_action": Event.action,
+    "resource_name": Event.resource_name,
+    "resource_type": Event.resource_type,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One thing that happened."""
+
+    id: int
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    properties: Mapping[str, Any] | None
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """What a listing asks for (spec/rest-api.md §8)."""
+
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of FILTERS: any of these texts
+    sort_keys: Sequence[str] = ()  # resource_type; anything else is the order of writing
+    sort_dir: Direction = "desc"
+    marker: str | None = None  # an event's uuid, exclusive; unknown means from the start
+    limit: int | None = None
+
+
+def event_uuid(stack_uuid: uuid_.UUID, event_id: int) -> uuid_.UUID:
+    """Return the public id of an event: the upper half is its stack's, the lower its row's id."""
+    return uuid_.UUID(int=(stack_uuid.int >> 64 << 64) | event_id)
+
+
+def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
+    """Return the row's id of a public id, None when it is not one of that stack's."""
+    try:
+        value = uuid_.UUID(public).int
+    except ValueError:
+        return None
+    low = value & _LOW
+    return low if value >> 64 == stack_uuid.int >> 64 and low < 1 << 63 else None
+
+
+def list_events(database: Database, stack: StackRow, query: EventQuery) -> Iterator[EventRow]:
+    """Yield the events asked for, fetched in slices."""
+    down = query.sort_dir == "desc"
+    order: list[Any] = [Event.xid, Event.id]
+    if "resource_type" in query.sort_keys:
+        order.insert(0, Event.resource_type)
+    statement = select(*_COLUMNS).where(Event.stack_id == stack.id)
+    for name, texts in query.filters.items():
+        statement = statement.where(FILTERS[name].in_(list(texts)))
+    if not down and stack.status == "IN_PROGRESS":
+        # `stack` was read before: had it ended by then, all its events were committed with that or earlier.
+        statement = statement.where(Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot()))
+    marker = event_id(stack.uuid, query.marker) if query.marker else None
+    with database.engine.connect() as connection:
+        if marker is not None:
+            after = (Event.stack_id == stack.id) & (Event.id == marker)
+            place = [select(column).where(after).scalar_subquery() for column in order]
+            if connection.execute(select(literal(1)).where(after)).first() is not None:
+                here = tuple_(*order)
+                statement = statement.where(here < tuple_(*place) if down else here > tuple_(*place))
+        statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
+        options = {"stream_results": True, "yield_per": SLICE}
+        for row in connection.execute(statement.limit(query.limit), execution_options=options):
+            yield _row(row)
+
+
+def get_event(database: Database, stack: StackRow, resource_name: str, public: str) -> EventRow | None:
+    """Return one event of a resource by its public id."""
+    number = event_id(stack.uuid, public)
+    if number is None:
+        return None
+    statement = select(*_COLUMNS).where(
+        Event.stack_id == stack.id, Event.id == number, Event.resource_name == resource_name
+    )
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
+_COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow.__slots__)
+
+
+def _row(row: Row[Any]) -> EventRow:
+    return EventRow(**row._mapping)

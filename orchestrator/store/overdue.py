@@ -1,0 +1,152 @@
+"""Finding what is due, lost or stuck, set-based and bounded (PROTOCOL.md 15, 16): the sweep's statements.
+
+Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with SKIP LOCKED, so that a sweep
+never waits for a check, and a check never for a sweep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.messages import Ring
+
+Db = Connection[TupleRow]
+
+RUNNING = "s.traversal = n.traversal AND s.status = 'IN_PROGRESS'"
+
+DUE = f"""
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM (
+    SELECT n.id, s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id
+    WHERE n.state = 'waiting' AND n.due_at <= clock_timestamp() AND {RUNNING}
+    ORDER BY n.due_at LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS due
+WHERE n.id = due.id RETURNING n.id, n.traversal, n.queue, n.label, due.uuid::text
+"""
+
+# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4).
+LOST = f"""
+UPDATE graph_node n
+SET state = 'queued', lease = NULL, leased_until = NULL, lost_leases = n.lost_leases + 1, rung_at = now(), rings = 0
+FROM (
+    SELECT n.id, s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
+    WHERE n.state = 'checking' AND {RUNNING}
+        AND CASE WHEN n.resource_id IS NULL OR r.lease IS NOT DISTINCT FROM n.lease
+            THEN coalesce(r.leased_until, n.leased_until) ELSE n.leased_until END < clock_timestamp()
+    LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS lost
+WHERE n.id = lost.id RETURNING n.id, n.traversal, n.queue, n.label, lost.uuid::text
+"""
+
+# Loose index scan: one step per root stack that has queued nodes, however many those are.
+ROOTS = """
+WITH RECURSIVE roots AS (
+    (SELECT root_id FROM graph_node WHERE state = 'queued' ORDER BY root_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT g.root_id FROM graph_node g WHERE g.state = 'queued' AND g.root_id > roots.root_id ORDER BY g.root_id LIMIT 1)
+    FROM roots WHERE roots.root_id IS NOT NULL
+)
+SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_id
+"""
+
+RING_AGAIN = f"""
+UPDATE graph_node n SET rung_at = now(), rings = least(n.rings + 1, 100)
+FROM (
+    SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
+    WHERE n.root_id = %(root)s AND n.state = 'queued' AND {RUNNING}
+        AND n.rung_at < now() - make_interval(secs => %(seconds)s)
+        AND n.rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(n.rings, 4)))
+    ORDER BY n.rung_at LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS again
+WHERE n.id = again.id RETURNING n.id, n.traversal, n.queue, n.label
+"""
+
+# What a traversal that is over left queued would be looked at by every sweep.
+DROP_OVER = """
+UPDATE graph_node n SET state = 'dropped', rung_at = NULL
+FROM (
+    SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
+    WHERE n.root_id = %(root)s AND n.state = 'queued' AND (s.traversal <> n.traversal OR s.status <> 'IN_PROGRESS')
+    LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS over
+WHERE n.id = over.id
+"""
+
+TIMED_OUT = """
+SELECT id, traversal FROM stack
+WHERE status = 'IN_PROGRESS' AND owner_id IS NULL
+    AND action_started_at < now() - make_interval(secs => coalesce(timeout_mins * 60.0, %(seconds)s)::float8)
+LIMIT %(limit)s
+"""
+
+HALTED = """
+SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
+"""
+
+# A stack in progress that nothing will ever move again (PROTOCOL.md 16).
+STALLED = """
+SELECT s.id, s.traversal, s.uuid::text FROM stack s
+WHERE s.status = 'IN_PROGRESS' AND s.action_started_at < now() - interval '30 seconds'
+    AND s.halted_traversal IS DISTINCT FROM s.traversal
+    AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
+            AND n.state IN ('queued', 'checking', 'waiting', 'paused'))
+LIMIT 100
+"""
+
+RECOUNT = """
+WITH held AS (
+    SELECT x.id, count(*) AS blockers FROM graph_node n CROSS JOIN LATERAL unnest(n.needed_by) AS x(id)
+    WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state <> 'ready' GROUP BY x.id)
+UPDATE graph_node n
+SET blocked_by = coalesce(h.blockers, 0), state = CASE WHEN h.blockers IS NULL THEN 'queued' ELSE 'blocked' END
+FROM graph_node m LEFT JOIN held h ON h.id = m.id
+WHERE n.id = m.id AND n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state = 'blocked'
+    AND n.blocked_by <> coalesce(h.blockers, 0)
+"""
+
+
+def due(db: Db, limit: int) -> list[Ring]:
+    """Queue the waiting nodes whose time has come."""
+    return [Ring(*row) for row in db.execute(DUE, {"limit": limit}).fetchall()]
+
+
+def lost(db: Db, limit: int) -> list[Ring]:
+    """Queue again the nodes whose worker let its lease run out."""
+    return [Ring(*row) for row in db.execute(LOST, {"limit": limit}).fetchall()]
+
+
+def roots(db: Db) -> list[tuple[int, str]]:
+    """Return the root stacks that have queued nodes: id and uuid."""
+    return [(row[0], row[1]) for row in db.execute(ROOTS).fetchall()]
+
+
+def ring_again(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
+    """Ring for queued nodes whose message must have been lost, ever more rarely."""
+    values = {"root": root_id, "seconds": seconds, "limit": limit}
+    return [Ring(*row, root) for row in db.execute(RING_AGAIN, values).fetchall()]
+
+
+def drop_over(db: Db, root_id: int, limit: int) -> int:
+    """Take out of the queue what belongs to traversals that are over."""
+    return db.execute(DROP_OVER, {"root": root_id, "limit": limit}).rowcount
+
+
+def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[int, int]]:
+    """Return root stacks whose action has run longer than allowed: id and traversal."""
+    return [(row[0], row[1]) for row in db.execute(TIMED_OUT, {"seconds": default_seconds, "limit": limit}).fetchall()]
+
+
+def halted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
+    """Return stacks that are winding down: id and traversal."""
+    return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
+
+
+def stalled(db: Db) -> list[tuple[int, int, str]]:
+    """Return stacks in progress with nothing left to do: id, traversal, uuid. There should never be one."""
+    return [(row[0], row[1], row[2]) for row in db.execute(STALLED).fetchall()]
+
+
+def recount(db: Db, stack_id: int, traversal: int) -> int:
+    """Count anew what holds back a stalled traversal's nodes; return how many counts were wrong."""
+    values: dict[str, Any] = {"stack_id": stack_id, "traversal": traversal}
+    return db.execute(RECOUNT, values).rowcount

@@ -1,0 +1,196 @@
+"""Writing a traversal's rows: one slice, one transaction, three COPYs (PROTOCOL.md 6).
+
+Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer one began.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.errors import Superseded
+
+Db = Connection[TupleRow]
+
+STILL_OURS = """
+SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DISTINCT FROM traversal FOR SHARE
+"""
+
+COPY_DEFINITION = """
+COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
+"""
+COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type) FROM STDIN"
+COPY_NODE = """
+COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by, blocked_by, state)
+FROM STDIN
+"""
+
+WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = %s"
+HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
+FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
+
+DROP_UNMADE = """
+DELETE FROM resource WHERE id IN (
+    SELECT id FROM resource WHERE stack_id = %s AND action = 'INIT' AND attempt = 0 AND lease IS NULL LIMIT %s FOR UPDATE SKIP LOCKED)
+AND lease IS NULL AND action = 'INIT'
+"""
+MADE = "SELECT id, name, type, requires FROM resource WHERE stack_id = %s ORDER BY id"
+DROP_OLD_NODES = """
+DELETE FROM graph_node WHERE id IN (
+    SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A graph node as planned."""
+
+    id: int
+    kind: str
+    resource_id: int | None
+    definition_id: int | None
+    queue: str
+    label: str
+    needed_by: Sequence[int]
+    blocked_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRow:
+    """A resource's snippet as planned."""
+
+    id: int
+    name: str
+    digest: bytes
+    body: Any
+    requires: Sequence[str]
+    dep_attrs: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whose rows are written."""
+
+    stack_id: int
+    root_id: int
+    traversal: int
+    revision_number: int
+    finish_id: int
+
+
+@contextmanager
+def slice_of(db: Db, stack_id: int, traversal: int) -> Iterator[None]:
+    """Run one slice in a transaction during which no newer traversal can begin.
+
+    Raises:
+        Superseded: the traversal is no longer the stack's, or has failed.
+    """
+    with db.transaction():
+        if db.execute(STILL_OURS, (stack_id, traversal)).fetchone() is None:
+            raise Superseded(f"traversal {traversal} is over")
+        yield
+
+
+def finish_node(db: Db, stack_id: int, traversal: int) -> int:
+    """Return the id of the traversal's finish node."""
+    row = db.execute(FINISH, (stack_id, traversal)).fetchone()
+    if row is None:
+        raise Superseded(f"traversal {traversal} is over")
+    return int(row[0])
+
+
+def written(db: Db, stack_id: int, traversal: int, kind: str) -> dict[str, int]:
+    """Return the nodes an earlier, interrupted plan wrote: label to id."""
+    return dict(db.execute(WRITTEN, (stack_id, traversal, kind)).fetchall())
+
+
+def new_ids(db: Db, table: str, count: int) -> list[int]:
+    """Return fresh ids of a table."""
+    query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+    return [row[0] for row in db.execute(query, (table, count)).fetchall()]
+
+
+def hold_finish(db: Db, target: Target, feeders: int) -> None:
+    """Let the finish node wait for `feeders` nodes besides the plan."""
+    db.execute(HOLD_FINISH, (feeders + 1, target.finish_id))
+
+
+def copy_definitions(db: Db, target: Target, rows: Iterable[DefinitionRow]) -> None:
+    """Write definitions, valid from the target's revision on."""
+    with db.cursor() as cursor, cursor.copy(COPY_DEFINITION) as copy:
+        for row in rows:
+            copy.write_row(
+                (
+                    row.id,
+                    target.stack_id,
+                    row.name,
+                    row.digest,
+                    orjson.dumps(row.body).decode(),
+                    list(row.requires),
+                    orjson.dumps(row.dep_attrs).decode(),
+                    target.revision_number,
+                )
+            )
+
+
+def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str]]) -> None:
+    """Write new resources: (id, name, type)."""
+    with db.cursor() as cursor, cursor.copy(COPY_RESOURCE) as copy:
+        for id_, name, type_ in rows:
+            copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_))
+
+
+def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
+    """Write nodes; those nothing holds back are queued from the start."""
+    with db.cursor() as cursor, cursor.copy(COPY_NODE) as copy:
+        for row in rows:
+            copy.write_row(
+                (
+                    row.id,
+                    target.stack_id,
+                    target.root_id,
+                    target.traversal,
+                    row.kind,
+                    row.resource_id,
+                    row.definition_id,
+                    row.queue,
+                    row.label,
+                    "{" + ",".join(map(str, row.needed_by)) + "}",
+                    row.blocked_by,
+                    "blocked" if row.blocked_by else "queued",
+                )
+            )
+
+
+def drop_unmade(db: Db, stack_id: int, traversal: int, length: int) -> None:
+    """Remove, in slices, the rows of resources nobody ever began to make."""
+    gone = length
+    while gone:
+        with slice_of(db, stack_id, traversal):
+            gone = db.execute(DROP_UNMADE, (stack_id, length)).rowcount
+
+
+def made(db: Db, stack_id: int) -> list[tuple[int, str, str, list[int]]]:
+    """Return every resource row of a stack: id, name, type, and the ids it was built with."""
+    return db.execute(MADE, (stack_id,)).fetchall()
+
+
+def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
+    """Remove, in slices, what earlier traversals left."""
+    while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount:
+        pass
+
+
+def template_text(db: Db, revision_id: int) -> bytes:
+    """Return a revision's template as stored: JSON text."""
+    query = "SELECT c.body FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+    row = db.execute(query, (revision_id,)).fetchone()
+    assert row is not None
+    return bytes(row[0])

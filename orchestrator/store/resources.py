@@ -1,0 +1,157 @@
+"""Reading a stack's resources for the API: one row a name, the current incarnation, however large the stack.
+
+Rows hold what was stored: values of a sealed row stay sealed, and masking is the API's.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, func, literal, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import aliased
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Resource, ResourceDefinition, Revision, Stack
+from orchestrator.store.stacks import SLICE, StackRow
+
+FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """One resource as it is now."""
+
+    id: int
+    uuid: uuid_.UUID
+    name: str
+    type: str
+    physical_id: str | None
+    action: str
+    status: str
+    status_reason: str
+    required_by: tuple[str, ...]  # names of direct dependents, by the definition in force
+    description: str
+    attributes: Mapping[str, Any] | None
+    metadata: Mapping[str, Any] | None
+    sealed: bytes | None  # attributes, metadata and the rest, encrypted, when any of it is secret
+    child_uuid: uuid_.UUID | None  # of the nested stack it owns
+    child_name: str | None
+    created_at: dt.datetime
+    updated_at: dt.datetime | None
+
+    @property
+    def state(self) -> str:
+        """`CREATE_COMPLETE` and the like."""
+        return f"{self.action}_{self.status}"
+
+
+def list_resources(
+    database: Database,
+    stack: StackRow,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    *,
+    with_values: bool = False,
+) -> Iterator[ResourceRow]:
+    """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too."""
+    newest = _current(stack, with_values=with_values).subquery("newest")
+    statement = _joined(newest, stack, _dependents(stack), with_values=with_values)
+    for name, texts in (filters or {}).items():
+        column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
+        statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
+    options = {"stream_results": True, "yield_per": SLICE}
+    with database.engine.connect() as connection:
+        for row in connection.execute(statement.order_by(newest.c.name), execution_options=options):
+            yield _row(row)
+
+
+def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:
+    """Return the current incarnation of a resource, also of one that left the template and is still there."""
+    newest = _current(stack, with_values=True).where(Resource.name == name).subquery("newest")
+    statement = _joined(newest, stack, _dependents(stack, name), with_values=True)
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
+    """One row a name: the one that nothing replaces, the youngest of them."""
+    columns: list[Any] = [
+        Resource.id,
+        Resource.uuid,
+        Resource.name,
+        Resource.type,
+        Resource.physical_id,
+        Resource.action,
+        Resource.status,
+        Resource.status_reason,
+        Resource.created_at,
+        Resource.updated_at,
+    ]
+    if with_values:
+        columns += [Resource.attributes, Resource.metadata_.label("metadata"), Resource.sealed]
+    return (
+        select(*columns)
+        .where(Resource.stack_id == stack.id)
+        .distinct(Resource.name)
+        .order_by(Resource.name, Resource.replaced_by.is_(None).desc(), Resource.id.desc())
+    )
+
+
+def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:
+    """The definitions of the revision the stack is being brought to."""
+    number = select(Revision.number).where(Revision.id == stack.revision_id).scalar_subquery()
+    return and_(
+        definition.stack_id == stack.id,
+        definition.valid_from <= number,
+        or_(definition.valid_to.is_(None), definition.valid_to > number),
+    )
+
+
+def _dependents(stack: StackRow, name: str | None = None) -> Any:
+    """name -> names of those whose definition requires it."""
+    definition = aliased(ResourceDefinition, name="dependent")
+    required = func.unnest(definition.requires).column_valued("required")
+    statement = (
+        select(required.label("name"), func.array_agg(definition.name).label("names"))
+        .select_from(definition)
+        .join(required, true())
+        .where(_in_force(definition, stack))
+        .group_by(required)
+    )
+    if name is not None:  # the same, of one name
+        statement = statement.where(
+            definition.requires.contains(literal([name], ARRAY(Text()))), required == name
+        )
+    return statement.subquery("dependents")
+
+
+def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool) -> Select[Any]:
+    child = aliased(Stack, name="child")
+    statement = (
+        select(
+            newest,
+            dependents.c.names.label("required_by"),
+            child.uuid.label("child_uuid"),
+            child.name.label("child_name"),
+        )
+        .outerjoin(dependents, dependents.c.name == newest.c.name)
+        .outerjoin(child, and_(child.parent_resource_id == newest.c.id, child.deleted_at.is_(None)))
+    )
+    if with_values:
+        definition = aliased(ResourceDefinition, name="definition")
+        statement = statement.add_columns(
+            definition.body["description"].astext.label("description")
+        ).outerjoin(definition, and_(_in_force(definition, stack), definition.name == newest.c.name))
+    return statement
+
+
+def _row(row: Row[Any]) -> ResourceRow:
+    values = dict(row._mapping)
+    values["required_by"] = tuple(sorted(values["required_by"] or ()))
+    values["description"] = values.get("description") or ""
+    return ResourceRow(**{"attributes": None, "metadata": None, "sealed": None, **values})

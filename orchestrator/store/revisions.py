@@ -1,0 +1,61 @@
+"""Reading what a stack was asked to be: its revision without the bulk, and the bulk in slices."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import LargeBinary, func, select
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Content, Revision
+from orchestrator.store.stacks import StackRow
+
+SLICE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """One revision; templates and files are named by hash, hidden values are sealed."""
+
+    id: int
+    number: int
+    action: str
+    template_hash: bytes
+    environment: Mapping[str, Any]
+    files: Mapping[str, str]  # name -> hex hash
+    parameters: Mapping[str, Any]  # hidden ones are None
+    sealed: bytes | None
+    outline: Mapping[str, Any]
+    created_by: str
+    created_at: dt.datetime
+
+
+def desired(database: Database, stack: StackRow) -> RevisionRow | None:
+    """Return the revision the stack is being, or was last, brought to."""
+    columns = [getattr(Revision, name) for name in RevisionRow.__slots__]
+    statement = select(*columns).where(Revision.id == stack.revision_id, Revision.stack_id == stack.id)
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return RevisionRow(**row._mapping) if row is not None else None
+
+
+def read_content(database: Database, content_hash: bytes) -> Iterator[bytes]:
+    """Yield a template's or file's bytes in slices of SLICE_BYTES; nothing when it is gone.
+
+    Content never changes, so each slice is read by itself: a slow reader holds no connection.
+    """
+    offset, body = 1, b"?"
+    while body:
+        piece = func.substring(Content.body, offset, SLICE_BYTES, type_=LargeBinary())
+        with database.engine.connect() as connection:
+            body = bytes(
+                connection.execute(select(piece).where(Content.hash == content_hash)).scalar() or b""
+            )
+        if body:
+            yield body
+        if len(body) < SLICE_BYTES:
+            return
+        offset += SLICE_BYTES

@@ -1,0 +1,243 @@
+"""Reading stacks for the API: one by name or id, many by filters, page by page.
+
+Every function takes the caller's project and sees nothing else. A `StackRow` is therefore also the permission
+to read what hangs on that stack: `resources.py`, `events.py` and `revisions.py` take one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from sqlalchemy import ColumnElement, Row, Select, and_, func, literal, not_, or_, select, true, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import aliased
+from sqlalchemy.types import DateTime, Text
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Stack
+
+SLICE: Final = 1_000  # rows fetched at a time when a long answer is streamed
+
+Direction = Literal["asc", "desc"]
+
+_Owner = aliased(Stack, name="owner")
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """One stack as it is now, read under its project."""
+
+    id: int
+    uuid: uuid_.UUID
+    project_id: str
+    name: str
+    owner_id: int | None
+    parent_uuid: uuid_.UUID | None  # the owner's
+    parent_resource: str | None
+    root_id: int
+    depth: int
+    action: str
+    status: str
+    status_reason: str
+    traversal: int
+    revision_id: int | None
+    disable_rollback: bool
+    timeout_mins: int | None
+    tags: tuple[str, ...]
+    username: str
+    user_project_id: str | None
+    created_at: dt.datetime
+    updated_at: dt.datetime | None
+    deleted_at: dt.datetime | None
+
+    @property
+    def state(self) -> str:
+        """`CREATE_COMPLETE` and the like."""
+        return f"{self.action}_{self.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class StackQuery:
+    """What a listing asks for (spec/rest-api.md §5.4)."""
+
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> any of these texts
+    states: Sequence[
+        tuple[str | None, str]
+    ] = ()  # any of these statuses, with their action where one is given
+    tags: Sequence[str] = ()  # has all
+    tags_any: Sequence[str] = ()  # has any
+    not_tags: Sequence[str] = ()  # lacks one of them
+    not_tags_any: Sequence[str] = ()  # lacks every one
+    hidden_tags: Sequence[str] = ()  # stacks carrying one are left out
+    show_deleted: bool = False
+    show_nested: bool = False
+    sort_keys: Sequence[str] = ()
+    sort_dir: Direction | None = None
+    marker: str | None = None  # a stack's id, exclusive; unknown means from the start
+    limit: int | None = None
+
+
+def _like_bool(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _like_int(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _like_uuid(text: str) -> uuid_.UUID | None:
+    try:
+        return uuid_.UUID(text)
+    except ValueError:
+        return None
+
+
+# Filter -> what it compares and how its text is read; a text that cannot be read matches nothing.
+FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
+    "id": (Stack.uuid, _like_uuid),
+    "name": (Stack.name, str),
+    "action": (Stack.action, str),
+    "tenant": (Stack.project_id, str),
+    "username": (Stack.username, str),
+    "owner_id": (_Owner.uuid, _like_uuid),
+    "stack_status_reason": (Stack.status_reason, str),
+    "disable_rollback": (Stack.disable_rollback, _like_bool),
+    "timeout_mins": (Stack.timeout_mins, _like_int),
+    "stack_user_project_id": (Stack.user_project_id, str),
+}
+
+_NEVER = literal("-infinity", Text()).cast(DateTime(timezone=True))
+SORT_KEYS: Final[Mapping[str, Any]] = {
+    "stack_name": Stack.name,
+    "stack_status": Stack.status,
+    "creation_time": Stack.created_at,
+    "updated_time": func.coalesce(Stack.updated_at, _NEVER),
+}
+
+
+def find(database: Database, project_id: str, name_or_id: str) -> StackRow | None:
+    """Return a stack by id, deleted ones too, or else by the name of a live root stack."""
+    with database.engine.connect() as connection:
+        uuid = _like_uuid(name_or_id)
+        if uuid is not None:
+            row = connection.execute(_rows().where(_visible(project_id), Stack.uuid == uuid)).one_or_none()
+            if row is not None:
+                return _row(row)
+        live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
+        row = connection.execute(
+            live.order_by(Stack.depth, Stack.created_at, Stack.id).limit(1)
+        ).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def get(database: Database, project_id: str, name: str, stack_id: str) -> StackRow | None:
+    """Return the stack of that name and id, deleted ones too; both must match."""
+    uuid = _like_uuid(stack_id)
+    if uuid is None:
+        return None
+    with database.engine.connect() as connection:
+        row = connection.execute(
+            _rows().where(_visible(project_id), Stack.uuid == uuid, Stack.name == name)
+        ).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
+    """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
+    with database.engine.connect() as connection:
+        statement = _page(_filtered(_rows(), project_id, query), query, _marker(database, project_id, query))
+        options = {"stream_results": True, "yield_per": SLICE}
+        for row in connection.execute(statement, execution_options=options):
+            yield _row(row)
+
+
+def count_stacks(database: Database, project_id: str, query: StackQuery) -> int:
+    """Return how many stacks the query has on all its pages."""
+    counted = select(func.count()).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
+    with database.engine.connect() as connection:
+        return connection.execute(_filtered(counted, project_id, query)).scalar_one()  # type: ignore[no-any-return]
+
+
+def _visible(project_id: str) -> ColumnElement[bool]:
+    """A stack is reached from its own project and its users'; listings show the first only."""
+    return or_(Stack.project_id == project_id, Stack.user_project_id == project_id)
+
+
+def _rows() -> Select[Any]:
+    columns = [getattr(Stack, name) for name in StackRow.__slots__ if name != "parent_uuid"]
+    return select(*columns, _Owner.uuid.label("parent_uuid")).outerjoin(_Owner, Stack.owner_id == _Owner.id)
+
+
+def _filtered(statement: Select[Any], project_id: str, query: StackQuery) -> Select[Any]:
+    """Add everything but the page."""
+    statement = statement.where(Stack.project_id == project_id)
+    for name, texts in query.filters.items():
+        column, read = FILTERS[name]
+        statement = statement.where(column.in_([value for value in map(read, texts) if value is not None]))
+    if query.states:
+        statement = statement.where(
+            or_(
+                *(
+                    and_(Stack.status == status, Stack.action == action if action else true())
+                    for action, status in query.states
+                )
+            )
+        )
+    if not query.show_deleted:
+        statement = statement.where(Stack.deleted_at.is_(None))
+    if not query.show_nested:
+        statement = statement.where(Stack.owner_id.is_(None))
+    if query.tags:
+        statement = statement.where(Stack.tags.contains(_texts(query.tags)))
+    if query.tags_any:
+        statement = statement.where(Stack.tags.overlap(_texts(query.tags_any)))
+    if query.not_tags:
+        statement = statement.where(not_(Stack.tags.contains(_texts(query.not_tags))))
+    lacking = [*query.not_tags_any, *query.hidden_tags]
+    if lacking:
+        statement = statement.where(not_(Stack.tags.overlap(_texts(lacking))))
+    return statement
+
+
+def _texts(words: Sequence[str]) -> ColumnElement[Any]:
+    return literal(list(words), ARRAY(Text()))
+
+
+def _order(query: StackQuery) -> tuple[list[Any], bool]:
+    """Return the columns that order the listing, the id last, and whether downwards."""
+    columns = [SORT_KEYS[key] for key in dict.fromkeys(query.sort_keys) if key in SORT_KEYS]
+    down = query.sort_dir == "desc" if columns or query.sort_dir else True
+    return [*(columns or [Stack.created_at]), Stack.id], down
+
+
+def _marker(database: Database, project_id: str, query: StackQuery) -> Row[Any] | None:
+    uuid = _like_uuid(query.marker) if query.marker else None
+    if uuid is None:
+        return None
+    columns, _ = _order(query)
+    statement = select(*columns).where(_visible(project_id), Stack.uuid == uuid)
+    with database.engine.connect() as connection:
+        return connection.execute(statement).one_or_none()
+
+
+def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) -> Select[Any]:
+    """Order the listing and cut the page out of it: after the marker, at most `limit`."""
+    columns, down = _order(query)
+    if marker is not None:
+        here, there = (
+            tuple_(*columns),
+            tuple_(*(literal(v, c.type) for v, c in zip(marker, columns, strict=True))),
+        )
+        statement = statement.where(and_(here < there if down else here > there))
+    statement = statement.order_by(*(column.desc() if down else column.asc() for column in columns))
+    return statement.limit(query.limit) if query.limit is not None else statement
+
+
+def _row(row: Row[Any]) -> StackRow:
+    values = dict(row._mapping)
+    values["tags"] = tuple(values["tags"])
+    return StackRow(**values)

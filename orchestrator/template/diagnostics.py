@@ -1,0 +1,93 @@
+"""Places in a template, suggestions, and diagnostics shown the way a compiler shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from orchestrator.errors import Diagnostic
+
+Path = tuple[str | int, ...]
+
+LONGEST_WORD: Final = 64  # nobody mistypes a longer name by accident, and comparing is quadratic
+WIDEST_EXCERPT: Final = 160  # characters of a source line shown
+
+
+def path_text(path: Iterable[str | int], start: str = "") -> str:
+    """Return ``resources.a.properties.b[0]``, continuing `start`."""
+    text = start
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+class Hints:
+    """Suggests the name that was meant, for a bounded amount of work per template."""
+
+    def __init__(self, budget: int = 100_000) -> None:
+        """`budget` is how many pairs of names may be compared."""
+        self._budget = budget
+
+    def near(self, word: str, names: Collection[str]) -> str:
+        """Return ``did you mean "x"?``, or nothing when no name is near or the budget is spent."""
+        if len(word) > LONGEST_WORD or len(names) > self._budget:
+            return ""
+        self._budget -= len(names)
+        found = get_close_matches(word, [n for n in names if abs(len(n) - len(word)) <= 3], n=1, cutoff=0.7)
+        return f'did you mean "{found[0]}"?' if found else ""
+
+
+def render(diagnostics: Iterable[Diagnostic], text: str | bytes) -> str:
+    """Return the diagnostics as a compiler prints them, with the source line and a caret under the place.
+
+    `text` is the source the diagnostics are about; those without a line are shown with their path instead.
+    """
+    lines = source_lines(text)
+    return "\n".join(_one(diagnostic, lines) for diagnostic in diagnostics) + "\n"
+
+
+def source_lines(text: str | bytes) -> list[str]:
+    """Return the lines as YAML counts them; bytes that are no text are shown as replacement characters."""
+    if isinstance(text, bytes):
+        wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))
+        text = text.decode("utf-16" if wide else "utf-8", "replace").removeprefix("\ufeff")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tuple[str, str]:
+    """Return a source line, both counted from 1, and the blanks that bring a caret under its column.
+
+    Of a wide line only the part around the column is kept.
+    """
+    if line is None or not 0 < line <= len(lines):
+        return "", ""
+    source = lines[line - 1].rstrip()
+    before = min(column or 1, len(source) + 1) - 1
+    cut = before - WIDEST_EXCERPT // 2 if len(source) > WIDEST_EXCERPT and before > WIDEST_EXCERPT // 2 else 0
+    shown = source[cut : cut + WIDEST_EXCERPT]
+    return shown, "".join("\t" if char == "\t" else " " for char in shown[: before - cut])
+
+
+def _one(diagnostic: Diagnostic, lines: list[str]) -> str:
+    file = diagnostic.file or "template"
+    # A message of several lines quotes its source in indented ones; here the source is shown below.
+    said = ", ".join(part for part in diagnostic.message.splitlines() if part and not part.startswith(" "))
+    if diagnostic.line is None:
+        place = f"{file}: {diagnostic.path}" if diagnostic.path else file
+        shown = [f"{place}: {diagnostic.severity}: {said} [{diagnostic.code}]"]
+        margin = "  "
+    else:
+        column = diagnostic.column or 1
+        shown = [f"{file}:{diagnostic.line}:{column}: {diagnostic.severity}: {said} [{diagnostic.code}]"]
+        number = str(diagnostic.line)
+        margin = " " * (len(number) + 2)
+        source, under = excerpt(lines, diagnostic.line, column)
+        if source:
+            shown += [f" {number} | {source}", f"{margin}| {under}^"]
+    if diagnostic.hint:
+        shown += [f"{margin}= hint: {diagnostic.hint}"]
+    return "\n".join(shown)

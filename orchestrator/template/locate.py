@@ -1,0 +1,135 @@
+"""Find the line and column of places in a text; only run when there is something to report about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import yaml
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from orchestrator.template.diagnostics import Path
+from orchestrator.template.scalars import plain, tagged
+
+Trie = dict[str | int, Any]
+
+
+def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """Return (line, column), counted from 1, of the key or list item that each path ends at.
+
+    A path that is not in the text as such (under an alias, a missing key) gets the place of the nearest
+    parent that is.
+    """
+    wanted = list(dict.fromkeys(paths))
+    trie: Trie = {}
+    for path in wanted:
+        branch = trie
+        for part in path:
+            branch = branch.setdefault(part, {})
+    found: dict[Path, tuple[int, int]] = {}
+    loader = None
+    try:
+        loader = yaml.CSafeLoader(text)
+        _Walk(loader.get_event, trie, found).run()
+    except (yaml.YAMLError, UnicodeEncodeError):
+        pass  # what was found before the fault is still right
+    finally:
+        if loader is not None:
+            loader.dispose()
+    placed = {}
+    for path in wanted:
+        for size in range(len(path), -1, -1):
+            if path[:size] in found:
+                placed[path] = found[path[:size]]
+                break
+    return placed
+
+
+class _Walk:
+    """One pass over the events that enters only what is wanted."""
+
+    def __init__(self, next_event: Any, trie: Trie, found: dict[Path, tuple[int, int]]) -> None:
+        self._next = next_event
+        self._trie = trie
+        self._found = found
+
+    def run(self) -> None:
+        """Fill `found`."""
+        # An entry is [path, trie below it, next list index or None for a map, waiting for a key].
+        stack: list[list[Any]] = []
+        while (event := self._next()) is not None:
+            kind = event.__class__
+            if kind is MappingEndEvent or kind is SequenceEndEvent:
+                stack.pop()
+                if stack and stack[-1][2] is None:
+                    stack[-1][3] = True
+                continue
+            if kind not in (ScalarEvent, AliasEvent, MappingStartEvent, SequenceStartEvent):
+                continue
+            opens = kind is MappingStartEvent or kind is SequenceStartEvent
+            if not stack:
+                self._found.setdefault((), _place(event))
+                if opens:
+                    stack.append([(), self._trie, None if kind is MappingStartEvent else 0, True])
+                continue
+            top = stack[-1]
+            if top[2] is None and top[3]:  # a key
+                if opens:
+                    self._skip()
+                    top[3:] = [False, -1]
+                    continue
+                key = _key(event)
+                top[3:] = [False, key]
+                if key in top[1]:
+                    self._found[(*top[0], key)] = _place(event)
+                continue
+            if top[2] is None:
+                key = top[4]
+                top[3] = True
+            else:
+                key = top[2]
+                top[2] += 1
+                if key in top[1]:
+                    self._found[(*top[0], key)] = _place(event)
+            if opens:
+                below = top[1].get(key)
+                if not below:
+                    self._skip()
+                else:
+                    stack.append([(*top[0], key), below, None if kind is MappingStartEvent else 0, True])
+
+    def _skip(self) -> None:
+        """Pass over the collection just opened."""
+        depth = 1
+        while depth and (event := self._next()) is not None:
+            kind = event.__class__
+            if kind is MappingStartEvent or kind is SequenceStartEvent:
+                depth += 1
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                depth -= 1
+
+
+def _place(event: Any) -> tuple[int, int]:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def _key(event: Any) -> str | int:
+    """Return a key as `parse` names it; -1, which no path has, for one it would refuse."""
+    if event.__class__ is not ScalarEvent:
+        return -1
+    try:
+        if event.tag is not None:
+            value = tagged(event.tag, event.value)
+        else:
+            value = plain(event.value) if event.implicit[0] else event.value
+    except ValueError:
+        return -1
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,0 +1,59 @@
+"""Give faults that name a path their line, column and excerpt, once it is known that there are any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.errors import Diagnostic
+from orchestrator.template.diagnostics import Path, excerpt, source_lines
+from orchestrator.template.locate import locate
+
+INDEX = re.compile(r"\[(\d+)\]")
+
+
+def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
+    """Return the faults with their places in `source`; unchanged when that is no text but an object a client sent."""
+    faults = list(faults)
+    if not isinstance(source, str | bytes):
+        return faults
+    paths = [keys_of(fault.path, document) for fault in faults]
+    places = locate(source, paths)
+    lines = source_lines(source)
+    found = []
+    for fault, path in zip(faults, paths, strict=True):
+        line, column = places.get(path, (None, None))
+        if fault.line is None and path and line is not None:
+            fault = replace(fault, line=line, column=column, excerpt=excerpt(lines, line, column)[0])
+        found.append(fault)
+    return found
+
+
+def keys_of(path: str, document: Any) -> Path:
+    """Return the keys a dotted path stands for, as far as the document has them; names may hold dots themselves."""
+    keys: list[str | int] = []
+    here = document
+    while path:
+        index = INDEX.match(path)
+        if index and isinstance(here, list) and int(index[1]) < len(here):
+            keys.append(int(index[1]))
+            here, path = here[int(index[1])], path[index.end() :].removeprefix(".")
+            continue
+        name = _longest(path, here) if isinstance(here, Mapping) else None
+        if name is None:
+            break
+        keys.append(name)
+        here, path = here[name], path[len(name) :].removeprefix(".")
+    return tuple(keys)
+
+
+def _longest(path: str, names: Mapping[str, Any]) -> str | None:
+    """Return the longest name that the path begins with."""
+    size = len(path)
+    while size > 0:
+        if path[:size] in names:
+            return path[:size]
+        size = max(path.rfind(".", 0, size), path.rfind("[", 0, size))
+    return None

@@ -1,0 +1,72 @@
+"""What an unquoted YAML scalar means: as PyYAML's SafeLoader has it, except that dates stay text.
+
+Values are those JSON can carry everywhere: integers of 64 bits, finite floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import yaml
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+_RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
+_CONSTRUCTOR: Final = yaml.constructor.SafeConstructor()
+_MAKERS: Final[Mapping[str, Callable[[yaml.ScalarNode], Any]]] = {
+    f"{_PREFIX}int": _CONSTRUCTOR.construct_yaml_int,
+    f"{_PREFIX}float": _CONSTRUCTOR.construct_yaml_float,
+    f"{_PREFIX}bool": _CONSTRUCTOR.construct_yaml_bool,
+    f"{_PREFIX}null": _CONSTRUCTOR.construct_yaml_null,
+}
+_TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "merge", "value"))
+_LONGEST: Final = 400  # characters; no number that fits is longer, and converting a long one is quadratic
+_WHOLE: Final = range(-(2**63), 2**64)
+
+
+@lru_cache(maxsize=8192)
+def plain(text: str) -> Any:
+    """Return what an unquoted scalar without a tag means.
+
+    Raises:
+        ValueError: a number that JSON cannot carry.
+    """
+    for tag, pattern in _RESOLVERS.get(text[:1], ()):
+        if pattern.match(text):
+            return text if tag in _TEXTS else _made(tag, text)
+    return text
+
+
+def tagged(tag: str, text: str) -> Any:
+    """Return what a scalar with an explicit tag means.
+
+    Raises:
+        ValueError: a tag that has no place in a template, or a text it does not fit.
+    """
+    if tag in _TEXTS or tag == "!":
+        return text
+    if tag not in _MAKERS:
+        raise ValueError(f"could not determine a constructor for the tag '{shown(tag)}'")
+    return _made(tag, text)
+
+
+def shown(tag: str) -> str:
+    """Return a tag the way an author writes it."""
+    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
+
+
+def _made(tag: str, text: str) -> Any:
+    kind = tag.removeprefix(_PREFIX)
+    if len(text) > _LONGEST:
+        raise ValueError(f"the {kind} is too long; quote it to make it a text")
+    try:
+        value = _MAKERS[tag](yaml.ScalarNode(tag, text))
+    except (ValueError, OverflowError, LookupError):
+        raise ValueError(f"{text!r} is no {kind}; quote it to make it a text") from None
+    if isinstance(value, int) and value not in _WHOLE:
+        raise ValueError(f"the number {text} does not fit in 64 bits; quote it to make it a text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"the number {text} is not finite; quote it to make it a text")
+    return value

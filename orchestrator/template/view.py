@@ -1,0 +1,62 @@
+"""What a function may see: the values of parameters and a few facts of other resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Protocol
+
+
+class Unknown(Enum):
+    """The type of `UNKNOWN`."""
+
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        """Read well in messages and failed assertions."""
+        return "UNKNOWN"
+
+
+# Stands for a value that exists only once a resource does; seen while validating, never while carrying out.
+UNKNOWN: Final = Unknown.UNKNOWN
+
+CREATED: Final = frozenset(
+    {"CREATE", "ADOPT", "SUSPEND", "RESUME", "UPDATE", "ROLLBACK", "SNAPSHOT", "CHECK"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceProxy:
+    """Another resource as functions see it; the engine builds it from what a requirement left behind."""
+
+    name: str
+    reference_id: str | None
+    attributes: Mapping[str, Any]
+    action: str
+    status: str
+    secret: bool = False  # what it gives must not be shown
+
+    @property
+    def created(self) -> bool:
+        """Whether its attributes count (spec/hot-language.md §5.1), whatever the status."""
+        return self.action in CREATED
+
+
+class View(Protocol):
+    """The side of `StackDefinition` that functions get."""
+
+    def resolved(self, value: Any) -> Any:
+        """Return `value` with its functions evaluated."""
+
+    def parameter(self, name: str) -> Any:
+        """Return a parameter's value; raise FunctionError when there is none."""
+
+    def resource(self, name: str) -> ResourceProxy:
+        """Return a resource; raise FunctionError when it is not one that may be seen."""
+
+    def file(self, name: str) -> str | None:
+        """Return the text sent along under this name."""
+
+    def not_yet(self) -> Any:
+        """Return what stands for a value that is not there yet."""

@@ -1,0 +1,104 @@
+"""The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every worker.
+
+`celery -A tasks.app worker -Q check,provider,observe,bulk` starts one by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_ready, worker_shutting_down
+
+from orchestrator.config import settings
+from orchestrator.errors import Misconfigured
+from orchestrator.operations.check import Engine
+from orchestrator.operations.leases import Leases
+from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan import Planner
+from orchestrator.operations.planner import start_planner
+from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.window import Windows
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.encryption import cipher
+from orchestrator.store.database import open_database
+from orchestrator.store.migrations import require_current
+from orchestrator.telemetry import configure_logs, logger
+from tasks.celery_settings import celery_settings
+from tasks.dispatch import Dispatcher
+from tasks.tick import Tick
+
+log = logger()
+
+
+def _broker_url() -> str:
+    url = settings().broker_url
+    if url is None:
+        raise Misconfigured("set ORCHESTRATOR_BROKER_URL, or run `orchestrator up`, which starts a broker of its own")
+    return url.get_secret_value()
+
+
+app = Celery("orchestrator", include=["tasks.check"])
+app.conf.update(celery_settings(_broker_url()))
+dispatcher = Dispatcher(app, settings().check_batch)
+
+_engines: dict[int, Engine] = {}
+_lock = threading.Lock()
+
+
+def engine() -> Engine:
+    """Return this process's engine, made on first use: after a fork nothing of the parent's is shared."""
+    made = _engines.get(os.getpid())
+    if made is None:
+        with _lock:
+            made = _engines.get(os.getpid()) or _engines.setdefault(os.getpid(), make_engine())
+    return made
+
+
+def make_engine() -> Engine:
+    """Return an engine on the configured database."""
+    chosen = settings()
+    database = open_database(chosen, "orchestrator-worker")
+    sealing, types = cipher(chosen), load_registry()
+    parameters = ParameterCache(database, sealing)
+    planner = Planner(database, sealing, types, chosen, parameters, start_planner)
+    leases = Leases(database, chosen.lease_seconds)
+    return Engine(database, sealing, types, chosen, parameters, Windows(chosen.ring_window), leases, planner)
+
+
+@setup_logging.connect
+def _logs(**_: Any) -> None:
+    configure_logs()
+
+
+@worker_init.connect
+def _refuse_wrong_schema(**_: Any) -> None:
+    try:
+        cipher(settings())
+        require_current(open_database(settings()).url)
+    except Misconfigured as error:
+        raise SystemExit(f"orchestrator worker: {error}") from error
+
+
+_ticks: list[Tick] = []
+
+
+@worker_process_init.connect
+def _warm(**_: Any) -> None:
+    engine()
+
+
+@worker_ready.connect
+def _start_tick(**_: Any) -> None:
+    chosen = settings()
+    tick = Tick(Sweep(open_database(chosen, "orchestrator-sweep"), chosen), dispatcher, chosen.sweep_interval_seconds)
+    tick.start()
+    _ticks.append(tick)
+
+
+@worker_shutting_down.connect
+def _stop_tick(**_: Any) -> None:
+    for tick in _ticks:
+        tick.stop()

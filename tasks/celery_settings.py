@@ -1,0 +1,55 @@
+"""Celery's settings, each for a reason given in the project's list of dependencies and their pitfalls.
+
+PostgreSQL is the queue of record; the broker may lose everything. So: no results, no canvas, no ETA, no redelivery by the broker
+(`ack_emulation` off saves two round trips a message; the sweep finds what is lost, sooner than a visibility timeout would).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu import Queue
+
+QUEUES = ("check", "provider", "observe", "bulk")
+
+
+def celery_settings(broker_url: str) -> dict[str, Any]:
+    """Return the configuration for a broker."""
+    return {
+        "broker_url": broker_url,
+        "result_backend": None,
+        "task_ignore_result": True,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": False,
+        "task_retry_on_worker_lost": True,
+        "task_soft_time_limit": 50,
+        "task_time_limit": 60,
+        "task_create_missing_queues": False,
+        "task_queues": [Queue(name) for name in QUEUES],
+        "task_default_queue": "check",
+        "worker_prefetch_multiplier": 1,
+        "worker_disable_prefetch": False,
+        "worker_eta_task_limit": 1000,
+        "worker_max_tasks_per_child": 100_000,
+        "worker_max_memory_per_child": 400_000,
+        "worker_soft_shutdown_timeout": 20,
+        "worker_enable_soft_shutdown_on_idle": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_hijack_root_logger": False,
+        "worker_send_task_events": False,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_pool_acquire_timeout": 5,
+        "broker_transport_options": {
+            "ack_emulation": False,
+            "visibility_timeout": 600,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "health_check_interval": 25,
+            "socket_timeout": 30,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+        },
+    }

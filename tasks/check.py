@@ -1,0 +1,30 @@
+"""The one task: check these nodes of one traversal.
+
+A message carries node ids and their traversal, nothing else that is read. A check that fails for a reason of ours is logged and
+dropped: its lease runs out, and the sweep rings again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from orchestrator.operations.check import check_nodes
+from orchestrator.telemetry import logger
+from tasks.app import app, dispatcher, engine
+from tasks.dispatch import TASK
+
+log = logger()
+
+
+@app.task(name=TASK, bind=True, max_retries=2)
+def check(self: Any, node_ids: list[int], traversal: int) -> None:
+    """Visit nodes and enqueue what that unblocked."""
+    queue = (self.request.delivery_info or {}).get("routing_key")
+    try:
+        rings = check_nodes(engine(), node_ids, traversal, durable=queue != "check")
+    except psycopg.OperationalError as error:
+        log.warning("database_unreachable", nodes=node_ids, error=str(error))
+        return
+    dispatcher.publish(rings, parent_id=self.request.id)

@@ -1,0 +1,138 @@
+"""Fixtures for every test: real servers out of their wheels, started when a test first asks for one.
+
+* `postgres_url`: a fresh database with the schema in it, for one test;
+  `new_database()` makes more of them, also for a module.
+* `broker_url`: an empty database of a Valkey, for one test, as Celery wants it; `broker` is a client of it.
+* `own_postgres`, `own_valkey`: servers of one test alone, to be killed and started at will.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from orchestrator.embedded.postgres import DATABASE, Postgres
+from orchestrator.embedded.process import Child, Process, running
+from orchestrator.embedded.valkey import Valkey, connect
+from orchestrator.store import migrations
+
+BROKER_DATABASES = 4096
+# Safe against killed processes, which is all that tests do to them; not against a power cut.
+IN_A_HURRY = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}
+
+
+class OwnServer:
+    """A server that a test may kill and start again; where it is reached stays the same."""
+
+    def __init__(self, child: Child, log: Path, url: str) -> None:
+        self.child, self.log, self.url = child, log, url
+        self.process: Process | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.process = Process(self.child, self.log)
+        self.process.wait_ready()
+
+    def stop(self) -> None:
+        """Stop it in an orderly way."""
+        if self.process is not None:
+            self.process.stop()
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        assert self.process is not None
+        self.process.kill_group()
+        assert self.process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """The session's PostgreSQL, with a migrated database to copy."""
+    folder = tmp_path_factory.mktemp("postgres")
+    server = Postgres(folder / "data", IN_A_HURRY)
+    with running(server.child(), folder / "postgres.log"):
+        migrations.upgrade(server.url())
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
+    """Make a database with the schema and nothing else in it; return its URL. They are dropped at the end."""
+    numbers = itertools.count(1)
+
+    def make() -> str:
+        name = f"test_{next(numbers)}"
+        with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE}")
+        return postgres_server.url(name)
+
+    return make
+
+
+@pytest.fixture
+def postgres_url(new_database: Callable[[], str]) -> Iterator[str]:
+    """The URL of a fresh database of one test."""
+    url = new_database()
+    yield url
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(url.replace(f"/{name}?", "/postgres?"), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """The session's Valkey."""
+    folder = tmp_path_factory.mktemp("valkey")
+    server = Valkey(folder / "data", databases=BROKER_DATABASES)
+    with running(server.child(), folder / "valkey.log"):
+        yield server
+
+
+@pytest.fixture(scope="session")
+def broker_numbers() -> Iterator[int]:
+    """The numbers of the Valkey databases not used yet."""
+    return iter(range(1, BROKER_DATABASES))
+
+
+@pytest.fixture
+def broker_url(valkey_server: Valkey, broker_numbers: Iterator[int]) -> str:
+    """The URL of an empty Valkey database of one test."""
+    return valkey_server.url(next(broker_numbers))
+
+
+@pytest.fixture
+def broker(broker_url: str) -> Iterator[redis.Redis]:
+    """A client of the database at `broker_url`."""
+    with connect(broker_url) as client:
+        yield client
+
+
+@pytest.fixture
+def own_postgres(tmp_path: Path) -> Iterator[OwnServer]:
+    """A PostgreSQL of one test, running, with the schema in its database."""
+    server = Postgres(tmp_path / "own-postgres", IN_A_HURRY)
+    own = OwnServer(server.child(), tmp_path / "own-postgres.log", server.url())
+    own.start()
+    migrations.upgrade(own.url)
+    yield own
+    own.stop()
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[OwnServer]:
+    """A Valkey of one test, running."""
+    server = Valkey(tmp_path / "own-valkey")
+    own = OwnServer(server.child(), tmp_path / "own-valkey.log", server.url())
+    own.start()
+    yield own
+    own.stop()

@@ -1,0 +1,312 @@
+"""A world for the API's tests: rows put straight into PostgreSQL, the real application on top, operations as neighbours.
+
+Tests share one database and keep apart by project, as callers do.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as pg_insert
+from sqlalchemy.orm import DeclarativeBase
+
+from api.parts import Operations, Parts
+from api.routes import assemble
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.resources.base import Attribute, ResourceType
+from orchestrator.resources.registry import Registry
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.store.database import Database
+from orchestrator.store.models import Content, Event, Resource, ResourceDefinition, Revision, Stack
+from orchestrator.store.stacks import StackRow
+
+START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
+TEMPLATE = {
+    "heat_template_version": "2021-04-16",
+    "description": "Two of them",
+    "parameters": {
+        "size": {"type": "number", "default": 3},
+        "names": {"type": "comma_delimited_list", "default": "a,b"},
+        "password": {"type": "string", "hidden": True},
+    },
+    "resources": {"one": {"type": "Test::Plain"}, "two": {"type": "Test::Plain", "depends_on": "one"}},
+    "outputs": {"it": {"description": "That one", "value": 1}, "broken": {"value": 2}},
+}
+OUTLINE = {
+    "version": TEMPLATE["heat_template_version"],
+    "parameter_groups": [],
+    **{key: TEMPLATE[key] for key in ("description", "parameters", "outputs")},
+}
+
+
+class Plain(ResourceType):
+    """A thing with an open and a secret attribute."""
+
+    name = "Test::Plain"
+    calls_out = False
+    attributes = {"open": Attribute("Anybody may know."), "shut": Attribute("Nobody may know.", secret=True)}  # noqa: RUF012
+
+
+_NEXT_STACK = select(func.nextval(func.pg_get_serial_sequence("stack", "id")))
+
+
+@dataclass(frozen=True)
+class Accepted:
+    uuid: str
+    name: str
+    rings: list[Ring]
+
+
+@dataclass(frozen=True)
+class Output:
+    key: str
+    description: str
+    value: Any
+    error: str | None = None
+
+
+@dataclass
+class Neighbour:
+    """The operations as the API sees them: answers what it is told to, remembers what it was asked."""
+
+    bodies: list[bytes] = field(default_factory=list)
+    in_files: list[bool] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    published: list[Ring] = field(default_factory=list)
+    projects: list[str] = field(default_factory=list)
+    error: Exception | None = None
+
+    def create(self, context: OperationContext, body: Body) -> Accepted:
+        self._take(context, body)
+        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", "made", [Ring(1, 1, "check")])
+
+    def delete(self, context: OperationContext, stack: StackRow) -> Sequence[Ring]:
+        self.deleted.append(stack.name)
+        return [Ring(2, 1, "check")]
+
+    def validate(self, context: OperationContext, body: Body) -> Mapping[str, Any]:
+        self._take(context, body)
+        return {"Description": "fine"}
+
+    def outputs(
+        self, database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
+    ) -> list[Output]:
+        known = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
+        return [output for output in known if names is None or output.key in names]
+
+    def publish(self, rings: Sequence[Ring]) -> None:
+        self.published += rings
+
+    def _take(self, context: OperationContext, body: Body) -> None:
+        if self.error is not None:
+            raise self.error
+        self.bodies.append(body.read())
+        self.in_files.append(body.path is not None)
+        self.projects.append(context.caller.project_id)
+
+
+class World:
+    """One database with what tests put in, and applications over it."""
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url, "test-api")
+        self.cipher = Cipher([new_key()])
+        self.neighbour = Neighbour()
+        self._numbers = count(1)
+
+    def project(self) -> str:
+        """Return a project that nothing else uses."""
+        return f"project {next(self._numbers)}"
+
+    def client(self, *, base: str = "/v1", **settings: Any) -> Client:
+        """Return a client of an application with these settings."""
+        operations = Operations(
+            self.neighbour.create, self.neighbour.delete, self.neighbour.validate, self.neighbour.outputs
+        )
+        made_of = Parts(
+            Settings(**settings),
+            self.database,
+            self.cipher,
+            Registry.of(Plain),
+            operations,
+            self.neighbour.publish,
+        )
+        return Client(assemble(made_of).test_client(), base)
+
+    def insert(self, table: type[DeclarativeBase], *rows: Mapping[str, Any]) -> None:
+        """Put rows into a table."""
+        with self.database.engine.begin() as connection:
+            connection.execute(insert(table), list(rows))
+
+    def content(self, body: bytes) -> bytes:
+        """Store bytes; return their hash."""
+        digest = hashlib.sha256(body).digest()
+        with self.database.engine.begin() as connection:
+            connection.execute(pg_insert(Content).values(hash=digest, body=body).on_conflict_do_nothing())
+        return digest
+
+    def stack(
+        self, project: str, name: str, *, age: int = 0, revision: Mapping[str, Any] | None = None, **more: Any
+    ) -> Made:
+        """Put a stack there, as old as `-age` seconds after START, with a revision of TEMPLATE."""
+        values = {
+            "uuid": uuid.uuid4(),
+            "project_id": project,
+            "name": name,
+            "action": "CREATE",
+            "status": "COMPLETE",
+            "status_reason": "Stack CREATE completed successfully",
+            "created_at": START + dt.timedelta(seconds=age),
+            "username": "somebody",
+            **more,
+        }
+        digest = self.content(orjson.dumps(TEMPLATE))
+        with self.database.engine.begin() as connection:
+            stack_id = connection.execute(
+                func.nextval(func.pg_get_serial_sequence("stack", "id")).select()
+            ).scalar_one()
+            connection.execute(insert(Stack).values(id=stack_id, **{"root_id": stack_id, **values}))
+            revision_id = connection.execute(
+                insert(Revision)
+                .values(
+                    **{
+                        "stack_id": stack_id,
+                        "number": 1,
+                        "action": "CREATE",
+                        "template_hash": digest,
+                        "outline": OUTLINE,
+                        "parameters": {"size": 3, "names": ["a", "b"], "password": None},
+                        **(revision or {}),
+                    }
+                )
+                .returning(Revision.id)
+            ).scalar_one()
+            connection.execute(update(Stack).where(Stack.id == stack_id).values(revision_id=revision_id))
+        return Made(stack_id, values["uuid"], project, name)
+
+    def resource(self, stack: Made, name: str, requires: Sequence[str] = (), **more: Any) -> int:
+        """Put a resource with its definition there; return its id."""
+        definition = {
+            "stack_id": stack.id,
+            "name": name,
+            "digest": b"d",
+            "body": {"type": "Test::Plain", "description": f"The {name}"},
+            "requires": list(requires),
+            "valid_from": 1,
+        }
+        with self.database.engine.begin() as connection:
+            connection.execute(pg_insert(ResourceDefinition).values(definition).on_conflict_do_nothing())
+            values = {
+                "uuid": uuid.uuid4(),
+                "stack_id": stack.id,
+                "name": name,
+                "type": "Test::Plain",
+                "created_at": START,
+            }
+            return connection.execute(
+                insert(Resource).values({**values, **more}).returning(Resource.id)
+            ).scalar_one()
+
+    def event(self, stack: Made, name: str, **more: Any) -> int:
+        """Put an event there; return its id."""
+        values = {
+            "stack_id": stack.id,
+            "resource_name": name,
+            "resource_type": "Test::Plain",
+            "physical_id": f"physical-{name}",
+            "action": "CREATE",
+            "status": "COMPLETE",
+            "reason": "state changed",
+            "created_at": START,
+        }
+        with self.database.engine.begin() as connection:
+            return connection.execute(
+                insert(Event).values({**values, **more}).returning(Event.id)
+            ).scalar_one()
+
+
+@dataclass(frozen=True)
+class Made:
+    """A stack that a test put there."""
+
+    id: int
+    uuid: uuid.UUID
+    project: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Its canonical path, without the version."""
+        return f"/{self.project.replace(' ', '%20')}/stacks/{self.name}/{self.uuid}"
+
+
+class Client:
+    """HTTP as tests want it: paths without the version, JSON out."""
+
+    def __init__(self, client: FlaskClient, base: str) -> None:
+        self.http, self.base = client, base
+
+    def ask(self, method: str, path: str, status: int, **more: Any) -> Any:
+        """Ask, expect the status, return what JSON the answer holds, None when empty."""
+        response = self.http.open(self.base + path, method=method, **more)
+        assert response.status_code == status, (
+            method,
+            path,
+            response.status,
+            response.get_data(as_text=True),
+        )
+        return response.get_json() if response.data else None
+
+    def get(self, path: str, status: int = 200, **more: Any) -> Any:
+        return self.ask("GET", path, status, **more)
+
+    def names(self, path: str, key: str = "stacks", name: str = "stack_name") -> list[str]:
+        """Return the names a listing gives."""
+        return [item[name] for item in self.get(path)[key]]
+
+    def message(self, method: str, path: str, status: int, **more: Any) -> str:
+        """Return `error.message` of a refusal, its shape looked at."""
+        body = self.ask(method, path, status, **more)
+        assert body["code"] == status
+        assert set(body) == {"code", "title", "explanation", "error"}
+        assert body["error"]["traceback"] is None
+        message: str = body["error"]["message"]
+        return message
+
+
+@pytest.fixture(scope="module")
+def world(new_database: Callable[[], str]) -> Iterator[World]:
+    """One database for the tests of a module."""
+    made = World(new_database())
+    yield made
+    made.database.engine.dispose()
+
+
+@pytest.fixture
+def project(world: World) -> str:
+    """A project that nothing else uses."""
+    return world.project()
+
+
+@pytest.fixture
+def api(world: World) -> Client:
+    """A client of an application with the settings as shipped."""
+    return world.client()
+
+
+def root(project: str) -> str:
+    """Return a project's path, without the version."""
+    return f"/{quote(project)}"

@@ -1,0 +1,197 @@
+"""Children are started in stages, replaced when they die, and stopped in reverse, whoever asks how often."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.embedded.process import Child
+from orchestrator.embedded.supervisor import Stopped, supervising
+from orchestrator.errors import Misconfigured
+
+# Notes its start and its end in a file shared by all children; deaf ones ignore the polite signal.
+PROGRAM = """
+import os, signal, sys
+name, notes, deaf = sys.argv[1], sys.argv[2], sys.argv[3] == "deaf"
+def note(word):
+    with open(notes, "a") as file:
+        file.write(f"{word} {name} {os.getpid()}\\n")
+def leave(*_):
+    note("stopped")
+    sys.exit()
+signal.signal(signal.SIGTERM, signal.SIG_IGN if deaf else leave)
+note("started")
+while True:
+    signal.pause()
+"""
+
+
+class Notes:
+    """What the children wrote down."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.write_text("")
+
+    def lines(self) -> list[list[str]]:
+        return [line.split() for line in self.path.read_text().splitlines()]
+
+    def order(self) -> list[str]:
+        return [f"{word} {name}" for word, name, _ in self.lines()]
+
+    def pids(self, name: str) -> list[int]:
+        return [int(pid) for word, who, pid in self.lines() if (word, who) == ("started", name)]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    return Notes(tmp_path / "notes")
+
+
+def child(name: str, notes: Notes, manner: str = "polite", stop_seconds: float = 10.0) -> Child:
+    return Child(
+        name=name,
+        argv=(sys.executable, "-c", PROGRAM, name, str(notes.path), manner),
+        ready=lambda pid: pid in notes.pids(name),
+        stop_seconds=stop_seconds,
+    )
+
+
+def meanwhile(act: Callable[[], None]) -> threading.Thread:
+    """Do something beside the watching main thread, then say stop, also when it failed."""
+
+    def work() -> None:
+        try:
+            act()
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> float:
+    """Return how long it took, in seconds."""
+    begun = time.monotonic()
+    while not condition() and time.monotonic() < begun + seconds:
+        time.sleep(0.01)
+    return time.monotonic() - begun
+
+
+def test_stages_start_in_order_and_stop_in_reverse(notes: Notes, tmp_path: Path) -> None:
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("database", notes)])
+        supervisor.start([child("worker", notes)])
+        thread = meanwhile(lambda: None)
+        supervisor.watch()
+        thread.join()
+    assert notes.order() == ["started database", "started worker", "stopped worker", "stopped database"]
+
+
+def test_a_killed_child_is_replaced_within_two_seconds(notes: Notes, tmp_path: Path) -> None:
+    took: list[float] = []
+
+    def kill() -> None:
+        os.kill(notes.pids("worker")[0], signal.SIGKILL)
+        took.append(until(lambda: len(notes.pids("worker")) == 2))
+
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("worker", notes)])
+        thread = meanwhile(kill)
+        supervisor.watch()
+        thread.join()
+    assert took[0] < 2
+    assert notes.order()[-1] == "stopped worker"
+
+
+def test_a_child_that_keeps_dying_is_started_ever_more_slowly(notes: Notes, tmp_path: Path) -> None:
+    def watch_it_die() -> None:
+        for count in (1, 2, 3):
+            os.kill(notes.pids("worker")[-1], signal.SIGKILL)
+            gaps.append(until(lambda count=count: len(notes.pids("worker")) == count + 1))
+
+    gaps: list[float] = []
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("worker", notes)])
+        thread = meanwhile(watch_it_die)
+        supervisor.watch()
+        thread.join()
+    assert gaps[0] < 0.5 <= gaps[1] < 1.0 <= gaps[2]
+
+
+def test_one_childs_death_leaves_the_others_alone(notes: Notes, tmp_path: Path) -> None:
+    def kill() -> None:
+        os.kill(notes.pids("one")[0], signal.SIGKILL)
+        until(lambda: len(notes.pids("one")) == 2)
+
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("one", notes), child("two", notes)])
+        thread = meanwhile(kill)
+        supervisor.watch()
+        thread.join()
+    assert len(notes.pids("two")) == 1
+
+
+def test_a_child_that_does_not_stop_in_time_is_killed(notes: Notes, tmp_path: Path) -> None:
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("deaf", notes, "deaf", stop_seconds=0.3), child("polite", notes)])
+        begun = time.monotonic()
+    assert 0.3 <= time.monotonic() - begun < 3
+    assert notes.order()[-1] == "stopped polite"
+    assert not Path(f"/proc/{notes.pids('deaf')[0]}").exists()
+
+
+def test_asking_twice_stops_everything_at_once(notes: Notes, tmp_path: Path) -> None:
+    def ask_once_more() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        until(lambda: "stopped polite" in notes.order())
+
+    with supervising(tmp_path) as supervisor:
+        supervisor.start([child("deaf", notes, "deaf", stop_seconds=60), child("polite", notes)])
+        thread = meanwhile(ask_once_more)
+        supervisor.watch()
+        begun = time.monotonic()
+    thread.join()
+    assert time.monotonic() - begun < 10
+    assert not Path(f"/proc/{notes.pids('deaf')[0]}").exists()
+
+
+def test_asking_while_it_starts_stops_what_was_started(notes: Notes, tmp_path: Path) -> None:
+    never = Child(
+        name="never", argv=(sys.executable, "-c", "import signal; signal.pause()"), ready=lambda _: False
+    )
+    with pytest.raises(Stopped), supervising(tmp_path) as supervisor:
+        supervisor.start([child("database", notes)])
+        thread = meanwhile(lambda: None)
+        supervisor.start([never])
+    thread.join()
+    assert notes.order() == ["started database", "stopped database"]
+
+
+def test_a_child_that_cannot_start_stops_the_others_and_tells_why(notes: Notes, tmp_path: Path) -> None:
+    broken = Child(
+        name="api", argv=(sys.executable, "-c", "raise SystemExit('no port')"), ready=lambda _: False
+    )
+    with (
+        pytest.raises(Misconfigured, match=r"(?s)api ended with status 1.*no port"),
+        supervising(tmp_path) as supervisor,
+    ):
+        supervisor.start([child("database", notes)])
+        supervisor.start([broken])
+    assert notes.order() == ["started database", "stopped database"]
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(Misconfigured, match=r"cannot start ghost .*/no/such/program"),
+        supervising(tmp_path) as supervisor,
+    ):
+        supervisor.start([Child(name="ghost", argv=("/no/such/program",))])

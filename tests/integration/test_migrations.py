@@ -1,0 +1,125 @@
+"""The migrations make what the models declare, and nobody works on a schema that is not theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import NullPool, create_engine
+from sqlalchemy.engine import make_url
+
+from orchestrator.embedded.postgres import Postgres
+from orchestrator.errors import Misconfigured
+from orchestrator.store import migrations
+from orchestrator.store.models import Base
+
+CATALOGUE = """
+SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+       concat_ws(' ', a.attnotnull, a.attidentity, a.attcompression, a.attstorage,
+                 pg_get_expr(d.adbin, d.adrelid))
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL
+SELECT 'constraint', r.relname, n.conname, n.contype::text, pg_get_constraintdef(n.oid)
+FROM pg_constraint n JOIN pg_class r ON r.oid = n.conrelid WHERE n.connamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'index', tablename, indexname, '', indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL
+SELECT 'storage', relname, relkind::text, '', array_to_string(reloptions, ' ')
+FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+"""
+
+
+def catalogue(url: str) -> set[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return {row for row in connection.execute(CATALOGUE) if row[1] != "alembic_version"}
+
+
+def empty_database(server: Postgres, name: str) -> str:
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+    return server.url(name)
+
+
+def stamp(url: str, version: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = %s", (version,))
+
+
+def test_upgrading_from_empty_equals_the_models(postgres_server: Postgres, postgres_url: str) -> None:
+    declared = empty_database(postgres_server, "declared")
+    engine = create_engine(make_url(declared).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    Base.metadata.create_all(engine)
+    made, wanted = catalogue(postgres_url), catalogue(declared)
+    assert made - wanted == set()
+    assert wanted - made == set()
+    assert {"stack", "revision", "resource", "resource_definition", "graph_node", "event", "content"} <= {
+        row[1] for row in made
+    }
+
+
+def test_autogenerate_finds_nothing_to_add(postgres_url: str) -> None:
+    engine = create_engine(make_url(postgres_url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_upgrading_twice_changes_nothing(postgres_url: str) -> None:
+    before = catalogue(postgres_url)
+    migrations.upgrade(postgres_url)
+    assert catalogue(postgres_url) == before
+    assert migrations.current(postgres_url) == migrations.head()
+
+
+def test_the_current_schema_is_accepted(postgres_url: str) -> None:
+    migrations.require_current(postgres_url)
+
+
+def test_a_database_without_a_schema_is_refused_and_says_what_to_run(postgres_server: Postgres) -> None:
+    url = empty_database(postgres_server, "bare")
+    with pytest.raises(Misconfigured, match=r"has no schema.*needs 0\d+.*run `orchestrator migrate`"):
+        migrations.require_current(url)
+
+
+def test_an_older_schema_is_refused_and_says_what_to_run(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = migrations.head()
+    monkeypatch.setattr(migrations, "head", lambda: "0999")
+    with pytest.raises(Misconfigured, match=f"schema {older} and .* needs 0999: run `orchestrator migrate`"):
+        migrations.require_current(postgres_url)
+
+
+@pytest.mark.parametrize("ask", [migrations.require_current, migrations.upgrade])
+def test_a_newer_schema_is_refused_and_names_both_versions(
+    postgres_url: str, ask: Callable[[str], None]
+) -> None:
+    stamp(postgres_url, "9999")
+    with pytest.raises(
+        Misconfigured, match=f"schema 9999, newer than the {migrations.head()} .*upgrade the software"
+    ):
+        ask(postgres_url)
+
+
+def test_a_database_that_does_not_answer_is_named_in_one_line() -> None:
+    with pytest.raises(Misconfigured, match=r"cannot reach the database: .*127\.0\.0\.1") as caught:
+        migrations.current("postgresql://nobody@127.0.0.1:1/none")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_upgrade_waits_for_nobody_longer_than_its_lock_timeout(
+    postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = empty_database(postgres_server, "contended")
+    monkeypatch.setattr(migrations, "LOCK_TIMEOUT", "100ms")
+    with psycopg.connect(url) as other:
+        other.execute("CREATE TABLE api_token (id int)")  # not committed: whoever makes the same one waits
+        with pytest.raises(Misconfigured, match=r"did not finish, run it again: .*lock timeout"):
+            migrations.upgrade(url)
+        other.rollback()
+    migrations.upgrade(url)
+    migrations.require_current(url)

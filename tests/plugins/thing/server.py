@@ -1,0 +1,189 @@
+"""The world outside, for tests: a process that makes things and writes down what it made.
+
+``python server.py LOG [PORT]`` serves on 127.0.0.1, prints its URL, and appends one JSON line to LOG for all
+it does (`event`, `token`, `id`, `name`, `time`), synced before the answer. Started on an old log it has the
+things of that log. Creating is deliberately not idempotent: whoever asks twice gets two, and the log says so.
+
+    POST   /things            make one: token, name, value, and how to misbehave:
+                              delay       seconds until it is ready
+                              slow        seconds before it is made (and made even if nobody waits any more)
+                              slow_after  seconds after it was made before the answer
+                              fail_times  so many requests with this token are refused with 503
+                              error       it goes to "error" for good
+                              error_times so many things of this name go to "error once"
+                              silent      nothing is made and no answer comes
+    GET    /things?token=T    those made with a token, oldest first
+    GET    /things/ID         one: id, name, value, serial, status
+    PUT    /things/ID         change its value
+    DELETE /things/ID         remove it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+
+class World:
+    """All things, and the log of what was done to them."""
+
+    def __init__(self, log: Path) -> None:
+        self.lock = threading.Lock()
+        self.things: dict[str, dict[str, Any]] = {}
+        self.refusals: Counter[str] = Counter()
+        self.made: Counter[str] = Counter()
+        self.serial = 0
+        for line in log.read_text().splitlines() if log.exists() else ():
+            self._replay(json.loads(line))
+        self.log = log.open("a", encoding="utf-8")
+
+    def _replay(self, entry: dict[str, Any]) -> None:
+        match entry["event"]:
+            case "created":
+                self.things[entry["id"]] = entry["thing"]
+                self.made[entry["name"]] += 1
+                self.serial = entry["thing"]["serial"]
+            case "updated":
+                self.things[entry["id"]]["value"] = entry["value"]
+            case "deleted":
+                del self.things[entry["id"]]
+            case "refused":
+                self.refusals[entry["token"]] += 1
+
+    def write(self, event: str, token: str, id: str | None, name: str, **more: Any) -> None:
+        entry = {"event": event, "token": token, "id": id, "name": name, "time": time.time(), **more}
+        self.log.write(json.dumps(entry) + "\n")
+        self.log.flush()
+        os.fsync(self.log.fileno())
+
+    def refuse(self, body: dict[str, Any]) -> bool:
+        with self.lock:
+            if self.refusals[body["token"]] >= body.get("fail_times", 0):
+                return False
+            self.refusals[body["token"]] += 1
+            self.write("refused", body["token"], None, body["name"])
+            return True
+
+    def make(self, body: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            self.serial += 1
+            self.made[body["name"]] += 1
+            thing = {
+                "id": f"thing-{self.serial}",
+                "token": body["token"],
+                "name": body["name"],
+                "value": body.get("value", ""),
+                "serial": self.serial,
+                "ready_at": time.time() + body.get("delay", 0),
+                "error": bool(body.get("error")),
+                "error_once": self.made[body["name"]] <= body.get("error_times", 0),
+            }
+            self.things[thing["id"]] = thing
+            self.write("created", thing["token"], thing["id"], thing["name"], thing=thing)
+            return thing
+
+    def change(self, id: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        with self.lock:
+            thing = self.things.get(id)
+            if thing is not None:
+                thing["value"] = body["value"]
+                self.write("updated", body.get("token", ""), id, thing["name"], value=body["value"])
+            return thing
+
+    def remove(self, id: str) -> bool:
+        with self.lock:
+            thing = self.things.pop(id, None)
+            if thing is not None:
+                self.write("deleted", thing["token"], id, thing["name"])
+            return thing is not None
+
+    def with_token(self, token: str) -> list[dict[str, Any]]:
+        with self.lock:
+            return [shown(thing) for thing in self.things.values() if thing["token"] == token]
+
+
+def shown(thing: dict[str, Any]) -> dict[str, Any]:
+    ready = time.time() >= thing["ready_at"]
+    bad = "error" if thing["error"] else "error once" if thing["error_once"] else None
+    public = {key: thing[key] for key in ("id", "token", "name", "value", "serial")}
+    return {**public, "status": "building" if not ready else bad or "ready"}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    world: World
+    stopping = threading.Event()
+
+    def do_POST(self) -> None:
+        body = self._body()
+        if body.get("silent"):
+            self.stopping.wait()
+            self.close_connection = True
+            return
+        if self.world.refuse(body):
+            self._answer(503, {"error": "busy"})
+            return
+        self.stopping.wait(body.get("slow", 0))
+        thing = self.world.make(body)
+        self.stopping.wait(body.get("slow_after", 0))
+        self._answer(201, shown(thing))
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if url.path == "/things":
+            self._answer(200, self.world.with_token(parse_qs(url.query).get("token", [""])[0]))
+            return
+        thing = self.world.things.get(self._id())
+        self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
+
+    def do_PUT(self) -> None:
+        thing = self.world.change(self._id(), self._body())
+        self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
+
+    def do_DELETE(self) -> None:
+        self._answer(*((200, {}) if self.world.remove(self._id()) else (404, {"error": "no such thing"})))
+
+    def _id(self) -> str:
+        return urlsplit(self.path).path.rpartition("/")[2]
+
+    def _body(self) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        return read
+
+    def _answer(self, status: int, body: Any) -> None:
+        data = json.dumps(body).encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:  # nobody waits for the answer any more: what was done stays done
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the log is the log."""
+
+
+def main() -> None:
+    """Serve until killed."""
+    log, port = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    Handler.world = World(log)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = True
+    print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

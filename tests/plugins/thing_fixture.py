@@ -1,0 +1,89 @@
+"""The `things` fixture: the server behind Test::Thing, its log, and what worker processes need to find both.
+
+A test module takes it with ``from tests.plugins.thing_fixture import things`` or through `pytest_plugins`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+THING_DIR = Path(__file__).parent / "thing"
+
+
+class ThingServer:
+    """The server's process, and what its log says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log_path = folder / "things.jsonl"
+        self.url = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it, on the port it had before if it had one, with the things in its log."""
+        port = self.url.rpartition(":")[2] or "0"
+        command = [sys.executable, str(THING_DIR / "server.py"), str(self.log_path), port]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        assert self.url, "the things' server did not start"
+
+    def stop(self) -> None:
+        """Kill it; whatever it was asked and has not logged is not done."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            self._process = None
+
+    def freeze(self) -> None:
+        """Make it silent: connections are accepted by the system, and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on, with everything that was asked meanwhile."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def env(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment in which a process knows Test::Thing and finds this server."""
+        env = dict(os.environ if base is None else base)
+        path = [str(THING_DIR), *filter(None, [env.get("PYTHONPATH")])]
+        return env | {"THING_URL": self.url, "PYTHONPATH": os.pathsep.join(path)}
+
+    def log(self, event: str | None = None) -> list[dict[str, Any]]:
+        """Return everything it did, or only one kind of event, in order."""
+        text = self.log_path.read_text() if self.log_path.exists() else ""
+        entries = [json.loads(line) for line in text.splitlines()]
+        return [entry for entry in entries if event in (None, entry["event"])]
+
+    def made(self) -> Counter[str]:
+        """Return how many things were ever made, by the physical name asked for."""
+        return Counter(entry["name"] for entry in self.log("created"))
+
+    def alive(self) -> dict[str, str]:
+        """Return the things that are there: id to physical name."""
+        gone = {entry["id"] for entry in self.log("deleted")}
+        return {entry["id"]: entry["name"] for entry in self.log("created") if entry["id"] not in gone}
+
+
+@pytest.fixture
+def things(tmp_path: Path) -> Iterator[ThingServer]:
+    """Run a server of things for one test."""
+    server = ThingServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()

@@ -1,0 +1,153 @@
+"""The real engine and store, with the delivery of messages in the test's hands: any order, any repeat, any loss."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+from sqlalchemy import text
+
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
+from orchestrator.operations import stacks
+from orchestrator.operations.check import Engine, check_nodes
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.leases import Leases
+from orchestrator.operations.outputs import resolve_outputs
+from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan import Planner
+from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.window import Windows
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.caller import Caller
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.store import stacks as stored_stacks
+from orchestrator.store.database import Database
+
+
+class World:
+    """One installation without processes: requests go in, messages pile up, the test delivers them."""
+
+    def __init__(self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        self.random = random.Random(seed)
+        self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
+        self.database = Database(url, "orchestrator-test")
+        self.cipher = Cipher([new_key()])
+        self.types = {**load_registry(), **types} if types else load_registry()
+        self.caller = Caller("p1", "tester")
+        self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
+        self.engine = self.new_engine()
+        self.sweep = Sweep(self.database, self.settings)
+        self.messages: list[Ring] = []
+
+    def new_engine(self) -> Engine:
+        """A worker's worth of memory, empty."""
+        parameters = ParameterCache(self.database, self.cipher)
+        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, self.plan_apart)
+        leases = Leases(self.database, self.settings.lease_seconds)
+        windows = Windows(self.settings.ring_window)
+        return Engine(self.database, self.cipher, self.types, self.settings, parameters, windows, leases, planner)
+
+    def plan_apart(self, node_id: int, traversal: int, lease: int) -> None:
+        raise AssertionError("small stacks are planned in place")
+
+    def close(self) -> None:
+        self.database.engine.dispose()
+        for durable in (True, False):
+            self.database.hot(durable=durable).close()
+        if self.sweep._db is not None:
+            self.sweep._db.close()
+
+    # What a user does.
+
+    def create(self, name: str, resources: Mapping[str, Any], **request: Any) -> str:
+        """Ask for a stack; return its uuid."""
+        template = {"heat_template_version": "2021-04-16", "resources": resources}
+        template |= {key: request.pop(key) for key in ("outputs", "parameters") if key in request}
+        body = orjson.dumps({"stack_name": name, "template": template, **request})
+        accepted = stacks.create(self.context, Body(body))
+        self.messages += accepted.rings
+        return accepted.uuid
+
+    def delete(self, name: str) -> None:
+        self.messages += stacks.delete(self.context, self.stack_row(name))
+
+    def stack_row(self, name: str) -> stored_stacks.StackRow:
+        row = stored_stacks.find(self.database, self.caller.project_id, name)
+        assert row is not None
+        return row
+
+    def outputs(self, name: str) -> dict[str, Any]:
+        return {out.key: out.value for out in resolve_outputs(self.database, self.cipher, self.stack_row(name))}
+
+    # What the broker and the clock do.
+
+    def deliver(self, count: int = 1) -> int:
+        """Deliver the oldest messages."""
+        for delivered in range(count):
+            if not self.messages:
+                return delivered
+            self.deliver_one(self.messages.pop(0))
+        return count
+
+    def deliver_one(self, ring: Ring) -> None:
+        self.messages += check_nodes(self.engine, [ring.node_id], ring.traversal, durable=ring.queue != "check")
+
+    def deliver_all(self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000) -> None:
+        """Deliver until nothing is under way, sweeping when the queue is empty."""
+        for _ in range(limit):
+            if not self.messages and not self.sweep_once():
+                return
+            index = self.random.randrange(len(self.messages)) if shuffle else 0
+            ring = self.messages.pop(index)
+            if self.random.random() < repeat:
+                self.messages.append(ring)
+            if self.random.random() < lose:
+                continue
+            self.deliver_one(ring)
+        raise AssertionError("it never comes to rest")
+
+    def sweep_once(self) -> bool:
+        """Bring forward what is due and sweep; False when that found nothing."""
+        with self.database.engine.begin() as connection:
+            connection.execute(text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'"))
+            connection.execute(text("UPDATE graph_node SET rung_at = rung_at - interval '10 minutes' WHERE rung_at IS NOT NULL"))
+        self.messages += self.sweep.run()
+        return bool(self.messages)
+
+    def forget_leases(self) -> None:
+        """As if every worker had died half a minute ago."""
+        with self.database.engine.begin() as connection:
+            for table in ("graph_node", "resource"):
+                connection.execute(
+                    text(f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE leased_until IS NOT NULL")
+                )
+
+    # What is there afterwards.
+
+    def state(self, uuid: str) -> str:
+        with self.database.engine.connect() as connection:
+            row = connection.execute(text("SELECT action, status FROM stack WHERE uuid = :u"), {"u": uuid}).one()
+        return f"{row.action}_{row.status}"
+
+    def rows(self, query: str, **values: Any) -> list[Any]:
+        with self.database.engine.connect() as connection:
+            return list(connection.execute(text(query), values).all())
+
+    def events(self, uuid: str) -> list[str]:
+        query = """SELECT e.resource_name, e.action, e.status FROM event e JOIN stack s ON s.id = e.stack_id
+            WHERE s.uuid = :u ORDER BY e.id"""
+        return [f"{row.resource_name} {row.action}_{row.status}" for row in self.rows(query, u=uuid)]
+
+
+def test_resource(value: Any = "v", requires: Iterable[str] = (), **properties: Any) -> dict[str, Any]:
+    """A TestResource as a template has it."""
+    snippet: dict[str, Any] = {"type": "OS::Heat::TestResource", "properties": {"value": value, **properties}}
+    if requires:
+        snippet["depends_on"] = list(requires)
+    return snippet
+
+
+test_resource.__test__ = False  # type: ignore[attr-defined]

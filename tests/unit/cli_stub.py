@@ -1,0 +1,222 @@
+"""A server that speaks just enough of spec/rest-api.md for the command line's tests, and remembers.
+
+It plays back: every look at a stack's events reveals the next ones, so that no test waits for a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+GENERIC = {"explanation": "generic", "title": "x"}
+
+
+@dataclass
+class Stack:
+    """One stack, and what is still going to happen to it."""
+
+    name: str
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    status: str = "CREATE_IN_PROGRESS"
+    reason: str = "Stack CREATE started"
+    events: list[dict[str, Any]] = field(default_factory=list)
+    coming: list[tuple[str, str, str]] = field(
+        default_factory=list
+    )  # resource ("" = the stack), status, reason
+    on_delete: list[tuple[str, str, str]] = field(default_factory=list)
+    resources: list[dict[str, Any]] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    template: Any = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.coming = list(self.coming)
+
+    def happen(self, name: str, status: str, reason: str) -> None:
+        """Record an event."""
+        physical = self.id if not name else f"{name}-id"
+        self.events.append(
+            {
+                "id": str(uuid.UUID(int=len(self.events) + 1)),
+                "event_time": f"2026-01-31T12:00:{len(self.events) % 60:02}Z",
+                "resource_name": name or self.name,
+                "physical_resource_id": physical,
+                "resource_status": status,
+                "resource_status_reason": reason,
+            }
+        )
+        if not name:
+            self.status, self.reason = status, reason
+
+    def reveal(self, count: int = 2) -> None:
+        """Let the next things happen."""
+        for step in self.coming[:count]:
+            self.happen(*step)
+        del self.coming[:count]
+
+    def shown(self, outputs: bool = True) -> dict[str, Any]:
+        """Return the stack as the API shows it."""
+        return {
+            "id": self.id,
+            "stack_name": self.name,
+            "stack_status": self.status,
+            "stack_status_reason": self.reason,
+            "description": "a stack",
+            "creation_time": "2026-01-31T12:00:00Z",
+            "updated_time": None,
+            "deletion_time": None,
+            "tags": [],
+            "parameters": {"OS::stack_id": self.id, "size": "4"},
+        } | ({"outputs": self.outputs} if outputs else {})
+
+
+class Stub:
+    """The server's state, for a test to arrange and to look at."""
+
+    def __init__(self) -> None:
+        self.stacks: list[Stack] = []
+        self.requests: list[tuple[str, str, dict[str, list[str]], dict[str, str], Any]] = []
+        self.next_create: dict[str, Any] = {}
+        self.refusal: tuple[int, Any] | None = None
+        self.breaks = 0  # so many requests are cut off unanswered
+        self.shown_host = ""  # what a proxy makes of our address in Location
+        self.url = ""
+
+    def add(self, name: str, **more: Any) -> Stack:
+        """Put a stack there."""
+        stack = Stack(name, **more)
+        self.stacks.append(stack)
+        return stack
+
+    def asked(self, method: str) -> list[str]:
+        """Return the paths asked for with `method`, queries apart."""
+        return [path for one, path, *_ in self.requests if one == method]
+
+    def answer(
+        self, method: str, path: str, query: dict[str, list[str]], body: Any
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Answer one request."""
+        if self.refusal:
+            return *self.refusal, {"x-openstack-request-id": "req-1"}
+        match [part for part in path.split("/") if part][2:]:
+            case ["validate"]:
+                return (
+                    200,
+                    {"Description": "fine", "Parameters": {"size": {"Type": "Number", "Default": 4}}},
+                    {},
+                )
+            case ["stacks"] if method == "POST":
+                stack = self.add(body["stack_name"], **self.next_create)
+                return 201, {"stack": {"id": stack.id, "links": []}}, {}
+            case ["stacks"]:
+                return 200, {"stacks": _page([s.shown(False) for s in self.stacks], query)}, {}
+            case ["stacks", name]:
+                found = next((s for s in self.stacks if name in {s.name, s.id}), None)
+                if found is None:
+                    return 404, _fault(f"The Stack ({name}) could not be found."), {}
+                host = self.shown_host or self.url
+                return (
+                    302,
+                    None,
+                    {"Location": f"{host}/v1/demo/stacks/{found.name}/{found.id}" + _again(query)},
+                )
+            case ["stacks", _name, key, *rest]:
+                return self._inside(next(s for s in self.stacks if s.id == key), rest, method, query)
+        return 404, {"message": "no such path", "code": "404 Not Found", "title": "Not Found"}, {}
+
+    def _inside(
+        self, stack: Stack, rest: list[str], method: str, query: dict[str, list[str]]
+    ) -> tuple[int, Any, dict[str, str]]:
+        match rest:
+            case [] if method == "DELETE":
+                stack.coming = list(stack.on_delete)
+                stack.happen("", "DELETE_IN_PROGRESS", "Stack DELETE started")
+                return 204, None, {}
+            case []:
+                return 200, {"stack": stack.shown("resolve_outputs" not in query)}, {}
+            case ["events"]:
+                stack.reveal()
+                events = stack.events if query.get("sort_dir") == ["asc"] else stack.events[::-1]
+                return 200, {"events": _page(events, query)}, {}
+            case ["resources"]:
+                wanted = query.get("status")
+                return 200, {"resources": [r for r in stack.resources if not wanted or _is(r, wanted)]}, {}
+            case ["outputs", key]:
+                found = next((o for o in stack.outputs if o["output_key"] == key), None)
+                if found is None:
+                    return 404, _fault(f"Specified output key {key} not found."), {}
+                return 200, {"output": found}, {}
+            case ["template"]:
+                return 200, stack.template, {}
+        raise AssertionError(rest)
+
+
+@contextmanager
+def serving() -> Iterator[Stub]:
+    """Serve a stub on a free loopback port."""
+    stub = Stub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+        def _serve(self) -> None:
+            parts = urlsplit(self.path)
+            length = int(self.headers.get("content-length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            query = parse_qs(parts.query)
+            stub.requests.append((self.command, parts.path, query, dict(self.headers), body))
+            if stub.breaks:
+                stub.breaks -= 1
+                self.close_connection = True
+                return
+            status, answer, headers = stub.answer(self.command, parts.path, query, body)
+            data = b"" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(data)),
+                **headers,
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_DELETE = _serve  # noqa: N815 -- the names http.server calls
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    stub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield stub
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _page(items: Sequence[dict[str, Any]], query: dict[str, list[str]]) -> list[dict[str, Any]]:
+    marker, limit = query.get("marker"), query.get("limit")
+    start = next((i + 1 for i, item in enumerate(items) if marker and item["id"] == marker[0]), 0)
+    return list(items[start : start + int(limit[0])] if limit else items[start:])
+
+
+def _fault(message: str) -> dict[str, Any]:
+    return GENERIC | {"error": {"type": "EntityNotFound", "message": message, "traceback": None}}
+
+
+def _again(query: dict[str, list[str]]) -> str:
+    return (
+        "?" + "&".join(f"{key}={value}" for key, values in query.items() for value in values) if query else ""
+    )
+
+
+def _is(resource: dict[str, Any], statuses: list[str]) -> bool:
+    return any(resource["resource_status"].endswith(status) for status in statuses)

@@ -1,0 +1,178 @@
+"""How given property values become what a type's verbs see, and what is said about those that cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.schema.constraints import AllowedValues, Length, Range
+from orchestrator.schema.properties import Property, convert
+
+UNKNOWN = object()
+
+
+def one(kind, value, **declared):
+    """Convert a single property; return its value and the messages."""
+    result, faults = convert({"p": Property(kind, **declared)}, {"p": value}, path="x")
+    return result.get("p"), [fault.message for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "seen"),
+    [
+        ("string", "a", "a"),
+        ("string", 5, "5"),
+        ("string", True, "True"),
+        ("string", None, ""),
+        ("integer", 5, 5),
+        ("integer", "5", 5),
+        ("integer", 5.9, 5),
+        ("integer", True, 1),
+        ("integer", None, 0),
+        ("number", 1.5, 1.5),
+        ("number", "7", 7),
+        ("number", "1.5", 1.5),
+        ("number", None, 0),
+        ("number", 10**400, 10**400),
+        ("boolean", True, True),
+        ("boolean", "TRUE", True),
+        ("boolean", "false", False),
+        ("boolean", None, False),
+        ("map", {"a": 1}, {"a": 1}),
+        ("map", None, {}),
+        ("list", [1, "a"], [1, "a"]),
+        ("list", None, []),
+        ("any", {"a": [1]}, {"a": [1]}),
+        ("any", None, None),
+    ],
+)
+def test_values_are_converted_to_the_type(kind, given, seen):
+    value, messages = one(kind, given)
+    assert messages == []
+    assert value == seen
+    assert type(value) is type(seen)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        ("string", 1.5, "Value must be a string; got 1.5"),
+        ("string", ["a"], "Value must be a string; got ['a']"),
+        ("string", {"a": 1}, "Value must be a string; got {'a': 1}"),
+        ("integer", "x", "Value 'x' is not an integer"),
+        ("integer", [1], "Value '[1]' is not an integer"),
+        ("integer", float("inf"), "Value 'inf' is not an integer"),
+        ("number", "x", "could not convert string to float: 'x'"),
+        ("number", [1], "Value '[1]' is not a number"),
+        ("number", "nan", "Value 'nan' is not a number"),
+        ("boolean", 1, '"1" is not a valid boolean'),
+        ("boolean", "Yes", '"yes" is not a valid boolean'),
+        ("map", "a", '"a" is not a map'),
+        ("map", ["a"], "\"['a']\" is not a map"),
+        ("list", "a,b", "\"'a,b'\" is not a list"),
+        ("list", {"a": 1}, "\"{'a': 1}\" is not a list"),
+    ],
+)
+def test_what_cannot_be_converted_is_told_in_heats_words(kind, given, message):
+    assert one(kind, given) == (None, [message])
+
+
+def test_a_default_stands_in_for_absent_and_for_null():
+    schema = {"p": Property("integer", default=7)}
+    assert convert(schema, {}) == ({"p": 7}, [])
+    assert convert(schema, {"p": None}) == ({"p": 7}, [])
+
+
+def test_absent_without_default_stays_absent():
+    assert convert({"p": Property("string")}, {}) == ({}, [])
+
+
+def test_a_missing_required_property_is_the_fault_of_the_section():
+    _, (fault,) = convert({"p": Property("string", required=True)}, {}, path="resources.r.properties")
+    assert (fault.message, fault.path) == ("Property p not assigned", "resources.r.properties")
+
+
+def test_a_null_required_property_counts_as_assigned():
+    assert convert({"p": Property("string", required=True)}, {"p": None}) == ({"p": ""}, [])
+
+
+def test_an_unknown_property_is_told_with_the_name_that_was_meant():
+    _, (fault,) = convert({"length": Property("integer")}, {"lenght": 3}, path="resources.r.properties")
+    assert fault.message == "Unknown Property lenght"
+    assert fault.path == "resources.r.properties"
+    assert fault.where == "resources.r.properties.lenght"
+    assert fault.hint == 'did you mean "length"?'
+
+
+def test_hidden_properties_are_never_suggested():
+    _, (fault,) = convert({"sequence": Property("string", hidden=True)}, {"sequense": "x"})
+    assert fault.hint == ""
+
+
+def test_a_type_that_takes_anything_keeps_undeclared_names():
+    values = {"x": {"y": [1]}, "p": 5}
+    assert convert({"p": Property("string")}, values, any_properties=True) == (
+        {"x": {"y": [1]}, "p": "5"},
+        [],
+    )
+
+
+NESTED = {
+    "rules": Property(
+        "list",
+        constraints=(Length(max=2),),
+        schema=Property(
+            "map",
+            schema={
+                "port": Property("integer", required=True, constraints=(Range(1, 65535),)),
+                "protocol": Property("string", default="tcp", constraints=(AllowedValues(("tcp", "udp")),)),
+            },
+        ),
+    )
+}
+
+
+def test_members_are_converted_by_their_own_schema():
+    result, faults = convert(NESTED, {"rules": [{"port": "80"}, {"port": 53, "protocol": "udp"}]})
+    assert faults == []
+    assert result == {"rules": [{"port": 80, "protocol": "tcp"}, {"port": 53, "protocol": "udp"}]}
+
+
+def test_every_fault_of_the_members_is_told_with_its_path():
+    rules = [{"port": 0, "prtocol": "udp"}, {"protocol": "icmp"}]
+    _, faults = convert(NESTED, {"rules": rules}, path="p")
+    assert [(fault.path, fault.message) for fault in faults] == [
+        ("p.rules[0]", "Unknown Property prtocol"),
+        ("p.rules[0].port", "0 is out of range (min: 1, max: 65535)"),
+        ("p.rules[1]", "Property port not assigned"),
+        ("p.rules[1].protocol", '"icmp" is not an allowed value ["tcp", "udp"]'),
+    ]
+
+
+def test_the_list_itself_obeys_its_constraint_too():
+    _, (fault,) = convert(NESTED, {"rules": [{"port": 1}] * 3}, path="p")
+    assert (fault.path, fault.message) == ("p.rules", "length (3) is out of range (min: None, max: 2)")
+
+
+def test_an_item_of_the_wrong_kind_is_told_by_its_index():
+    _, (fault,) = convert(NESTED, {"rules": [{"port": 1}, "x"]}, path="p")
+    assert (fault.path, fault.message) == ("p.rules[1]", '"x" is not a map')
+
+
+@pytest.mark.parametrize(
+    "value",
+    [UNKNOWN, [UNKNOWN], [{"port": UNKNOWN}], [{"port": 1, "protocol": UNKNOWN}]],
+)
+def test_what_is_not_known_yet_breaks_no_rule_and_is_left_out(value):
+    assert convert(NESTED, {"rules": value}, unknown=UNKNOWN) == ({}, [])
+
+
+def test_what_stands_beside_the_unknown_is_checked_all_the_same():
+    rules = [{"port": UNKNOWN, "protocol": "icmp", "prot": 1}]
+    _, faults = convert(NESTED, {"rules": rules}, path="p", unknown=UNKNOWN)
+    assert [fault.path for fault in faults] == ["p.rules[0]", "p.rules[0].protocol"]
+
+
+def test_the_unknown_deep_inside_free_data_is_noticed():
+    schema = {"m": Property("map"), "a": Property("any")}
+    values = {"m": {"x": [UNKNOWN]}, "a": [{"y": UNKNOWN}]}
+    assert convert(schema, values, unknown=UNKNOWN) == ({}, [])
