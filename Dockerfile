@@ -1,23 +1,25 @@
 # syntax=docker/dockerfile:1
-# One image for every role; the role is the command: docker-compose.yml has them all.
+# One image for every role; the role is the command. docker-compose.yml has them all.
 
 FROM python:3.11-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
-COPY requirements.lock pyproject.toml README.md LICENSE ./
-RUN python -m venv /tools && /tools/bin/pip install --require-hashes -r requirements.lock
+COPY requirements.lock ./
+RUN python -m venv /tools && /tools/bin/pip install --quiet --require-hashes -r requirements.lock
+COPY pyproject.toml README.md LICENSE ./
+# The lock also holds what development needs. Which of its lines running needs is asked of pyproject.toml; their versions
+# and hashes are the lock's own.
+RUN /tools/bin/uv pip compile --quiet --no-header --no-annotate --extra flower --constraints requirements.lock \
+        --output-file pins.txt pyproject.toml \
+ && awk 'NR == FNR {wanted[$1]; next} /^[a-z0-9]/ {keep = $1 in wanted} keep' pins.txt requirements.lock > runtime.txt \
+ && python -m venv /opt/orchestrator \
+ && /opt/orchestrator/bin/pip install --quiet --require-hashes -r runtime.txt
 COPY orchestrator orchestrator
 COPY api api
 COPY tasks tasks
 COPY alembic alembic
-# The lock holds the tools of development too. The wheel says what running needs, and the lock which version and hash.
 RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels \
- && /tools/bin/uv export --quiet --help >/dev/null \
- && /tools/bin/uv pip compile --quiet --extra flower --generate-hashes --no-emit-index-url --constraints requirements.lock \
-        --output-file runtime.txt pyproject.toml \
- && python -m venv /opt/orchestrator \
- && /opt/orchestrator/bin/pip install --require-hashes -r runtime.txt \
- && /opt/orchestrator/bin/pip install --no-deps /wheels/*.whl
+ && /opt/orchestrator/bin/pip install --quiet --no-deps /wheels/*.whl
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="stack-orchestrator" org.opencontainers.image.licenses="Apache-2.0"

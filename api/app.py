@@ -16,6 +16,7 @@ from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store import migrations
 from orchestrator.store.database import Database, open_database
+from tasks.dispatch import Dispatcher, broker_url
 
 
 def create_app(
@@ -43,12 +44,16 @@ def create_app(
     sealing = cipher(settings)
     intake.start()
     return assemble(
-        Parts(settings, database, sealing, load_registry(), operations, publish or _publish_to_workers())
+        Parts(
+            settings, database, sealing, load_registry(), operations, publish or _publish_to_workers(settings)
+        )
     )
 
 
-def _publish_to_workers() -> Callable[[Sequence[Ring]], None]:
-    """Return the workers' own dispatcher; importing it needs a broker to be configured."""
-    from tasks.app import dispatcher  # noqa: PLC0415
+def _publish_to_workers(settings: config.Settings) -> Callable[[Sequence[Ring]], None]:
+    """Return what sends messages to the workers.
 
-    return dispatcher.publish
+    Raises:
+        Misconfigured: no broker is set.
+    """
+    return Dispatcher(broker_url(settings), settings.check_batch).publish

@@ -22,7 +22,7 @@ WHOLE: Final = 1_000  # rows; an answer with more of them is streamed
 
 def time(value: dt.datetime | None) -> str | None:
     """Return `YYYY-MM-DDTHH:MM:SSZ`."""
-    return value.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if value is not None else None
+    return value.astimezone(dt.UTC).isoformat()[:19] + "Z" if value is not None else None
 
 
 def json_response(value: object, status: int = 200) -> Response:
@@ -68,6 +68,7 @@ class Links:
     def __init__(self) -> None:
         """Take the base from the request."""
         self.base = request.root_url.rstrip("/")
+        self._last: tuple[StackRow, str] | None = None
 
     def stack(self, project_id: str, name: str, stack_id: object) -> str:
         """Return a stack's canonical place."""
@@ -75,7 +76,9 @@ class Links:
 
     def of(self, stack: StackRow) -> str:
         """Return `stack`'s canonical place."""
-        return self.stack(stack.project_id, stack.name, stack.uuid)
+        if self._last is None or self._last[0] is not stack:  # a listing asks for the same one on every line
+            self._last = stack, self.stack(stack.project_id, stack.name, stack.uuid)
+        return self._last[1]
 
 
 def below(place: str, *parts: str) -> str:

@@ -34,6 +34,8 @@ def configure_logs(*, json: bool | None = None, level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for noisy in ("celery.worker.strategy", "celery.app.trace", "alembic", "httpx"):  # a line or two per task, call, connection
+        logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 def logger(**bound: object) -> structlog.stdlib.BoundLogger:

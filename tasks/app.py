@@ -27,22 +27,15 @@ from orchestrator.store.database import open_database
 from orchestrator.store.migrations import require_current
 from orchestrator.telemetry import configure_logs, logger
 from tasks.celery_settings import celery_settings
-from tasks.dispatch import Dispatcher
+from tasks.dispatch import Dispatcher, broker_url
 from tasks.tick import Tick
 
 log = logger()
 
 
-def _broker_url() -> str:
-    url = settings().broker_url
-    if url is None:
-        raise Misconfigured("set ORCHESTRATOR_BROKER_URL, or run `orchestrator up`, which starts a broker of its own")
-    return url.get_secret_value()
-
-
 app = Celery("orchestrator", include=["tasks.check"])
-app.conf.update(celery_settings(_broker_url()))
-dispatcher = Dispatcher(app, settings().check_batch)
+app.conf.update(celery_settings(broker_url(settings())))
+dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
 _engines: dict[int, Engine] = {}
 _lock = threading.Lock()
@@ -93,7 +86,9 @@ def _warm(**_: Any) -> None:
 @worker_ready.connect
 def _start_tick(**_: Any) -> None:
     chosen = settings()
-    tick = Tick(Sweep(open_database(chosen, "orchestrator-sweep"), chosen), dispatcher, chosen.sweep_interval_seconds)
+    tick = Tick(
+        Sweep(open_database(chosen, "orchestrator-sweep"), chosen), dispatcher, chosen.sweep_interval_seconds
+    )
     tick.start()
     _ticks.append(tick)
 

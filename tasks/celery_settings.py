@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kombu import Queue
+from kombu import Exchange, Queue
 
 QUEUES = ("check", "provider", "observe", "bulk")
 
@@ -27,7 +27,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
         "task_soft_time_limit": 50,
         "task_time_limit": 60,
         "task_create_missing_queues": False,
-        "task_queues": [Queue(name) for name in QUEUES],
+        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         "task_default_queue": "check",
         "worker_prefetch_multiplier": 1,
         "worker_disable_prefetch": False,

@@ -20,20 +20,42 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel
 
+from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
+from orchestrator.errors import Misconfigured
 from orchestrator.telemetry import logger
+from tasks.celery_settings import celery_settings
 
 TASK = "check"
 
 log = logger()
 
 
+def broker_url(settings: Settings) -> str:
+    """Return the configured broker's URL.
+
+    Raises:
+        Misconfigured: none is set.
+    """
+    if settings.broker_url is None:
+        raise Misconfigured(
+            "set ORCHESTRATOR_BROKER_URL, or run `orchestrator up`, which starts a broker of its own"
+        )
+    return settings.broker_url.get_secret_value()
+
+
 class Dispatcher:
     """Sends rings to one broker."""
 
-    def __init__(self, app: Celery, batch: int = 1) -> None:
-        """Put up to `batch` nodes that became ready together into one message, on the queue of types that call nobody."""
-        self.app, self.batch = app, batch
+    def __init__(self, broker_url: str, batch: int = 1) -> None:
+        """Put up to `batch` nodes that became ready together into one message, on the queue of types that call nobody.
+
+        The application here only builds messages: who sends needs nothing of what the task does.
+        """
+        self.app = Celery("orchestrator", set_as_current=False)
+        self.app.conf.update(celery_settings(broker_url))
+        self.app.task(name=TASK, shared=False)(_done_elsewhere)
+        self.batch = batch
         self._templates: dict[str, dict[str, Any]] = {}
         self._redis: redis.Redis | None = None
         self._prefix, self._pid = "", 0
@@ -121,6 +143,10 @@ class Dispatcher:
         if not isinstance(channel, Channel):
             raise OSError("the broker must speak the Redis protocol")
         self._prefix, self._redis, self._pid = channel.global_keyprefix, channel.client, os.getpid()
+
+
+def _done_elsewhere(node_ids: list[int], traversal: int) -> None:
+    """The task as its senders know it; `check.py` has what it does."""
 
 
 def describe(group: Sequence[Ring]) -> str:

@@ -1,7 +1,7 @@
 """The main job from beginning to end, on servers of its own: `make demo`.
 
-Every command is printed before it runs, so that a reader can type the same. Nothing stays behind: the server is
-a child in a folder of its own, and goes with us however we end.
+Every command is printed before it runs, so that a reader can type the same. Nothing stays behind: the server
+is a child in a folder of its own, and goes with us however we end.
 """
 
 from __future__ import annotations

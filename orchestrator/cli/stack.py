@@ -247,7 +247,8 @@ def outputs(session: Session, *, name: str, key: str | None) -> None:
     if session.as_json:
         session.document({"output": output})
     else:
-        click.echo(render.plain(output["output_value"]))
+        text = render.plain(output["output_value"])
+        click.echo(text, nl=not text.endswith("\n"))
 
 
 @stack.command()

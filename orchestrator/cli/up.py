@@ -50,8 +50,7 @@ def up(
         settings = load_settings(host=host, port=port, data_dir=data_dir)
         require_safe_binding(settings)
         configure_logs(level="INFO")
-        for library in ("alembic", "httpx"):  # what they tell is nobody's news here
-            logging.getLogger(library).setLevel(logging.WARNING)
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # our own health checks are no news
         folder = DataDir(settings.data_dir)
         with folder.lock(), supervising(folder.logs) as supervisor, contextlib.suppress(Stopped):
             require_free(settings.host, settings.port, "--port")
@@ -109,16 +108,15 @@ def announce(settings: Settings, folder: DataDir, count: int, flower_port: int |
     }
     if flower_port is not None:
         facts["flower"] = f"http://127.0.0.1:{flower_port}"
-    click.echo(f"Ready: {url} (Ctrl-C stops it)")
-    for name, value in facts.items():
-        click.echo(f"  {name:8} {value}")
-    click.echo("Next, in another terminal:")
+    lines = [f"Ready: {url} (Ctrl-C stops it)", *(f"  {name:8} {value}" for name, value in facts.items())]
+    lines.append("Next, in another terminal:")
     if settings.auth == "token":
         command = f"orchestrator token create --project demo --data-dir {folder.root}"
-        click.echo(f"  export ORCHESTRATOR_TOKEN=$({command})")
+        lines.append(f"  export ORCHESTRATOR_TOKEN=$({command})")
     if url != DEFAULT_URL:
-        click.echo(f"  export ORCHESTRATOR_URL={url}")
-    click.echo("  orchestrator stack create -t template.yaml --wait my-stack")
+        lines.append(f"  export ORCHESTRATOR_URL={url}")
+    lines.append("  orchestrator stack create -t template.yaml --wait my-stack")
+    click.echo("\n".join(lines))
 
 
 def require_free(host: str, port: int, option: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
 from orchestrator.cli import render
 from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage
@@ -40,7 +41,9 @@ def validate(
     if session.as_json:
         session.document(found)
         return
-    session.say(f"{template_file} is valid: {found.get('Description') or 'No description'}")
+    session.say(f"{template_file} is valid.")
+    if about := str(found.get("Description") or "").strip():
+        session.say(about)
     if known := found.get("Parameters"):
         rows = (
             (name, one.get("Type", ""), _default(one), one.get("Description", ""))
@@ -53,4 +56,5 @@ def _default(parameter: Mapping[str, Any]) -> str:
     if "Default" not in parameter:
         return "(required)"
     hidden = parameter.get("NoEcho") == "true"
-    return "******" if hidden else render.plain(parameter["Default"])
+    default = parameter["Default"]
+    return "******" if hidden else default if isinstance(default, str) else orjson.dumps(default).decode()

@@ -81,7 +81,9 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
         if not kind.calls_out:
             return Create()
         if not kind.can_find:
-            return Impossible("it was cut off while being created, and its type cannot be asked whether it was")
+            return Impossible(
+                "it was cut off while being created, and its type cannot be asked whether it was"
+            )
         return Create(look_first=True, wait_seconds=_in_flight(visit, kind))
     if resource.action == "INIT":
         return Create()
@@ -100,7 +102,9 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
         if not kind.calls_out:
             return Forget()
         if not kind.can_find:
-            return Impossible("it was cut off while being created, and its type cannot be asked whether it was")
+            return Impossible(
+                "it was cut off while being created, and its type cannot be asked whether it was"
+            )
         return Delete(look_first=True, wait_seconds=_in_flight(visit, kind))
     return Delete()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """"Look at this node": all that a message says. `label` and `root` are for people who watch."""
+    """ "Look at this node": all that a message says. `label` and `root` are for people who watch."""
 
     node_id: int
     traversal: int

@@ -60,7 +60,9 @@ def back_off(tries: int) -> float:
     return min(2.0**tries, 60.0) + random.uniform(0.0, 2.0)  # noqa: S311 - spreading, not secrecy
 
 
-def judge_observation(seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int) -> Outcome:
+def judge_observation(
+    seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
+) -> Outcome:
     """Return what an observation means for the open operation."""
     if deleting:
         if not seen.exists:

@@ -38,6 +38,7 @@ RESOURCE_ACTIONS: Final = (
     "SNAPSHOT",
     "CHECK",
 )
+OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD")  # open until their end was observed
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
 

@@ -108,7 +108,7 @@ class _Resolved:
             values = view.resolve(properties, self.path)
         except InvalidTemplate as error:
             self.errors += masked(error.diagnostics, view)
-            values = None
+            values = UNKNOWN
         secret, view.touched_secret = view.touched_secret, view.touched_secret or before
         if values is UNKNOWN:
             return dict.fromkeys(kind.properties, UNKNOWN)
@@ -120,7 +120,7 @@ class _Resolved:
             return values
         shown = HIDDEN if secret else f'"{values}" is not a map'
         self.errors.append(Diagnostic("wrong-value", f"Property error: {self.path}: {shown}", self.path))
-        return {}
+        return dict.fromkeys(kind.properties, UNKNOWN)
 
     def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -134,6 +134,7 @@ class _Resolved:
                 values[name] = view.resolve(value, join(self.path, name))
             except InvalidTemplate as error:
                 self.errors += masked(error.diagnostics, view)
+                values[name] = UNKNOWN  # one fault is enough
             if view.touched_secret:
                 any_secret = True
                 self.secrets.add(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,8 +46,10 @@ class ResourceView:
     attempt: int
     op: str | None
     op_seconds: float | None  # since the operation was opened
-    lost_seconds: float | None  # until a worker that lost its lease can no longer be calling; negative when past
-    requires: tuple[int, ...] = ()
+    lost_seconds: (
+        float | None
+    )  # until a worker that lost its lease can no longer be calling; negative when past
+    requires: Sequence[int] = ()
     definition_id: int | None = None
     metadata: Json | None = None
 

@@ -80,7 +80,7 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
         op=resource.op,
         action=resource.action,
         secret=bool(opened),
-        requires=resource.requires,
+        requires=tuple(resource.requires),
         input_digests=("",) * len(resource.requires),
     )
 
@@ -101,7 +101,9 @@ def proxy(data: NodeData, cipher: Cipher) -> ResourceProxy:
 class Plugin:
     """One visit's dealings with the resource's type."""
 
-    def __init__(self, visit: Visit, kind: ResourceType, values: ParameterValues, cipher: Cipher, begin: Begin) -> None:
+    def __init__(
+        self, visit: Visit, kind: ResourceType, values: ParameterValues, cipher: Cipher, begin: Begin
+    ) -> None:
         """`values` are the parameters of the stack's revision; `begin` opens an operation before a provider is called."""
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
@@ -153,18 +155,25 @@ class Plugin:
                     raise Superseded("the lease was lost before anything was asked for")
         known = replace(known, op="CREATE")
         ctx = self._context(known, "CREATE")
-        found = self.kind.find(ctx, ctx.token) if look_first or (self.kind.calls_out and not started) else None
+        found = (
+            self.kind.find(ctx, ctx.token) if look_first or (self.kind.calls_out and not started) else None
+        )
         if found is None and seconds > 0:
             return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
         try:
             if found is None:
                 created = self.kind.create(ctx, known.properties)
                 known = replace(
-                    known, physical_id=created.physical_id, data=dict(created.data), secret=known.secret or created.secret
+                    known,
+                    physical_id=created.physical_id,
+                    data=dict(created.data),
+                    secret=known.secret or created.secret,
                 )
             else:
                 known = replace(known, physical_id=found)
-            return self._judge(known, self._observe(known), retries_left, started=started and not self.kind.calls_out)
+            return self._judge(
+                known, self._observe(known), retries_left, started=started and not self.kind.calls_out
+            )
         except Exception as error:
             error.known = known  # type: ignore[attr-defined]  # what is known to exist must reach the row
             raise
@@ -189,7 +198,9 @@ class Plugin:
         except Exception as error:
             error.known = known  # type: ignore[attr-defined]
             raise
-        return self._judge(known, seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
+        return self._judge(
+            known, seen, retries_left, started=started and not self.kind.calls_out, deleting=True
+        )
 
     def _judge(
         self, known: Known, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False
@@ -205,7 +216,9 @@ class Plugin:
             secret = known.secret or any(
                 self.kind.attributes[name].secret for name in seen.attributes if name in self.kind.attributes
             )
-            known = replace(known, attributes=dict(seen.attributes), reference_id=seen.reference_id, secret=secret)
+            known = replace(
+                known, attributes=dict(seen.attributes), reference_id=seen.reference_id, secret=secret
+            )
         return Done(outcome, known, started)
 
     def _observe(self, known: Known) -> Observation:

@@ -63,14 +63,14 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
         return []
     visits = nodes.look(db, claimed, lease)
     with engine.leases.keep([(v.node_id, v.resource.id if v.resource else None, lease) for v in visits]):
-        return _Round(engine, db, lease).run(visits)
+        return _Round(engine, db, lease, durable=durable).run(visits)
 
 
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
-    def __init__(self, engine: Engine, db: nodes.Hot, lease: int) -> None:
-        self.engine, self.db, self.lease = engine, db, lease
+    def __init__(self, engine: Engine, db: nodes.Hot, lease: int, *, durable: bool) -> None:
+        self.engine, self.db, self.lease, self.durable = engine, db, lease, durable
         self.writes: dict[str, list[tuple[Visit, Known, dict[str, Any]]]] = {}
         self.rings: list[Ring] = []
 
@@ -109,7 +109,9 @@ class _Round:
         values = self.engine.parameters.get(visit.stack)
         plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin)
         try:
-            self._record(visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count))
+            self._record(
+                visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
+            )
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
         return True
@@ -123,7 +125,12 @@ class _Round:
         statement, row = nodes.SETTLE, self._row(visit, done)
         match done.outcome:
             case Ready(observation=seen):
-                row |= {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready", "changed": True}
+                row |= {
+                    "status": "COMPLETE",
+                    "reason": seen.reason or "state changed",
+                    "observed": "ready",
+                    "changed": True,
+                }
             case Kept():
                 statement = nodes.SETTLE_KEPT
             case Gone(silent=silent):
@@ -189,9 +196,13 @@ class _Round:
                 if row["resource_id"] not in result.held:
                     self._lost(visit, known)
             unwinding |= statement is nodes.FAIL or any(visit.halted for visit, _, _ in items)
+            if self.durable:  # a provider is slow enough for a newer traversal to have come meanwhile
+                self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if joins:
             ids = [visit.node_id for visit in joins]
-            self._take(root_id, nodes.settle_nodes(self.db, ids, self.lease, root, windows.allowance(root_id)))
+            self._take(
+                root_id, nodes.settle_nodes(self.db, ids, self.lease, root, windows.allowance(root_id))
+            )
             settled += len(joins)
         if drops:
             self._take(root_id, nodes.drop(self.db, [visit.node_id for visit in drops], self.lease, root))

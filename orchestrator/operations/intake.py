@@ -124,7 +124,12 @@ def _create(job: _Job, answer: Connection) -> None:
     del body, wanted
     database, settings = context.database, context.settings
     planner = Planner(
-        database, context.cipher, context.types, settings, ParameterCache(database, context.cipher), _no_further
+        database,
+        context.cipher,
+        context.types,
+        settings,
+        ParameterCache(database, context.cipher),
+        _no_further,
     )
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
@@ -134,5 +139,3 @@ def _create(job: _Job, answer: Connection) -> None:
 
 def _no_further(node: int, traversal: int, lease: int) -> None:
     raise AssertionError("this process plans by itself")
-
-

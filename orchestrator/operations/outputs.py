@@ -36,7 +36,9 @@ def resolve_outputs(
     """Return a stack's outputs in the template's order, or just those named."""
     with database.engine.connect() as connection:
         revision = connection.execute(
-            select(Revision.outline, Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
+            select(Revision.outline, Revision.parameters, Revision.sealed).where(
+                Revision.id == stack.revision_id
+            )
         ).one_or_none()
     if revision is None:
         return []
@@ -78,7 +80,17 @@ def _proxies(
     )
     with database.engine.connect() as connection:
         rows = connection.execute(statement).all()
-    found = {
-        row.name: proxy(NodeData(*row[:7], row.sealed.decode() if row.sealed else None), cipher) for row in rows
-    }
+    found = {}
+    for row in rows:
+        data = NodeData(
+            id=row.id,
+            name=row.name,
+            physical_id=row.physical_id,
+            reference_id=row.reference_id,
+            action=row.action,
+            status=row.status,
+            attributes=row.attributes,
+            sealed=row.sealed.decode() if row.sealed else None,
+        )
+        found[row.name] = proxy(data, cipher)
     return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}

@@ -36,7 +36,9 @@ class ParameterCache:
             row = connection.execute(
                 select(Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
             ).one()
-        return stored_values(row.parameters, row.sealed, self.cipher, pseudo(stack.uuid, stack.name, stack.project_id))
+        return stored_values(
+            row.parameters, row.sealed, self.cipher, pseudo(stack.uuid, stack.name, stack.project_id)
+        )
 
 
 def pseudo(uuid: str, name: str, project_id: str) -> dict[str, str]:

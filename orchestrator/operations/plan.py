@@ -53,7 +53,9 @@ class Planner:
     def __call__(self, visit: Visit, lease: int) -> list[Ring]:
         """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue."""
         if visit.lost_leases > self.settings.action_retry_limit:
-            return lifecycle.fail(self.database, visit.stack.id, visit.traversal, "Planning failed repeatedly; see the log")
+            return lifecycle.fail(
+                self.database, visit.stack.id, visit.traversal, "Planning failed repeatedly; see the log"
+            )
         db = self.database.hot(durable=True)
         if self._is_large(db, visit.stack):
             self.start_apart(visit.node_id, visit.traversal, lease)
@@ -66,7 +68,9 @@ class Planner:
         """Write the whole plan and settle its node; `template` saves parsing it again."""
         stack = visit.stack
         try:
-            slices = self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)
+            slices = (
+                self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)
+            )
             for _ in slices:
                 pass
         except Superseded:
@@ -83,7 +87,9 @@ class Planner:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL
-        query = "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+        query = (
+            "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+        )
         row = db.execute(query, (stack.revision_id,)).fetchone()
         return row is not None and row[0] > self.settings.inline_body_size
 
@@ -99,7 +105,9 @@ class Planner:
         except NotFound:
             return "check"  # whoever visits it says what is missing
 
-    def _create(self, db: Connection[TupleRow], stack: StackView, template: Template | None) -> Iterator[None]:
+    def _create(
+        self, db: Connection[TupleRow], stack: StackView, template: Template | None
+    ) -> Iterator[None]:
         if template is None:
             text = planning.template_text(db, stack.revision_id)
             template = load(text, Limits.of(self.settings))
@@ -116,7 +124,9 @@ class Planner:
                 resource_ids = planning.new_ids(db, "resource", len(visits))
                 node_ids = ids.assign(db, part)
                 definitions, rows, resources = [], [], []
-                for node, definition_id, resource_id in zip(visits, definition_ids, resource_ids, strict=True):
+                for node, definition_id, resource_id in zip(
+                    visits, definition_ids, resource_ids, strict=True
+                ):
                     definition = template.resources[names[node]]
                     definitions.append(
                         DefinitionRow(
@@ -174,7 +184,13 @@ class _Ids:
         kind: str,
         labels: Sequence[str] | None = None,
     ) -> None:
-        self.target, self.layout, self.keys, self.kind, self.labels = target, layout, keys, kind, labels or keys
+        self.target, self.layout, self.keys, self.kind, self.labels = (
+            target,
+            layout,
+            keys,
+            kind,
+            labels or keys,
+        )
         self._ids: dict[int, int] = {}
         if kind == "update":
             nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
@@ -209,7 +225,9 @@ class _Ids:
         self._ids.update(fresh)
         return fresh
 
-    def row(self, node: int, id_: int, resource_id: int | None, definition_id: int | None, queue: str) -> NodeRow:
+    def row(
+        self, node: int, id_: int, resource_id: int | None, definition_id: int | None, queue: str
+    ) -> NodeRow:
         """Return the row of a node that visits a resource."""
         return NodeRow(
             id_,
@@ -226,11 +244,21 @@ class _Ids:
         """Return the rows of a slice's joins."""
         return [
             NodeRow(
-                ids[node], "join", None, None, "bulk", self.layout.labels[node], self._needed_by(node), self.layout.blocked_by[node]
+                ids[node],
+                "join",
+                None,
+                None,
+                "bulk",
+                self.layout.labels[node],
+                self._needed_by(node),
+                self.layout.blocked_by[node],
             )
             for node in part
             if node >= self.layout.size
         ]
 
     def _needed_by(self, node: int) -> list[int]:
-        return [self.target.finish_id if target == FINISH else self._ids[target] for target in self.layout.needed_by[node]]
+        return [
+            self.target.finish_id if target == FINISH else self._ids[target]
+            for target in self.layout.needed_by[node]
+        ]

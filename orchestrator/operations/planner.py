@@ -37,7 +37,9 @@ def start_planner(node_id: int, traversal: int, lease: int) -> None:
 def limit_memory(limit: int) -> None:
     """Bound this process's address space, in bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+    )
 
 
 def main(node_id: int, lease: int) -> None:
@@ -51,7 +53,9 @@ def main(node_id: int, lease: int) -> None:
     def no_further(node: int, traversal: int, held: int) -> None:
         raise AssertionError("the planner plans by itself")
 
-    planner = Planner(database, sealing, load_registry(), chosen, ParameterCache(database, sealing), no_further)
+    planner = Planner(
+        database, sealing, load_registry(), chosen, ParameterCache(database, sealing), no_further
+    )
     db = database.connect(hot=True)
     visits = nodes.look(db, [node_id], lease)
     if not visits:

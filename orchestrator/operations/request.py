@@ -13,6 +13,7 @@ from orchestrator.errors import InvalidRequest, InvalidTemplate, Diagnostic
 
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 TAG_LENGTH = 80
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,16 @@ class StackRequest:
     tags: tuple[str, ...] = ()
 
 
+def refuse_nul(*texts: bytes) -> None:
+    """Refuse JSON texts with the character NUL in them, which PostgreSQL's texts cannot hold.
+
+    Raises:
+        InvalidRequest: it is there.
+    """
+    if any(NUL.search(text) for text in texts):
+        raise InvalidRequest("The request holds the character NUL, which cannot be stored.")
+
+
 def read_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body; one that does not begin with `{` counts as none (spec/rest-api.md §1).
 
@@ -37,6 +48,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     """
     if not body.startswith(b"{"):
         return {}
+    refuse_nul(body)
     try:
         document: dict[str, Any] = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -131,7 +143,9 @@ def _timeout(document: Mapping[str, Any]) -> int | None:
     if isinstance(value, bool):
         raise InvalidRequest("Only integer is acceptable by 'timeout_mins'.")
     if minutes < 0 or minutes > 2**31 - 1:
-        raise InvalidRequest(f"Value '{minutes}' is invalid for 'timeout_mins' which only accepts non-negative integer.")
+        raise InvalidRequest(
+            f"Value '{minutes}' is invalid for 'timeout_mins' which only accepts non-negative integer."
+        )
     return minutes or None
 
 

@@ -20,7 +20,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded, NotF
 from orchestrator.graph.build import build
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.parameters import pseudo
-from orchestrator.operations.request import StackRequest, read_request
+from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.store import traversals
 from orchestrator.store.acceptance import Wanted, accept_create
 from orchestrator.store.stacks import StackRow
@@ -61,7 +61,9 @@ def create(context: OperationContext, body: Body) -> Accepted:
     return Accepted(str(wanted.uuid), wanted.name, [opened.ring])
 
 
-def accept(context: OperationContext, body: Body, lease: int | None = None) -> tuple[Opened, Wanted, Template]:
+def accept(
+    context: OperationContext, body: Body, lease: int | None = None
+) -> tuple[Opened, Wanted, Template]:
     """Check a create and write it down; with a `lease` the caller goes on to plan it."""
     request = read_request(body.read())
     stack_uuid = uuid.uuid4()
@@ -78,7 +80,9 @@ def accept(context: OperationContext, body: Body, lease: int | None = None) -> t
     return opened, wanted, checked.template
 
 
-def check(context: OperationContext, request: StackRequest, *, stack_uuid: str, strict: bool = True) -> Checked:
+def check(
+    context: OperationContext, request: StackRequest, *, stack_uuid: str, strict: bool = True
+) -> Checked:
     """Find everything wrong with a request; `strict` where parameter values must be complete.
 
     Raises:
@@ -149,21 +153,25 @@ def _check_size(request: StackRequest, limit: int) -> None:
             raise LimitExceeded(f"Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes).")
 
 
-def _wanted(context: OperationContext, request: StackRequest, checked: Checked, stack_uuid: uuid.UUID) -> Wanted:
+def _wanted(
+    context: OperationContext, request: StackRequest, checked: Checked, stack_uuid: uuid.UUID
+) -> Wanted:
     hidden = {name: checked.values[name] for name in checked.values.hidden if name in checked.values}
     shown = {
         name: None if name in hidden else value
         for name, value in checked.values.items()
         if name in checked.template.parameters
     }
+    template, environment = orjson.dumps(checked.document), _shown(checked.environment, hidden)
+    refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
     return Wanted(
         uuid=stack_uuid,
         name=request.stack_name,
         project_id=context.caller.project_id,
         username=context.caller.user,
-        template=orjson.dumps(checked.document),
+        template=template,
         files=request.files,
-        environment=_shown(checked.environment, hidden),
+        environment=environment,
         parameters=shown,
         sealed=context.cipher.seal(hidden) if hidden else None,
         outline=checked.template.outline(),

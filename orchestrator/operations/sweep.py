@@ -38,7 +38,9 @@ class Sweep:
         """Sweep once, unless another is at it; return what to enqueue."""
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, name="orchestrator-sweep")
-            self._db.execute("SET idle_in_transaction_session_timeout = '30s'")  # a stopped process holds nobody up
+            self._db.execute(
+                "SET idle_in_transaction_session_timeout = '30s'"
+            )  # a stopped process holds nobody up
         db = self._db
         with db.transaction():
             row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
@@ -54,7 +56,9 @@ class Sweep:
             log.warning("leases_lost", count=len(lost))
         rings += lost
         for root_id, root in overdue.roots(db):
-            again = overdue.ring_again(db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window)
+            again = overdue.ring_again(
+                db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window
+            )
             if again:
                 log.info("rung_again", stack=root, count=len(again))
             rings += again

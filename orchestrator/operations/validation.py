@@ -40,7 +40,14 @@ def validate(context: OperationContext, body: Body) -> dict[str, Any]:
         result["ParameterGroups"] = list(template.parameter_groups)
     if template.warnings:
         result["warnings"] = [
-            {"code": w.code, "message": w.message, "path": w.path, "line": w.line, "column": w.column, "hint": w.hint}
+            {
+                "code": w.code,
+                "message": w.message,
+                "path": w.path,
+                "line": w.line,
+                "column": w.column,
+                "hint": w.hint,
+            }
             for w in template.warnings
         ]
     return result

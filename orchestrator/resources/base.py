@@ -49,9 +49,7 @@ class Context:
     token: str  # the request token: the same for every try of one operation
     action: str  # the resource's action: CREATE, UPDATE, DELETE …; CHECK when nothing is going on
     elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
-    properties: Mapping[str, Value] = field(
-        default_factory=dict
-    )  # resolved; those it was built with when deleting
+    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; when deleting, as built with
     data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
     deadline_seconds: float = 20.0  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0

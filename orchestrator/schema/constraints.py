@@ -10,14 +10,12 @@ string, integer, number, boolean, list, map, any for properties.
 from __future__ import annotations
 
 import json
-import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from orchestrator.schema.custom import custom_check
+from orchestrator.schema.patterns import matcher
 
 Number = int | float
 
@@ -126,7 +124,7 @@ class AllowedPattern:
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
         """Return what is wrong with `value`, None when nothing is."""
-        if _compiled(self.pattern).fullmatch(str(value)):
+        if matcher(self.pattern).matches(str(value)):
             return None
         return self.description or f'"{value}" does not match pattern "{self.pattern}"'
 
@@ -219,10 +217,7 @@ def _allowed_values(body: Any, description: str) -> AllowedValues:
 def _allowed_pattern(body: Any, description: str) -> AllowedPattern:
     if not isinstance(body, str):
         raise ValueError("AllowedPattern must be a string")
-    try:
-        _compiled(body)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f'"{body}" is not a regular expression: {error}') from None
+    matcher(body)
     return AllowedPattern(body, description)
 
 
@@ -240,13 +235,6 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
     "allowed_pattern": _allowed_pattern,
     "custom_constraint": _custom,
 }
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # "[[a]": what a later Python may read differently
-        return re.compile(pattern)
 
 
 def _only(body: Any, allowed: set[str], what: str) -> None:

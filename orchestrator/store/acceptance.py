@@ -22,16 +22,20 @@ SELECT count(*) FROM (
     SELECT 1 FROM stack WHERE project_id = %s AND deleted_at IS NULL AND owner_id IS NULL LIMIT %s) AS live
 """
 
-INSERT_STACK = """
+INSERT_STACK = (
+    """
 WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal, disable_rollback,
         timeout_mins, tags, username)
     SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1,
         %(disable_rollback)s, %(timeout_mins)s, %(tags)s, %(username)s
     FROM id RETURNING *
-), told AS (""" + STACK_EVENT + """)
+), told AS ("""
+    + STACK_EVENT
+    + """)
 SELECT id FROM s
 """
+)
 
 INSERT_REVISION = """
 WITH r AS (

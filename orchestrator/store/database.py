@@ -41,6 +41,7 @@ class Database:
         self.url = url
         self.application_name = application_name
         self._engine: Engine | None = None
+        self._engine_pid = 0
         self._local = threading.local()
 
     @property
@@ -60,7 +61,9 @@ class Database:
             self._engine_pid = os.getpid()
         return self._engine
 
-    def connect(self, *, durable: bool = True, hot: bool = False, name: str = "") -> psycopg.Connection[TupleRow]:
+    def connect(
+        self, *, durable: bool = True, hot: bool = False, name: str = ""
+    ) -> psycopg.Connection[TupleRow]:
         """Open a connection in autocommit; `durable=False` lets commits return before they are on disk."""
         options: dict[str, Any] = dict(HOT_SETTINGS) if hot else {}
         options["synchronous_commit"] = "on" if durable else "off"
@@ -77,7 +80,9 @@ class Database:
 
     def hot(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
         """Return this thread's own connection for checks, opened on first use and again after it broke."""
-        held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault("held", {})
+        held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault(
+            "held", {}
+        )
         key = (os.getpid(), durable)
         connection = held.get(key)
         if connection is None or connection.closed:
@@ -92,5 +97,7 @@ def open_database(settings: Settings, application_name: str = "orchestrator") ->
         Misconfigured: no URL is set.
     """
     if settings.database_url is None:
-        raise Misconfigured("set ORCHESTRATOR_DATABASE_URL, or run `orchestrator up`, which starts a database of its own")
+        raise Misconfigured(
+            "set ORCHESTRATOR_DATABASE_URL, or run `orchestrator up`, which starts a database of its own"
+        )
     return Database(settings.database_url.get_secret_value(), application_name)

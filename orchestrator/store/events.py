@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Row, func, literal, select, tuple_
+from sqlalchemy import Row, Select, func, select, tuple_
 
 from orchestrator.store.database import Database
 from orchestrator.store.models import Event
-from orchestrator.store.stacks import SLICE, Direction, StackRow
+from orchestrator.store.reading import streamed
+from orchestrator.store.stacks import Direction, StackRow
 
 _LOW: Final = (1 << 64) - 1
 
@@ -84,17 +85,14 @@ def list_events(database: Database, stack: StackRow, query: EventQuery) -> Itera
         # `stack` was read before: had it ended by then, all its events were committed with that or earlier.
         statement = statement.where(Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot()))
     marker = event_id(stack.uuid, query.marker) if query.marker else None
-    with database.engine.connect() as connection:
-        if marker is not None:
-            after = (Event.stack_id == stack.id) & (Event.id == marker)
-            place = [select(column).where(after).scalar_subquery() for column in order]
-            if connection.execute(select(literal(1)).where(after)).first() is not None:
-                here = tuple_(*order)
-                statement = statement.where(here < tuple_(*place) if down else here > tuple_(*place))
-        statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
-        options = {"stream_results": True, "yield_per": SLICE}
-        for row in connection.execute(statement.limit(query.limit), execution_options=options):
-            yield _row(row)
+    if marker is not None:
+        at = select(*order).where(Event.stack_id == stack.id, Event.id == marker)
+        if _exists(database, at):
+            here, there = tuple_(*order), at.scalar_subquery()
+            statement = statement.where(here < there if down else here > there)
+    statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
+    for row in streamed(database, statement.limit(query.limit)):
+        yield _row(row)
 
 
 def get_event(database: Database, stack: StackRow, resource_name: str, public: str) -> EventRow | None:
@@ -111,6 +109,11 @@ def get_event(database: Database, stack: StackRow, resource_name: str, public: s
 
 
 _COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow.__slots__)
+
+
+def _exists(database: Database, statement: Select[Any]) -> bool:
+    with database.engine.connect() as connection:
+        return connection.execute(select(statement.exists())).scalar_one()
 
 
 def _row(row: Row[Any]) -> EventRow:

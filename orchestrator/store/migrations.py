@@ -8,6 +8,7 @@ neither CHECK nor storage settings (tests/integration/test_migrations.py does).
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from alembic import command
@@ -21,11 +22,13 @@ from sqlalchemy.exc import OperationalError
 
 from orchestrator.errors import Misconfigured
 from orchestrator.store.models import Xid8
+from orchestrator.telemetry import logger
 
 ADVISORY_LOCK = 0x6F7263685F6D6967  # one upgrade at a time per database
 LOCK_TIMEOUT = "5s"  # a migration that cannot get its lock gives up rather than stop everybody behind it
 
 
+logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells of every look at the version
 ischema_names["xid8"] = Xid8  # so that a database is compared with the models without a warning
 
 
@@ -62,6 +65,8 @@ def upgrade(url: str) -> None:
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, "head")
+            if found != head():
+                logger().info("schema_upgraded", before=found, now=head())
         except OperationalError as error:
             raise Misconfigured(f"the upgrade did not finish, run it again: {_line(error)}") from error
 

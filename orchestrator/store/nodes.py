@@ -26,23 +26,29 @@ WITH want AS MATERIALIZED (
     SELECT n.id, n.resource_id FROM graph_node n
     WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND n.state = 'queued'
     ORDER BY n.id FOR UPDATE SKIP LOCKED
-), held AS MATERIALIZED (
+), held AS (
     UPDATE resource r
     SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
         lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
     FROM want w WHERE r.id = w.resource_id AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
-    RETURNING r.id
-), refused AS (  -- somebody operates on the resource: look again when it may be free
-    UPDATE graph_node n
-    SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
-        due_at = least(clock_timestamp() + interval '1 second', coalesce(r.leased_until, clock_timestamp()))
-    FROM want w JOIN resource r ON r.id = w.resource_id
-    WHERE n.id = w.id AND w.resource_id NOT IN (SELECT id FROM held)
+    RETURNING w.id
+), free AS (
+    SELECT id FROM held UNION ALL SELECT id FROM want WHERE resource_id IS NULL
 )
 UPDATE graph_node n
 SET state = 'checking', lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-FROM want w WHERE n.id = w.id AND (w.resource_id IS NULL OR w.resource_id IN (SELECT id FROM held))
+FROM free WHERE n.id = free.id
 RETURNING n.id
+"""
+
+# Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of milliseconds.
+REFUSE = """
+UPDATE graph_node n
+SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
+    due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
+FROM resource r
+WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND n.state = 'queued'
+    AND r.id = n.resource_id AND r.leased_until >= clock_timestamp()
 """
 
 LOOK = """
@@ -91,42 +97,48 @@ EVENTS = """
 , told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason, properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
     ORDER BY i.node_id
 )"""
 
-# Wakes what waits for the resources just let go: the node of a newer traversal, which this visit held up.
-WAKE = """
-, woken AS (
-    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
-    FROM i WHERE n.stack_id = i.stack_id AND n.resource_id = i.resource_id AND n.state = 'waiting' AND n.id <> i.node_id
-    RETURNING n.id, n.traversal, n.queue, n.label
-)"""
+# Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The conditions are those of
+# ix_graph_node_active, and of no other index: the number of waiting nodes must not matter.
+WOKEN = """
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i WHERE n.stack_id = i.stack_id AND n.resource_id = i.resource_id AND n.id <> i.node_id
+    AND n.state IN ('checking', 'waiting') AND n.due_at IS NOT NULL AND n.lease IS NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+"""
+
+WAKE = f", woken AS ({WOKEN})"
+
+WAKE_LATE = f"""
+WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)), woken AS ({WOKEN})
+SELECT 'ring', id, traversal, queue, label FROM woken
+"""
 
 RELEASE = """
-, dec AS MATERIALIZED (
-    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER (ORDER BY d.id) AS nth
+, dec AS (
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
-), locked AS MATERIALIZED (  -- one lock order for everybody: no deadlocks
-    SELECT n.id FROM graph_node n WHERE n.id IN (SELECT dec.id FROM dec) ORDER BY n.id FOR UPDATE
+), locked AS (  -- one lock order for everybody: no deadlocks
+    SELECT n.id, dec.k, dec.changed, dec.nth FROM dec JOIN graph_node n ON n.id = dec.id ORDER BY n.id FOR UPDATE OF n
 ), released AS (
     UPDATE graph_node n
-    SET blocked_by = n.blocked_by - dec.k, dirty = n.dirty OR dec.changed,
-        state = CASE WHEN n.blocked_by = dec.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = dec.k AND dec.nth <= %(ring)s THEN now() END
-    FROM locked JOIN dec ON dec.id = locked.id
-    WHERE n.id = locked.id AND n.state = 'blocked'
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND l.nth <= %(ring)s THEN now() END
+    FROM locked l WHERE n.id = l.id AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at
 )"""
 
 SETTLED = """
-SELECT CASE WHEN state = 'blocked' THEN 'blocked' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
+SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
 
 MARK_READY = """
@@ -155,7 +167,6 @@ SETTLE = (
 )"""
     + MARK_READY
     + EVENTS
-    + WAKE
     + RELEASE
     + SETTLED
 )
@@ -169,7 +180,6 @@ SETTLE_KEPT = (
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s RETURNING r.id
 )"""
     + MARK_READY
-    + WAKE
     + RELEASE
     + SETTLED
 )
@@ -183,7 +193,6 @@ SETTLE_GONE = (
 )"""
     + MARK_READY
     + EVENTS.replace("ORDER BY", "AND i.action IS NOT NULL ORDER BY")
-    + WAKE
     + RELEASE
     + SETTLED
 )
@@ -196,7 +205,7 @@ done AS (
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL, last_error = NULL
     FROM i WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, n.dirty AS changed
-), woken AS (SELECT NULL::bigint AS id, 0 AS traversal, '' AS queue, '' AS label WHERE false)"""
+)"""
     + RELEASE
     + SETTLED
 )
@@ -274,7 +283,8 @@ FAIL = (
 )
 
 # The traversal is over for these nodes: give everything back and wake who was held up.
-DROP = """
+DROP = (
+    """
 WITH i AS MATERIALIZED (
     SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ), r AS (
@@ -283,9 +293,12 @@ WITH i AS MATERIALIZED (
 ), done AS (
     UPDATE graph_node n SET state = 'dropped', lease = NULL, leased_until = NULL
     FROM i WHERE n.id = i.node_id AND n.state = 'checking'
-)""" + WAKE + """
+)"""
+    + WAKE
+    + """
 SELECT 'held', r.id, NULL, NULL, NULL FROM r UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
+)
 
 STRAY = """
 INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
@@ -340,7 +353,10 @@ def _settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
 def claim(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
     """Take these nodes and their resources for one visit; return those we got. Committed on return."""
     values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
-    return [row[0] for row in _retried(db, CLAIM, values)]
+    claimed = [row[0] for row in _retried(db, CLAIM, values)]
+    if len(claimed) < len(ids):
+        db.execute(REFUSE, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
+    return claimed
 
 
 def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
@@ -353,7 +369,9 @@ def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[i
     return frozenset(row[0] for row in _retried(db, BEGIN, {"rows": Jsonb(list(rows)), "lease": lease}))
 
 
-def write(db: Hot, statement: str, rows: Sequence[Mapping[str, Any]], lease: int, root: str, ring: int = 0) -> Settled:
+def write(
+    db: Hot, statement: str, rows: Sequence[Mapping[str, Any]], lease: int, root: str, ring: int = 0
+) -> Settled:
     """Run SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT or FAIL over `rows`; ring at most `ring` released nodes."""
     values: dict[str, Any] = {"rows": Jsonb(list(rows)), "lease": lease}
     if "%(ring)s" in statement:
@@ -369,6 +387,11 @@ def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int =
 def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
     return _settled(_retried(db, DROP, {"ids": list(ids), "lease": lease}), root)
+
+
+def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
+    """Ring for nodes of newer traversals that these nodes' visits held up."""
+    return _settled(_retried(db, WAKE_LATE, {"ids": list(ids)}), root).rings
 
 
 def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
@@ -418,9 +441,20 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 def _visit(row: tuple[Any, ...]) -> Visit:
     resource = definition = None
     if row[19] is not None:
-        resource = ResourceView(*row[19:35], tuple(row[35]), *row[36:38])
+        resource = ResourceView(*row[19:38])
     if row[38] is not None:
         definition = DefinitionView(row[38], row[39], row[40], tuple(row[41]), row[42])
     inputs = tuple(NodeData(*data) for data in row[43] or ())
-    return Visit(row[0], row[1], row[2], row[3], row[4], row[5], row[6], StackView(*row[7:19]), resource, definition, inputs)
-
+    return Visit(
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        row[4],
+        row[5],
+        row[6],
+        StackView(*row[7:19]),
+        resource,
+        definition,
+        inputs,
+    )

@@ -123,7 +123,7 @@ def roots(db: Db) -> list[tuple[int, str]]:
 def ring_again(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
     """Ring for queued nodes whose message must have been lost, ever more rarely."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
-    return [Ring(*row, root) for row in db.execute(RING_AGAIN, values).fetchall()]
+    return [Ring(row[0], row[1], row[2], row[3], root) for row in db.execute(RING_AGAIN, values).fetchall()]
 
 
 def drop_over(db: Db, root_id: int, limit: int) -> int:
@@ -133,7 +133,10 @@ def drop_over(db: Db, root_id: int, limit: int) -> int:
 
 def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[int, int]]:
     """Return root stacks whose action has run longer than allowed: id and traversal."""
-    return [(row[0], row[1]) for row in db.execute(TIMED_OUT, {"seconds": default_seconds, "limit": limit}).fetchall()]
+    return [
+        (row[0], row[1])
+        for row in db.execute(TIMED_OUT, {"seconds": default_seconds, "limit": limit}).fetchall()
+    ]
 
 
 def halted(db: Db, limit: int = 100) -> list[tuple[int, int]]:

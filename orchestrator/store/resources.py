@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, func, literal, or_, select, true
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import aliased
 
 from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, ResourceDefinition, Revision, Stack
-from orchestrator.store.stacks import SLICE, StackRow
+from orchestrator.store.reading import streamed
+from orchestrator.store.stacks import StackRow
 
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
@@ -63,10 +64,8 @@ def list_resources(
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
-    options = {"stream_results": True, "yield_per": SLICE}
-    with database.engine.connect() as connection:
-        for row in connection.execute(statement.order_by(newest.c.name), execution_options=options):
-            yield _row(row)
+    for row in streamed(database, statement.order_by(newest.c.name)):
+        yield _row(row)
 
 
 def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:
@@ -97,7 +96,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
     return (
         select(*columns)
         .where(Resource.stack_id == stack.id)
-        .distinct(Resource.name)
+        .ext(distinct_on(Resource.name))
         .order_by(Resource.name, Resource.replaced_by.is_(None).desc(), Resource.id.desc())
     )
 
@@ -115,18 +114,12 @@ def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:
 def _dependents(stack: StackRow, name: str | None = None) -> Any:
     """name -> names of those whose definition requires it."""
     definition = aliased(ResourceDefinition, name="dependent")
-    required = func.unnest(definition.requires).column_valued("required")
-    statement = (
-        select(required.label("name"), func.array_agg(definition.name).label("names"))
-        .select_from(definition)
-        .join(required, true())
-        .where(_in_force(definition, stack))
-        .group_by(required)
-    )
-    if name is not None:  # the same, of one name
-        statement = statement.where(
-            definition.requires.contains(literal([name], ARRAY(Text()))), required == name
-        )
+    pairs = select(func.unnest(definition.requires).label("name"), definition.name.label("dependent"))
+    pairs = pairs.where(_in_force(definition, stack))
+    if name is not None:
+        pairs = pairs.where(definition.requires.contains(literal([name], ARRAY(Text()))))
+    each = pairs.subquery("pairs")
+    statement = select(each.c.name, func.array_agg(each.c.dependent).label("names")).group_by(each.c.name)
     return statement.subquery("dependents")
 
 

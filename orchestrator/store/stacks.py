@@ -19,8 +19,7 @@ from sqlalchemy.types import DateTime, Text
 
 from orchestrator.store.database import Database
 from orchestrator.store.models import Stack
-
-SLICE: Final = 1_000  # rows fetched at a time when a long answer is streamed
+from orchestrator.store.reading import streamed
 
 Direction = Literal["asc", "desc"]
 
@@ -110,7 +109,7 @@ FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
     "stack_user_project_id": (Stack.user_project_id, str),
 }
 
-_NEVER = literal("-infinity", Text()).cast(DateTime(timezone=True))
+_NEVER = literal(dt.datetime.fromtimestamp(0, dt.UTC), DateTime(timezone=True))  # before anything of ours
 SORT_KEYS: Final[Mapping[str, Any]] = {
     "stack_name": Stack.name,
     "stack_status": Stack.status,
@@ -148,11 +147,9 @@ def get(database: Database, project_id: str, name: str, stack_id: str) -> StackR
 
 def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
     """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
-    with database.engine.connect() as connection:
-        statement = _page(_filtered(_rows(), project_id, query), query, _marker(database, project_id, query))
-        options = {"stream_results": True, "yield_per": SLICE}
-        for row in connection.execute(statement, execution_options=options):
-            yield _row(row)
+    marker = _marker(database, project_id, query)
+    for row in streamed(database, _page(_filtered(_rows(), project_id, query), query, marker)):
+        yield _row(row)
 
 
 def count_stacks(database: Database, project_id: str, query: StackQuery) -> int:

@@ -20,7 +20,8 @@ INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, 
 SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason FROM s
 """
 
-BUMP = """
+BUMP = (
+    """
 WITH s AS (
     UPDATE stack
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
@@ -28,9 +29,12 @@ WITH s AS (
         revision_id = coalesce(%(revision_id)s, revision_id)
     WHERE id = %(stack_id)s AND deleted_at IS NULL AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
-), told AS (""" + STACK_EVENT + """)
+), told AS ("""
+    + STACK_EVENT
+    + """)
 SELECT s.traversal, s.root_id, s.uuid::text FROM s
 """
+)
 
 # What hung on the old traversal's end hangs on the new one's (PROTOCOL.md 12).
 INHERIT_FINISH = """
@@ -57,7 +61,8 @@ SELECT %(stack_id)s, %(root_id)s, %(traversal)s, 'plan', 'bulk', 'plan', ARRAY[f
 FROM finish RETURNING id
 """
 
-COMPLETE = """
+COMPLETE = (
+    """
 WITH n AS (
     UPDATE graph_node
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
@@ -71,12 +76,16 @@ WITH n AS (
     FROM n WHERE stack.id = n.stack_id AND stack.traversal = n.traversal
         AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status = 'IN_PROGRESS'
     RETURNING stack.*
-), told AS (""" + STACK_EVENT + """)
+), told AS ("""
+    + STACK_EVENT
+    + """)
 SELECT action FROM s
 """
+)
 
 # The end of a failed traversal: when none of its operations is open any more, or at once when told so.
-END_FAILED = """
+END_FAILED = (
+    """
 WITH causes AS (
     SELECT string_agg(reason, '; ' ORDER BY id) AS text FROM failure
     WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
@@ -95,9 +104,12 @@ WITH causes AS (
     SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL, last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
         AND n.state NOT IN ('ready', 'failed', 'dropped')
-), told AS (""" + STACK_EVENT + """)
+), told AS ("""
+    + STACK_EVENT
+    + """)
 SELECT action, disable_rollback FROM s
 """
+)
 
 HALT = """
 UPDATE stack SET halted_traversal = traversal
@@ -173,10 +185,20 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:
 
 
 def end_failed(
-    db: Connection[TupleRow], stack_id: int, traversal: int, *, reason: str | None = None, at_once: bool = False
+    db: Connection[TupleRow],
+    stack_id: int,
+    traversal: int,
+    *,
+    reason: str | None = None,
+    at_once: bool = False,
 ) -> tuple[str, bool] | None:
     """End a halted traversal as FAILED once nothing of it runs; return its action and whether rollback is disabled."""
-    values: dict[str, Any] = {"stack_id": stack_id, "traversal": traversal, "reason": reason, "at_once": at_once}
+    values: dict[str, Any] = {
+        "stack_id": stack_id,
+        "traversal": traversal,
+        "reason": reason,
+        "at_once": at_once,
+    }
     row = db.execute(END_FAILED, values).fetchone()
     return None if row is None else (row[0], row[1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Final
@@ -11,6 +12,7 @@ from orchestrator.errors import Diagnostic
 Path = tuple[str | int, ...]
 
 LONGEST_WORD: Final = 64  # nobody mistypes a longer name by accident, and comparing is quadratic
+BREAKS: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where YAML ends a line
 WIDEST_EXCERPT: Final = 160  # characters of a source line shown
 
 
@@ -41,13 +43,14 @@ class Hints:
         return f'did you mean "{found[0]}"?' if found else ""
 
 
-def render(diagnostics: Iterable[Diagnostic], text: str | bytes) -> str:
+def render(diagnostics: Iterable[Diagnostic], text: str | bytes, file: str = "template") -> str:
     """Return the diagnostics as a compiler prints them, with the source line and a caret under the place.
 
-    `text` is the source the diagnostics are about; those without a line are shown with their path instead.
+    `text` is the source the diagnostics are about, `file` what to call it unless they say themselves; those
+    without a line are shown with their path instead.
     """
     lines = source_lines(text)
-    return "\n".join(_one(diagnostic, lines) for diagnostic in diagnostics) + "\n"
+    return "\n".join(_one(diagnostic, lines, file) for diagnostic in diagnostics) + "\n"
 
 
 def source_lines(text: str | bytes) -> list[str]:
@@ -55,7 +58,7 @@ def source_lines(text: str | bytes) -> list[str]:
     if isinstance(text, bytes):
         wide = text.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = text.decode("utf-16" if wide else "utf-8", "replace").removeprefix("\ufeff")
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return BREAKS.split(text)
 
 
 def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tuple[str, str]:
@@ -72,8 +75,8 @@ def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tu
     return shown, "".join("\t" if char == "\t" else " " for char in shown[: before - cut])
 
 
-def _one(diagnostic: Diagnostic, lines: list[str]) -> str:
-    file = diagnostic.file or "template"
+def _one(diagnostic: Diagnostic, lines: list[str], file: str) -> str:
+    file = diagnostic.file or file
     # A message of several lines quotes its source in indented ones; here the source is shown below.
     said = ", ".join(part for part in diagnostic.message.splitlines() if part and not part.startswith(" "))
     if diagnostic.line is None:

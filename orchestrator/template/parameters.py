@@ -13,6 +13,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.schema.constraints import Constraint, Custom, Modulo, constraint_from_hot
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
+from orchestrator.template.scalars import WHOLE
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 KEYS: Final = frozenset(
@@ -24,7 +25,6 @@ MASK: Final = "******"
 
 TRUE: Final = frozenset({"t", "true", "on", "y", "yes", "1"})
 FALSE: Final = frozenset({"f", "false", "off", "n", "no", "0"})
-INT64: Final = range(-(2**63), 2**64)  # what JSON carries between all parties
 LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
 DEEPEST_JSON: Final = 100
 
@@ -330,7 +330,7 @@ def _number(value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"Value must be a number; got {_kind(value)}")
     if isinstance(value, int):
-        if value not in INT64:
+        if value not in WHOLE:
             raise ValueError(f"{value} does not fit in 64 bits")
     elif not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")

@@ -7,6 +7,7 @@ them again when there is a fault.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,13 +30,14 @@ from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.locate import locate
-from orchestrator.template.scalars import plain, shown, tagged
+from orchestrator.template.scalars import WHOLE, plain, shown, tagged
 
 __all__ = ["Limits", "check_size", "locate", "parse"]
 
-_LONG_NUMBER: Final = re.compile(rb"[:\[,\s]-?[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
+_LONG_NUMBER: Final = re.compile(rb"[:\[,\s]-?[0-9]{19}")
 KEY_NEEDED: Final = "found a map or list where a key is expected"
 _NOT_JSON: Final = object()
+LONGEST_INTEGER: Final = 20  # characters
 _NO_KEY: Final = object()
 _MERGE: Final = object()
 _OPEN: Final = object()
@@ -103,10 +105,26 @@ def _json(data: bytes, limits: Limits, what: str) -> Any:
         document = orjson.loads(data)
     except orjson.JSONDecodeError:
         return _NOT_JSON
-    if _LONG_NUMBER.search(data):  # orjson would round it without a word; YAML's reader is exact
-        return _NOT_JSON
     check_size(document, limits, what, data)
+    if _LONG_NUMBER.search(data):
+        _refuse_rounding(data, what)
     return document
+
+
+def _refuse_rounding(data: bytes, what: str) -> None:
+    """Refuse integers that do not fit in 64 bits, which orjson would round without a word."""
+
+    def check(digits: str) -> int:
+        if len(digits) > LONGEST_INTEGER or int(digits) not in WHOLE:
+            before = data[: data.find(digits.encode())]
+            at = (before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1)
+            problem = (
+                f"the number {digits[:LONGEST_INTEGER]} does not fit in 64 bits; quote it to make it a text"
+            )
+            raise _fault(what, data, "bad-scalar", problem, at)
+        return 0
+
+    json.loads(data, parse_int=check)  # its depth is known to be small by now
 
 
 def check_size(document: Any, limits: Limits, what: str, data: bytes = b"") -> None:

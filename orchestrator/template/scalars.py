@@ -23,7 +23,7 @@ _MAKERS: Final[Mapping[str, Callable[[yaml.ScalarNode], Any]]] = {
 }
 _TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "merge", "value"))
 _LONGEST: Final = 400  # characters; no number that fits is longer, and converting a long one is quadratic
-_WHOLE: Final = range(-(2**63), 2**64)
+WHOLE: Final = range(-(2**63), 2**64)  # what JSON carries between all parties
 
 
 @lru_cache(maxsize=8192)
@@ -65,7 +65,7 @@ def _made(tag: str, text: str) -> Any:
         value = _MAKERS[tag](yaml.ScalarNode(tag, text))
     except (ValueError, OverflowError, LookupError):
         raise ValueError(f"{text!r} is no {kind}; quote it to make it a text") from None
-    if isinstance(value, int) and value not in _WHOLE:
+    if isinstance(value, int) and value not in WHOLE:
         raise ValueError(f"the number {text} does not fit in 64 bits; quote it to make it a text")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"the number {text} is not finite; quote it to make it a text")

@@ -23,6 +23,7 @@ SECTIONS: Final = ("description", "parameter_groups", "parameters", "resources",
 RESOURCE_KEYS: Final = frozenset(
     {"type", "properties", "metadata", "depends_on", "update_policy", "deletion_policy", "description"}
 )
+COMMON_KEYS: Final = frozenset({"type", "properties", "metadata", "depends_on"})
 LATER_RESOURCE_KEYS: Final = frozenset({"condition", "external_id"})
 OUTPUT_KEYS: Final = frozenset({"value", "description"})
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
@@ -180,7 +181,7 @@ class Sections:
                     self._resource_type(name, key, "object")
                 else:
                     scanner.scan(part, found, ("resources", name, key), f"{name}.{called}")
-        if len(body) > 2:
+        if not body.keys() <= COMMON_KEYS:
             self._policies(name, body, found, scanner)
         needs = frozenset(found.requires)
         if body.get("depends_on") is not None:

@@ -1,4 +1,6 @@
-"""A world for the API's tests: rows put straight into PostgreSQL, the real application on top, operations as neighbours.
+"""A world for the API's tests: rows put straight into PostgreSQL, the real application on top.
+
+The operations are a neighbour that answers what it is told to.
 
 Tests share one database and keep apart by project, as callers do.
 """

@@ -1,5 +1,6 @@
 """Stacks over HTTP (spec/rest-api.md §3, §5, §9): identity, show, lists, documents."""
 
+# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import datetime as dt

@@ -20,16 +20,12 @@ def check(self, node_ids, traversal):
     """Nobody runs it here."""
 
 
-def app_at(broker_url: str) -> Celery:
+@pytest.fixture
+def app(broker_url: str):
+    """An application with the task as workers have it."""
     made = Celery("t", set_as_current=False)
     made.conf.update(celery_settings(broker_url))
     made.task(name=TASK, bind=True, max_retries=2, shared=False)(check)
-    return made
-
-
-@pytest.fixture
-def app(broker_url: str):
-    made = app_at(broker_url)
     yield made
     made.close()
 
@@ -43,9 +39,11 @@ def taken(broker: redis.Redis, queue: str) -> dict:
 
 
 @pytest.mark.parametrize("queue", ["check", "provider", "bulk"])
-def test_a_rendered_message_equals_what_apply_async_sends(app: Celery, broker: redis.Redis, queue: str):
+def test_a_rendered_message_equals_what_apply_async_sends(
+    app: Celery, broker_url: str, broker: redis.Redis, queue: str
+):
     ring = Ring(7, 3, queue, "web", RING.root)
-    Dispatcher(app).publish([ring], parent_id="parent-1")
+    Dispatcher(broker_url).publish([ring], parent_id="parent-1")
     ours = taken(broker, queue)
     broker.delete(queue)
     app.tasks[TASK].apply_async(
@@ -60,24 +58,24 @@ def test_a_rendered_message_equals_what_apply_async_sends(app: Celery, broker: r
     assert ours == theirs
 
 
-def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(app: Celery, broker: redis.Redis):
+def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(broker_url: str, broker: redis.Redis):
     rings = [Ring(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
-    Dispatcher(app).publish(rings)
+    Dispatcher(broker_url).publish(rings)
     messages = [orjson.loads(raw) for queue in ("check", "provider") for raw in broker.lrange(queue, 0, -1)]
     assert len(messages) == 100
     assert len({message["headers"]["id"] for message in messages}) == 100
     assert len({message["properties"]["delivery_tag"] for message in messages}) == 100
 
 
-def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(app: Celery, broker: redis.Redis):
+def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(broker_url: str, broker: redis.Redis):
     rings = [Ring(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
-    Dispatcher(app, batch=5).publish([*rings, Ring(99, 1, "provider", "p")])
-    bodies = [orjson.loads(base64.b64decode(orjson.loads(raw)["body"]))[0] for raw in broker.lrange("check", 0, -1)]
+    Dispatcher(broker_url, batch=5).publish([*rings, Ring(99, 1, "provider", "p")])
+    bodies = [
+        orjson.loads(base64.b64decode(orjson.loads(raw)["body"]))[0] for raw in broker.lrange("check", 0, -1)
+    ]
     assert sorted((traversal, len(ids)) for ids, traversal in bodies) == [(1, 2), (1, 5), (2, 2), (2, 5)]
     assert taken(broker, "provider")["body"][0] == [[99], 1]
 
 
 def test_an_unreachable_broker_is_not_the_callers_trouble():
-    app = app_at("redis://127.0.0.1:1/0")
-    Dispatcher(app).publish([RING])
-    app.close()
+    Dispatcher("redis://127.0.0.1:1/0").publish([RING])

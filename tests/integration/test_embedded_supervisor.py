@@ -168,11 +168,17 @@ def test_asking_while_it_starts_stops_what_was_started(notes: Notes, tmp_path: P
     never = Child(
         name="never", argv=(sys.executable, "-c", "import signal; signal.pause()"), ready=lambda _: False
     )
-    with pytest.raises(Stopped), supervising(tmp_path) as supervisor:
-        supervisor.start([child("database", notes)])
-        thread = meanwhile(lambda: None)
-        supervisor.start([never])
-    thread.join()
+    threads: list[threading.Thread] = []
+
+    def start() -> None:
+        with supervising(tmp_path) as supervisor:
+            supervisor.start([child("database", notes)])
+            threads.append(meanwhile(lambda: None))
+            supervisor.start([never])
+
+    with pytest.raises(Stopped):
+        start()
+    threads[0].join()
     assert notes.order() == ["started database", "stopped database"]
 
 
@@ -180,12 +186,14 @@ def test_a_child_that_cannot_start_stops_the_others_and_tells_why(notes: Notes, 
     broken = Child(
         name="api", argv=(sys.executable, "-c", "raise SystemExit('no port')"), ready=lambda _: False
     )
-    with (
-        pytest.raises(Misconfigured, match=r"(?s)api ended with status 1.*no port"),
-        supervising(tmp_path) as supervisor,
-    ):
-        supervisor.start([child("database", notes)])
-        supervisor.start([broken])
+
+    def start() -> None:
+        with supervising(tmp_path) as supervisor:
+            supervisor.start([child("database", notes)])
+            supervisor.start([broken])
+
+    with pytest.raises(Misconfigured, match=r"(?s)api ended with status 1.*no port"):
+        start()
     assert notes.order() == ["started database", "stopped database"]
 
 

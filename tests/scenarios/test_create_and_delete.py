@@ -12,7 +12,9 @@ def five() -> dict:
     return {
         "a": test_resource("one"),
         "b": test_resource("two"),
-        "c": test_resource({"list_join": ["-", [{"get_attr": ["a", "output"]}, {"get_attr": ["b", "output"]}]]}),
+        "c": test_resource(
+            {"list_join": ["-", [{"get_attr": ["a", "output"]}, {"get_attr": ["b", "output"]}]]}
+        ),
         "d": test_resource({"get_resource": "c"}),
         "e": test_resource({"get_attr": ["c", "output"]}),
     }
@@ -27,8 +29,14 @@ def test_five_resources_complete_in_order_and_the_outputs_are_right(world: World
     events = world.events(uuid)
     assert events[0] == "s CREATE_IN_PROGRESS"
     assert events[-1] == "s CREATE_COMPLETE"
-    assert sorted(events[1:-1]) == sorted(f"{n} CREATE_{s}" for n in "abcde" for s in ("IN_PROGRESS", "COMPLETE"))
-    assert events.index("a CREATE_COMPLETE") < events.index("c CREATE_IN_PROGRESS") < events.index("e CREATE_IN_PROGRESS")
+    assert sorted(events[1:-1]) == sorted(
+        f"{n} CREATE_{s}" for n in "abcde" for s in ("IN_PROGRESS", "COMPLETE")
+    )
+    assert (
+        events.index("a CREATE_COMPLETE")
+        < events.index("c CREATE_IN_PROGRESS")
+        < events.index("e CREATE_IN_PROGRESS")
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -112,7 +120,9 @@ def test_a_failure_stops_what_depends_on_it_and_every_cause_is_told(world: World
 
 
 def test_a_failed_create_is_rolled_back_when_the_caller_asked_for_it(world: World):
-    uuid = world.create("s", {"a": test_resource(), "b": test_resource(fail=True, requires=["a"])}, disable_rollback=False)
+    uuid = world.create(
+        "s", {"a": test_resource(), "b": test_resource(fail=True, requires=["a"])}, disable_rollback=False
+    )
     world.deliver_all()
     assert world.state(uuid) == "ROLLBACK_COMPLETE"
     assert world.rows("SELECT 1 FROM resource") == []

@@ -30,7 +30,9 @@ from orchestrator.store.database import Database
 class World:
     """One installation without processes: requests go in, messages pile up, the test delivers them."""
 
-    def __init__(self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any
+    ) -> None:
         self.random = random.Random(seed)
         self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
         self.database = Database(url, "orchestrator-test")
@@ -48,7 +50,9 @@ class World:
         planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, self.plan_apart)
         leases = Leases(self.database, self.settings.lease_seconds)
         windows = Windows(self.settings.ring_window)
-        return Engine(self.database, self.cipher, self.types, self.settings, parameters, windows, leases, planner)
+        return Engine(
+            self.database, self.cipher, self.types, self.settings, parameters, windows, leases, planner
+        )
 
     def plan_apart(self, node_id: int, traversal: int, lease: int) -> None:
         raise AssertionError("small stacks are planned in place")
@@ -80,7 +84,9 @@ class World:
         return row
 
     def outputs(self, name: str) -> dict[str, Any]:
-        return {out.key: out.value for out in resolve_outputs(self.database, self.cipher, self.stack_row(name))}
+        return {
+            out.key: out.value for out in resolve_outputs(self.database, self.cipher, self.stack_row(name))
+        }
 
     # What the broker and the clock do.
 
@@ -93,9 +99,13 @@ class World:
         return count
 
     def deliver_one(self, ring: Ring) -> None:
-        self.messages += check_nodes(self.engine, [ring.node_id], ring.traversal, durable=ring.queue != "check")
+        self.messages += check_nodes(
+            self.engine, [ring.node_id], ring.traversal, durable=ring.queue != "check"
+        )
 
-    def deliver_all(self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000) -> None:
+    def deliver_all(
+        self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000
+    ) -> None:
         """Deliver until nothing is under way, sweeping when the queue is empty."""
         for _ in range(limit):
             if not self.messages and not self.sweep_once():
@@ -112,8 +122,14 @@ class World:
     def sweep_once(self) -> bool:
         """Bring forward what is due and sweep; False when that found nothing."""
         with self.database.engine.begin() as connection:
-            connection.execute(text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'"))
-            connection.execute(text("UPDATE graph_node SET rung_at = rung_at - interval '10 minutes' WHERE rung_at IS NOT NULL"))
+            connection.execute(
+                text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
+            )
+            connection.execute(
+                text(
+                    "UPDATE graph_node SET rung_at = rung_at - interval '10 minutes' WHERE rung_at IS NOT NULL"
+                )
+            )
         self.messages += self.sweep.run()
         return bool(self.messages)
 
@@ -122,14 +138,18 @@ class World:
         with self.database.engine.begin() as connection:
             for table in ("graph_node", "resource"):
                 connection.execute(
-                    text(f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE leased_until IS NOT NULL")
+                    text(
+                        f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE leased_until IS NOT NULL"
+                    )
                 )
 
     # What is there afterwards.
 
     def state(self, uuid: str) -> str:
         with self.database.engine.connect() as connection:
-            row = connection.execute(text("SELECT action, status FROM stack WHERE uuid = :u"), {"u": uuid}).one()
+            row = connection.execute(
+                text("SELECT action, status FROM stack WHERE uuid = :u"), {"u": uuid}
+            ).one()
         return f"{row.action}_{row.status}"
 
     def rows(self, query: str, **values: Any) -> list[Any]:

@@ -291,7 +291,8 @@ def test_a_template_comes_back_as_yaml_or_json(stub: Stub, run: Run) -> None:
 def test_a_valid_template_shows_its_parameters(run: Run) -> None:
     result = run("validate", "-t", "t.yaml")
     assert result.output.splitlines() == [
-        "t.yaml is valid: fine",
+        "t.yaml is valid.",
+        "fine",
         "PARAMETER  TYPE    DEFAULT  DESCRIPTION",
         "size       Number  4",
     ]

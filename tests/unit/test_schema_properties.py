@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.schema.properties import Property, convert
@@ -176,3 +179,35 @@ def test_the_unknown_deep_inside_free_data_is_noticed():
     schema = {"m": Property("map"), "a": Property("any")}
     values = {"m": {"x": [UNKNOWN]}, "a": [{"y": UNKNOWN}]}
     assert convert(schema, values, unknown=UNKNOWN) == ({}, [])
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+EVERY_KIND = {
+    **{kind: Property(kind) for kind in ("string", "integer", "number", "boolean", "map", "list", "any")},
+    "ports": Property("list", schema=Property("integer", constraints=(Range(1, 9),))),
+    **NESTED,
+}
+
+
+@given(st.dictionaries(st.sampled_from([*EVERY_KIND, "other"]), JSON))
+def test_whatever_is_given_is_converted_or_told(values):
+    result, faults = convert(EVERY_KIND, values, path="p")
+    blamed = {name for name in values for fault in faults if fault.where.startswith(f"p.{name}")}
+    assert values.keys() <= result.keys() | blamed
+    if not faults:
+        orjson.dumps(result)
+
+
+@given(st.dictionaries(st.sampled_from(list(EVERY_KIND)), JSON))
+def test_what_was_converted_once_stays_as_it_is(values):
+    result, _ = convert(EVERY_KIND, values)
+    clean = {name: value for name, value in result.items() if convert(EVERY_KIND, {name: value})[1] == []}
+    assert convert(EVERY_KIND, clean) == (clean, [])

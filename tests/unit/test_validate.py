@@ -308,3 +308,8 @@ def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
     with pytest.raises(InvalidTemplate) as caught:
         resolve_properties(body, view(), Server(), "a")
     assert "hunter2" not in str(caught.value.diagnostics)
+
+
+def test_a_function_that_fails_is_one_fault_and_not_a_missing_property_too():
+    resources = {"a": a("Test::Server", properties={"size": {"list_join": [",", [1]]}, "tags": []})}
+    assert [path for path, _ in faults(resources)] == ["resources.a.properties.size.list_join"]

@@ -1,0 +1,150 @@
+"""`python -m tests.bench`: measure what is asked for, or with --bars what we promise."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from orchestrator.cli.up import available_cores
+from orchestrator.errors import OrchestratorError
+from tests.bench import bars
+from tests.bench.bars import PLAN, YARDSTICKS, Wanted
+from tests.bench.measure import Measurement, Unfinished
+from tests.bench.results import Results, line, show, write
+from tests.bench.servers import Servers, servers, system
+from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
+from tests.bench.yardstick import measure_yardstick
+
+
+def chosen(value: str, known: Sequence[str]) -> list[str]:
+    """Return the names in a list with commas that are known; say which have to wait.
+
+    Raises:
+        click.BadParameter: a name that nobody knows.
+    """
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    for name in names:
+        if name in NOT_YET:
+            click.echo(f"{name}: not yet", err=True)
+        elif name not in known:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    return [name for name in names if name in known]
+
+
+def numbers(value: str) -> list[int]:
+    """Return the numbers in a list with commas.
+
+    Raises:
+        click.BadParameter: something else is in it.
+    """
+    try:
+        found = [int(part) for part in value.replace("_", "").split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no list of numbers") from error
+    if min(found) < 2:
+        raise click.BadParameter("a shape has two resources at least")
+    return found
+
+
+@click.command()
+@click.option("--shapes", default=",".join(SHAPES), show_default=True, help="Which shapes, with commas.")
+@click.option("--sizes", default="1000", show_default=True, help="How many resources, with commas.")
+@click.option("--ops", default=",".join(OPERATIONS), show_default=True, help="Which operations.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Worker processes.  [default: one per core]")
+@click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs of each.")
+@click.option("--rows", is_flag=True, help="Count the rows touched; half a minute more for each run.")
+@click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
+@click.option("--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 when it falls short.")
+def main(
+    *,
+    shapes: str,
+    sizes: str,
+    ops: str,
+    workers: int | None,
+    repeat: int,
+    rows: bool,
+    path: Path | None,
+    hold: bool,
+) -> None:
+    """Measure how fast stacks are made, on servers of its own."""
+    operations = tuple(chosen(ops, OPERATIONS))
+    plan: Sequence[Wanted] = PLAN
+    if not hold:
+        plan = [
+            Wanted(shape, size, operations, repeat, rows)
+            for size in numbers(sizes)
+            for shape in chosen(shapes, tuple(SHAPES))
+        ]
+    signal.signal(signal.SIGTERM, _terminated)
+    results = Results()
+    try:
+        with servers() as on:
+            measure_all(on, plan, workers or available_cores(), YARDSTICKS if hold else repeat, results)
+    except OrchestratorError as error:
+        raise click.ClickException(str(error)) from error
+    finally:  # also of a run that was interrupted
+        show(results)
+    verdicts = bars.judge(results) if hold else []
+    for verdict in verdicts:
+        click.echo(str(verdict))
+    click.echo(f"Written to {write(results, path, verdicts)}")
+    sys.exit(1 if bars.short(verdicts) or results.failures else 0)
+
+
+def measure_all(
+    on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: int, results: Results
+) -> None:
+    """Measure the yardstick, then every run of the plan; a stack that does not end gets a new system after it."""
+    for _ in range(yardsticks):
+        yardstick = measure_yardstick(on, workers)
+        results.yardsticks.append(yardstick)
+        _tell(f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s")
+    todo = [wanted for wanted in plan for _ in range(wanted.times)]
+    while todo:
+        with _measurement(on, workers) as measurement:
+            while todo:
+                wanted = todo.pop(0)
+                try:
+                    _measure(measurement, wanted, results)
+                except Unfinished as error:
+                    results.failures.append(str(error))
+                    _tell(f"failed: {error}")
+                    break
+
+
+@contextmanager
+def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
+    with system(on, workers) as running, closing(running.connect()) as db:
+        measurement = Measurement(running, db)
+        measurement.warm_up()
+        with measurement.client:
+            yield measurement
+
+
+def _measure(measurement: Measurement, wanted: Wanted, results: Results) -> None:
+    runs = measurement.measure(
+        wanted.shape, wanted.size, wanted.operations, rows=wanted.rows, listing=wanted.listing
+    )
+    for run in runs:
+        results.runs.append(run)
+        name, size, operation, request, seconds, rate, ratio, *_ = line(run, results.yardstick)
+        _tell(f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task ({seconds} s, request {request} s)")
+
+
+def _tell(text: str) -> None:
+    """Say how far it is; the table comes at the end."""
+    click.echo(text, err=True)
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

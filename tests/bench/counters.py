@@ -1,0 +1,84 @@
+"""What the database itself says: rows touched, bytes held, how far a stack is. Between stacks, its tables are emptied.
+
+Rows are counted by `pg_stat_user_tables`, all processes together: the embedded PostgreSQL has no pg_stat_statements. A backend
+reports what it has counted at the latest FLUSH_SECONDS after it fell idle, so counting takes that long before and after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import errors
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+FLUSH_SECONDS = 11.0
+
+ROWS = """
+SELECT relname, coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0), n_tup_ins + n_tup_upd + n_tup_del
+FROM pg_stat_user_tables WHERE schemaname = 'public'
+"""
+
+# The tables' own pages and their indexes'; the template is stored once, whatever the engine does with it.
+BYTES = """
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
+FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
+
+STATES = """
+SELECT kind || ' ' || state, count(*) FROM graph_node n JOIN stack s ON s.id = n.stack_id
+WHERE s.uuid = %s::uuid AND n.traversal = s.traversal GROUP BY 1 ORDER BY 1
+"""
+
+TABLES = """
+SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables
+WHERE schemaname = 'public' AND tablename NOT IN ('alembic_version', 'api_token')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows read and written so far, by table."""
+
+    read: dict[str, int]
+    written: dict[str, int]
+
+    def since(self, before: Rows) -> Rows:
+        """Return what came after `before`."""
+        return Rows(
+            {table: count - before.read.get(table, 0) for table, count in self.read.items()},
+            {table: count - before.written.get(table, 0) for table, count in self.written.items()},
+        )
+
+
+def rows(db: Connection) -> Rows:
+    """Return the counters as they are."""
+    found = db.execute(ROWS).fetchall()
+    return Rows({table: read for table, read, _ in found}, {table: written for table, _, written in found})
+
+
+def bytes_held(db: Connection) -> int:
+    """Return the size of all tables with their indexes."""
+    found = db.execute(BYTES).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def progress(db: Connection, uuid: str) -> str:
+    """Return how many nodes of a stack are in which state, for people."""
+    return ", ".join(f"{count} {state}" for state, count in db.execute(STATES, (uuid,)).fetchall())
+
+
+def empty(db: Connection) -> None:
+    """Forget every stack, so that each measurement begins with the same tables; ids go on growing."""
+    found = db.execute(TABLES).fetchone()
+    assert found is not None
+    while True:
+        try:
+            db.execute(f"TRUNCATE {found[0]}")
+            break
+        except errors.DeadlockDetected:
+            continue
+    db.execute("CHECKPOINT")  # writing out what others have dirtied is not the next one's business

@@ -1,0 +1,206 @@
+"""Create or delete one stack over HTTP and say what it cost. The clock runs from the answer to COMPLETE."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+
+import httpx
+import orjson
+
+from tests.bench import counters
+from tests.bench.counters import Connection
+from tests.bench.processes import Watch
+from tests.bench.servers import System
+from tests.bench.shapes import template
+
+PROJECT = "bench"
+POLL_SECONDS = 0.02  # the end is seen this late at most
+LISTING_PAUSE = 0.01  # seconds between two listings of the second client
+
+
+class Unfinished(Exception):  # noqa: N818 - what happened to the stack
+    """A stack that failed or took too long; there are no figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One stack's create or delete."""
+
+    shape: str
+    size: int
+    operation: str
+    request_seconds: float  # the POST's or DELETE's own
+    seconds: float  # from the answer to COMPLETE
+    cpu_ms: dict[str, float]  # per resource, by role, the request included
+    peak_mb: dict[str, float]  # of the largest process of a role
+    bytes_per_resource: float | None = None  # in the database, after a create
+    list_p99_seconds: float | None = None  # of another client's GET /stacks during the request
+    reads: dict[str, float] | None = None  # rows per resource, by table
+    writes: dict[str, float] | None = None
+
+    @property
+    def per_second(self) -> float:
+        """Resources per second."""
+        return self.size / self.seconds
+
+    @property
+    def ms_each(self) -> float:
+        """Milliseconds per resource: of a chain, per link."""
+        return self.seconds * 1000 / self.size
+
+
+@dataclass(slots=True)
+class Listing:
+    """A second client, which lists the stacks over and over."""
+
+    url: str
+    seconds: list[float] = field(default_factory=list)
+    failed: int = 0
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """List until told that it is over."""
+        with httpx.Client(timeout=60.0, trust_env=False) as client:
+            while not self._over.is_set():
+                begun = time.perf_counter()
+                self.failed += not client.get(self.url).is_success
+                self.seconds.append(time.perf_counter() - begun)
+                self._over.wait(LISTING_PAUSE)
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """List for the duration of a block."""
+        thread = threading.Thread(target=self.run, name="listing", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest of `values` that at least `share` of them do not exceed."""
+    ranked = sorted(values)
+    return ranked[max(0, -(-len(ranked) * round(share * 1000) // 1000) - 1)]
+
+
+class Measurement:
+    """Measures stacks on one running system, one at a time."""
+
+    def __init__(self, on: System, db: Connection) -> None:
+        """Ask over HTTP, look on over `db`."""
+        self.system, self.db = on, db
+        self.stacks = f"{on.url}/v1/{PROJECT}/stacks"
+        self.client = httpx.Client(timeout=900.0, trust_env=False)
+
+    def warm_up(self, size: int = 200) -> None:
+        """Let every process have done everything once."""
+        for shape in ("flat", "layered"):
+            list(self.measure(shape, size))
+
+    def measure(
+        self,
+        shape: str,
+        size: int,
+        operations: Sequence[str] = ("create", "delete"),
+        *,
+        rows: bool = False,
+        listing: bool = False,
+    ) -> Iterator[Run]:
+        """Yield a run for each operation asked for; creating comes first in any case.
+
+        `rows` counts the rows touched, which takes half a minute more; `listing` has a second client ask for
+        lists during the POST.
+
+        Raises:
+            Unfinished: the stack failed, or the deadline passed.
+        """
+        counters.empty(self.db)
+        body = orjson.dumps({"stack_name": f"{shape}-{size}", "template": template(shape, size)})
+        post = self.client.build_request(
+            "POST", self.stacks, content=body, headers={"Content-Type": "application/json"}
+        )
+        held, other = counters.bytes_held(self.db), Listing(self.stacks)
+        answer, created = self._run("create", post, shape, size, rows=rows, other=other if listing else None)
+        grown = (counters.bytes_held(self.db) - held) / size
+        p99 = percentile(other.seconds, 0.99) if listing else None
+        if "create" in operations:
+            yield replace(created, bytes_per_resource=grown, list_p99_seconds=p99)
+        if "delete" in operations:
+            place = answer.json()["stack"]["links"][0]["href"]
+            yield self._run("delete", self.client.build_request("DELETE", place), shape, size, rows=rows)[1]
+        counters.empty(self.db)
+
+    def _run(
+        self,
+        operation: str,
+        request: httpx.Request,
+        shape: str,
+        size: int,
+        *,
+        rows: bool,
+        other: Listing | None = None,
+    ) -> tuple[httpx.Response, Run]:
+        before = self._rows() if rows else None
+        with Watch(self.system.roots) as watch:
+            with other.going_on() if other else nullcontext():
+                begun = time.perf_counter()
+                answer = self.client.send(request)
+                answered = time.perf_counter()
+            if not answer.is_success:
+                raise Unfinished(f"{operation} {shape} {size}: {answer.status_code} {answer.text[:300]}")
+            if other and other.failed:
+                raise Unfinished(f"{other.failed} of {len(other.seconds)} lists failed during the POST")
+            polls = self._until_complete(f"{shape}-{size}", operation, 60 + size / 100)
+            ended = time.perf_counter()
+        reads, writes = None, None
+        if before is not None:
+            touched = self._rows().since(before)
+            touched.read["stack"] -= polls  # our own looking on
+            reads, writes = _each(touched.read, size), _each(touched.written, size)
+        run = Run(
+            shape,
+            size,
+            operation,
+            request_seconds=answered - begun,
+            seconds=ended - answered,
+            cpu_ms={name: spent * 1000 / size for name, spent in watch.usage.cpu_seconds.items()},
+            peak_mb=watch.usage.peak_mb,
+            reads=reads,
+            writes=writes,
+        )
+        return answer, run
+
+    def _until_complete(self, name: str, operation: str, seconds: float) -> int:
+        """Return how often we had to look until the stack, the only one there, had come to its end."""
+        query = "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s ORDER BY created_at"
+        deadline = time.monotonic() + seconds
+        polls = 0
+        while True:
+            polls += 1
+            found = self.db.execute(query, (PROJECT,)).fetchone()
+            assert found is not None
+            uuid, action, status, reason = found
+            if action == operation.upper() and status == "COMPLETE":
+                return polls
+            if status == "FAILED":
+                raise Unfinished(f"{operation} {name}: {reason}")
+            if time.monotonic() > deadline:
+                states = counters.progress(self.db, uuid)
+                raise Unfinished(f"{operation} {name}: not complete after {seconds:.0f} s: {states}")
+            time.sleep(POLL_SECONDS)
+
+    def _rows(self) -> counters.Rows:
+        """Return the counters once every idle backend has reported."""
+        time.sleep(counters.FLUSH_SECONDS)
+        return counters.rows(self.db)
+
+
+def _each(counts: dict[str, int], size: int) -> dict[str, float]:
+    """Return counts per resource, tables nobody touched left out."""
+    return {table: count / size for table, count in sorted(counts.items()) if count}

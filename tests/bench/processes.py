@@ -1,0 +1,138 @@
+"""What processes cost, from /proc: who belongs to whom, processor seconds, and the most memory each has held.
+
+On a system without /proc there is nothing to see, and the figures stay empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROC = Path("/proc")
+INTERVAL = 0.25  # seconds between looks; what a process did after the last one before its end is missed
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One process at one moment."""
+
+    parent: int
+    command: str
+    cpu_seconds: float
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a block of time cost, by role."""
+
+    cpu_seconds: dict[str, float] = field(default_factory=dict)  # of all its processes together
+    peak_mb: dict[str, float] = field(default_factory=dict)  # of its largest process
+
+
+def role(command: str, parent_command: str) -> str:
+    """Return what a process below `orchestrator up` is for."""
+    if "orchestrator.operations.planner" in command:
+        return "planner"
+    if "multiprocessing.forkserver" in command:  # its children have its command line
+        return "planner" if "multiprocessing.forkserver" in parent_command else "api"
+    if "gunicorn" in command or "multiprocessing" in command:
+        return "api"
+    if "celery" in command:
+        return "worker"
+    return "up"
+
+
+def family(roots: Mapping[int, str], seen: Mapping[int, Seen]) -> dict[int, str]:
+    """Return the role of each process at or below a root; a root named `up` has roles below it, others give theirs."""
+    children: dict[int, list[int]] = {}
+    for pid, process in seen.items():
+        children.setdefault(process.parent, []).append(pid)
+    roles: dict[int, str] = {}
+    todo = [(pid, name) for pid, name in roots.items() if pid in seen]
+    while todo:
+        pid, name = todo.pop()
+        parent = seen.get(seen[pid].parent)
+        roles[pid] = role(seen[pid].command, parent.command if parent else "") if name == "up" else name
+        todo += [(child, name) for child in children.get(pid, ())]
+    return roles
+
+
+def look() -> dict[int, Seen]:
+    """Return every process there is."""
+    found = {}
+    tick = os.sysconf("SC_CLK_TCK")
+    for entry in PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            found[int(entry.name)] = Seen(int(stat[1]), command, (int(stat[11]) + int(stat[12])) / tick)
+    return found
+
+
+def peak_memory(pid: int) -> float | None:
+    """Return the most resident memory a process has held since the last `forget_peak`, in MB."""
+    with contextlib.suppress(OSError):
+        for line in (PROC / str(pid) / "status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / MB
+    return None
+
+
+def forget_peak(pid: int) -> None:
+    """Begin a process's peak anew, where we may."""
+    with contextlib.suppress(OSError):
+        (PROC / str(pid) / "clear_refs").write_text("5")
+
+
+class Watch:
+    """Watches families of processes for the duration of a block; then `usage` has what it cost."""
+
+    def __init__(self, roots: Mapping[int, str]) -> None:
+        """Watch each root and what is below it."""
+        self.roots = roots
+        self.usage = Usage()
+        self._first: dict[int, float] = {}
+        self._last: dict[int, float] = {}
+        self._peaks: dict[int, float] = {}
+        self._roles: dict[int, str] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
+
+    def __enter__(self) -> Watch:
+        """Start from here: earlier costs do not count."""
+        seen = look()
+        for pid in family(self.roots, seen):
+            self._first[pid] = seen[pid].cpu_seconds
+            forget_peak(pid)
+        self._look()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Look a last time and add up."""
+        self._over.set()
+        self._thread.join()
+        self._look()
+        for pid, name in self._roles.items():
+            spent = self._last[pid] - self._first.get(pid, 0.0)
+            self.usage.cpu_seconds[name] = self.usage.cpu_seconds.get(name, 0.0) + spent
+            if pid in self._peaks:
+                self.usage.peak_mb[name] = max(self.usage.peak_mb.get(name, 0.0), self._peaks[pid])
+
+    def _watch(self) -> None:
+        while not self._over.wait(INTERVAL):
+            self._look()
+
+    def _look(self) -> None:
+        seen = look()
+        for pid, name in family(self.roots, seen).items():
+            self._roles[pid] = name
+            self._last[pid] = seen[pid].cpu_seconds
+            peak = peak_memory(pid)
+            if peak is not None:
+                self._peaks[pid] = max(self._peaks.get(pid, 0.0), peak)

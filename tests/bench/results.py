@@ -1,0 +1,118 @@
+"""What one call of the benchmark has found, and how it leaves: a table for people, JSON for comparing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.measure import Run
+from tests.bench.yardstick import Yardstick
+
+FOLDER = Path("bench-results")
+WIDE = 170  # columns, where nobody's terminal says otherwise
+COLUMNS = (
+    ("shape", "resources", "operation", "request s", "s", "per s", "x yardstick", "ms each")
+    + ("worker CPU ms", "database CPU ms", "broker CPU ms")
+    + ("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written")
+)
+
+
+@dataclass(slots=True)
+class Results:
+    """Everything measured by one call."""
+
+    yardsticks: list[Yardstick] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def yardstick(self) -> float | None:
+        """Empty tasks per second, the median of the runs."""
+        return middle(yardstick.tasks_per_second for yardstick in self.yardsticks)
+
+    def of(self, shape: str, size: int, operation: str) -> list[Run]:
+        """Return the runs of one kind."""
+        return [run for run in self.runs if (run.shape, run.size, run.operation) == (shape, size, operation)]
+
+
+def middle(values: Iterable[float]) -> float | None:
+    """Return the median, or None of nothing."""
+    known = list(values)
+    return median(known) if known else None
+
+
+def show(results: Results, console: Console | None = None) -> None:
+    """Print the yardstick, a line for each run, and what failed."""
+    console = console or _console()
+    for yardstick in results.yardsticks:
+        console.print(
+            f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s with {yardstick.workers} workers "
+            f"({yardstick.tasks:,} tasks; CPU ms a task: worker {yardstick.worker_cpu_ms:.3f}, "
+            f"broker {yardstick.broker_cpu_ms:.3f})",
+            highlight=False,
+        )
+    if results.runs:
+        table = Table(*COLUMNS, box=None, header_style="bold", pad_edge=False)
+        for column in table.columns[3:]:
+            column.justify = "right"
+        table.columns[1].justify = "right"
+        for run in results.runs:
+            table.add_row(*line(run, results.yardstick))
+        console.print(table)
+    for failure in results.failures:
+        console.print(f"failed: {failure}", style="red", highlight=False)
+
+
+def line(run: Run, yardstick: float | None) -> Sequence[str]:
+    """Return a run as COLUMNS; unknown figures are a dash."""
+
+    def number(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:,.{digits}f}"
+
+    ratio = None if yardstick is None else run.per_second / yardstick
+    return (
+        *(run.shape, f"{run.size:,}", run.operation),
+        *(number(run.request_seconds, 2), number(run.seconds, 2), number(run.per_second, 0)),
+        *(number(ratio, 2), number(run.ms_each, 2)),
+        *(number(run.cpu_ms.get(name), 3) for name in ("worker", "postgres", "valkey")),
+        *(number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
+        number(run.bytes_per_resource, 0),
+        *(number(None if rows is None else sum(rows.values()), 1) for rows in (run.reads, run.writes)),
+    )
+
+
+def write(results: Results, path: Path | None, verdicts: Sequence[object] = ()) -> Path:
+    """Write everything as JSON, below FOLDER and named by the time when no path is given; return where."""
+    now = dt.datetime.now(dt.UTC)
+    path = path or FOLDER / f"{now:%Y%m%d-%H%M%S}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "at": now.isoformat(timespec="seconds"),
+        "machine": {
+            "cores": os.cpu_count(),
+            "load": os.getloadavg(),
+            "system": platform.platform(terse=True),
+            "python": platform.python_version(),
+            "celery": version("celery"),
+            "kombu": version("kombu"),
+        },
+        **asdict(results),
+        "bars": [asdict(verdict) for verdict in verdicts],  # type: ignore[call-overload]
+    }
+    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    return path
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=WIDE)

@@ -1,0 +1,114 @@
+"""The yardstick: how many empty Celery tasks a second the same workers get done on the same broker, just now.
+
+The tasks are in the queue beforehand, out of reach under another name; when every worker takes messages the queue gets its own
+name. So nobody's start is counted, and no publisher competes with the workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from orchestrator.embedded.process import Child, Process
+from orchestrator.embedded.readiness import VARIABLE as READY_VARIABLE
+from orchestrator.embedded.valkey import connect
+from tests.bench import empty_app
+from tests.bench.processes import Watch
+from tests.bench.servers import YARDSTICK_DATABASE, Servers, clean_environment
+
+TASKS = 10_000
+WARM = 0.05  # of the tasks, before the clock starts
+POLL_SECONDS = 0.02
+TREE = Path(__file__).resolve().parents[2]
+QUEUE, ASIDE = "celery", "filled"
+LIMIT_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """One run of the empty task."""
+
+    tasks_per_second: float
+    worker_cpu_ms: float  # a task, of all workers together
+    broker_cpu_ms: float
+    workers: int
+    tasks: int
+
+
+def measure_yardstick(servers: Servers, workers: int, tasks: int = TASKS) -> Yardstick:
+    """Fill a queue, let `workers` single-process workers empty it, and return how fast they were."""
+    url = servers.valkey.url(YARDSTICK_DATABASE)
+    with connect(url) as client:
+        client.flushdb()
+        _fill(url, tasks)
+        client.rename(QUEUE, ASIDE)
+        with _workers(servers.folder, url, workers) as pids:
+            with Watch({**servers.pids, **pids}) as watch:
+                client.rename(ASIDE, QUEUE)
+                rate = _drain(client, tasks)
+            cpu = watch.usage.cpu_seconds
+        client.flushdb()
+    worker_ms, broker_ms = (cpu.get(name, 0.0) * 1000 / tasks for name in ("worker", "valkey"))
+    return Yardstick(rate, worker_ms, broker_ms, workers, tasks)
+
+
+def _fill(url: str, tasks: int) -> None:
+    with empty_app.app.connection_for_write(url) as connection:
+        producer = empty_app.app.amqp.Producer(connection)
+        for _ in range(tasks):
+            empty_app.empty.apply_async(producer=producer, retry=False)
+
+
+@contextlib.contextmanager
+def _workers(folder: Path, url: str, count: int) -> Iterator[dict[int, str]]:
+    processes = []
+    try:
+        processes = [Process(_worker(folder, url, n), folder / f"empty{n}.log") for n in range(count)]
+        for process in processes:
+            process.wait_ready()
+        yield {process.pid: "worker" for process in processes}
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def _worker(folder: Path, url: str, number: int) -> Child:
+    told = folder / f"empty{number}.ready"
+    quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    options = ("-P", "solo", "-n", f"empty{number}@%h", "--include", "orchestrator.embedded.readiness")
+    return Child(
+        name=f"empty{number}",
+        argv=(sys.executable, "-m", "celery", "-A", empty_app.__name__, "worker", *options, *quiet),
+        env={
+            **clean_environment(),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(TREE), os.environ.get("PYTHONPATH")))),
+            empty_app.VARIABLE: url,
+            READY_VARIABLE: str(told),
+        },
+        cwd=folder,
+        ready=lambda pid: told.exists() and told.read_text() == str(pid),
+    )
+
+
+def _drain(client: redis.Redis, tasks: int) -> float:
+    """Return tasks per second from when WARM of them are done to when all are."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    started_at, before = time.monotonic(), 0
+    while True:
+        with client.pipeline(transaction=True) as pipeline:
+            left = sum(pipeline.llen(QUEUE).hlen("unacked").execute())
+        now = time.monotonic()
+        if left == 0:
+            return (tasks - before) / (now - started_at)
+        if not before and tasks - left >= tasks * WARM:
+            started_at, before = now, tasks - left
+        if now > deadline:
+            raise TimeoutError(f"{left} of {tasks} empty tasks were left after {LIMIT_SECONDS:.0f} s")
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,59 @@
+"""The types under contract: ours, and a third party's whose things are elsewhere."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+
+import pytest
+
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.registry import GROUP, Registry
+from tests.contract.operated import PROPERTIES, Operated
+from tests.plugins.thing_fixture import THING_DIR, ThingServer
+
+
+@pytest.fixture
+def plugin_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the third party's package on the path, as PYTHONPATH does for worker processes."""
+    monkeypatch.syspath_prepend(str(THING_DIR))
+
+
+@pytest.fixture
+def things(
+    plugin_path: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ThingServer]:
+    """Run a server of things for one test, known to this process."""
+    server = ThingServer(tmp_path_factory.mktemp("things"))
+    server.start()
+    monkeypatch.setenv("THING_URL", server.url)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def installed(plugin_path: None) -> Registry:
+    """Return every registered type, the third party's among them."""
+    return Registry({point.name: point for point in importlib.metadata.entry_points(group=GROUP)})
+
+
+def registered_names() -> list[str]:
+    """Return the names of our own types and the third party's, for parametrizing."""
+    ours = importlib.metadata.entry_points(group=GROUP)
+    theirs = importlib.metadata.distributions(path=[str(THING_DIR)])
+    return sorted({p.name for p in ours} | {p.name for d in theirs for p in d.entry_points})
+
+
+@pytest.fixture(params=registered_names())
+def kind(request: pytest.FixtureRequest, installed: Registry) -> ResourceType:
+    """Return each registered type in turn."""
+    found = installed[request.param]
+    if found.calls_out:
+        request.getfixturevalue("things")
+    return found
+
+
+@pytest.fixture
+def operated(kind: ResourceType) -> Operated:
+    """Return one resource of each type in turn, not yet made."""
+    return Operated(kind, PROPERTIES.get(kind.name, {}))

@@ -1,0 +1,128 @@
+"""`orchestrator up` as people start it: a process of its own, spoken to over HTTP and signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+COMMAND = (sys.executable, "-m", "orchestrator.cli.main")
+TEMPLATE = {
+    "heat_template_version": "2021-04-16",
+    "resources": {
+        "first": {"type": "OS::Heat::RandomString"},
+        "second": {"type": "OS::Heat::TestResource", "properties": {"value": {"get_resource": "first"}}},
+    },
+}
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return our environment without settings of whoever runs the tests."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
+    return {**clean, **(extra or {})}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """Return what `condition` gives once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.05)
+    return found
+
+
+class Up:
+    """A running `orchestrator up`."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        command: Sequence[str] = COMMAND,
+        env: Mapping[str, str] | None = None,
+        port: int | None = None,
+        cwd: Path | None = None,
+        **popen: Any,
+    ) -> None:
+        self.data_dir, self.port, self.output = data_dir, port or free_port(), ""
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            [*command, "up", "--port", str(self.port), "--data-dir", str(data_dir), "--workers", "1"],
+            env=environment(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            **popen,
+        )
+
+    def wait_ready(self, seconds: float = 60.0) -> Up:
+        """Return when it says that it is ready."""
+        deadline = time.monotonic() + seconds
+        while "orchestrator stack create" not in self.output:
+            assert self.process.stdout is not None
+            readable, _, _ = select.select(
+                [self.process.stdout], [], [], max(0.0, deadline - time.monotonic())
+            )
+            chunk = os.read(self.process.stdout.fileno(), 65536).decode() if readable else ""
+            assert chunk, f"up ended or took too long: {self.output}"
+            self.output += chunk
+        return self
+
+    def children(self) -> dict[int, str]:
+        """Return its processes by pid: their command lines, theirs too."""
+        parents, lines = {}, {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if state not in "ZX":
+                    pid = int(entry.name)
+                    parents[pid] = int(parent)
+                    lines[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        family = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= more
+        return {pid: lines[pid] for pid in family - {self.process.pid}}
+
+    def child(self, words: str) -> int:
+        """Return the one that has lived longest of those whose command line has `words` in it."""
+        return min(pid for pid, line in self.children().items() if words in line)
+
+    def create(self, name: str) -> None:
+        """Ask for a stack."""
+        body = {"stack_name": name, "template": TEMPLATE}
+        httpx.post(f"{self.url}/v1/demo/stacks", json=body, timeout=20).raise_for_status()
+
+    def status(self, name: str) -> str:
+        """Return the stack's status, or nothing while nobody answers."""
+        with contextlib.suppress(httpx.HTTPError):
+            answer = httpx.get(f"{self.url}/v1/demo/stacks/{name}", follow_redirects=True, timeout=5)
+            if answer.is_success:
+                status: str = answer.json()["stack"]["stack_status"]
+                return status
+        return ""
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Tell it to stop; return its exit status, its last words being in `output`."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=60)
+        self.output += out.decode()
+        return self.process.returncode

@@ -1,0 +1,83 @@
+"""The wheel, in an environment of its own outside the tree, runs the server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.running import Up, environment, eventually
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the tree with the tools at hand."""
+    place = tmp_path_factory.mktemp("wheel")
+    build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(place), str(TREE))
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = place.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel in it and, later in its path, the dependencies the tests run with."""
+    place = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(place, with_pip=False)
+    (packages,) = place.glob("lib/python3*/site-packages")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(place / "bin" / "python"),
+        "--disable-pip-version-check",
+    )
+    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
+    # A plain path entry: the editable install beside the dependencies does not take effect through it.
+    (packages / "dependencies.pth").write_text(f"{Path(httpx.__file__).parents[1]}\n")
+    return place
+
+
+def test_it_carries_the_migrations_below_our_own_package(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "orchestrator/migrations/env.py" in names
+    assert any(name.startswith("orchestrator/migrations/versions/0001") for name in names)
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {
+        "orchestrator",
+        "api",
+        "tasks",
+    }
+
+
+def test_it_runs_the_server_away_from_the_tree(
+    installed: Path, start_up: Callable[..., Up], tmp_path: Path
+) -> None:
+    where = subprocess.run(
+        [installed / "bin" / "python", "-c", "import orchestrator, api, tasks; print(orchestrator.__file__)"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert Path(where).is_relative_to(installed)
+    # A folder whose files are named as our packages are must not get in the way.
+    for name in ("tasks", "api", "orchestrator"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module')")
+    command = (str(installed / "bin" / "orchestrator"),)
+    up = start_up(Path("data"), command=command, cwd=tmp_path).wait_ready()
+    assert httpx.get(f"{up.url}/healthcheck").text == "OK"
+    up.create("first")
+    assert eventually(lambda: up.status("first") == "CREATE_COMPLETE")
+    assert up.stop() == 0
+    assert (tmp_path / "data" / "postgres").is_dir()

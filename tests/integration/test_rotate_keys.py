@@ -1,0 +1,127 @@
+"""`orchestrator rotate-keys`: afterwards everything sealed opens with the new key alone."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.main import main
+from orchestrator.errors import Misconfigured
+from orchestrator.operations import rotate_keys as rotation
+from orchestrator.operations.rotate_keys import rotate_keys
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.store.database import Database
+
+OLD, NEW = new_key(), new_key()
+
+
+@pytest.fixture
+def sealed(postgres_url: str) -> str:
+    """A database with sealed values of every kind, made under the old key."""
+    old = Cipher([OLD])
+    with psycopg.connect(postgres_url) as connection:
+        (stack,) = connection.execute(
+            """INSERT INTO stack (id, uuid, project_id, name, root_id, action, status, credentials)
+               OVERRIDING SYSTEM VALUE
+               VALUES (1, %s, 'demo', 's', 1, 'CREATE', 'COMPLETE', %s) RETURNING id""",
+            (uuid.uuid4(), old.seal({"password": "p"})),
+        ).fetchone() or (0,)
+        connection.execute("INSERT INTO content (hash, body) VALUES (%s, '{}')", (b"h" * 32,))
+        connection.execute(
+            """INSERT INTO revision (stack_id, number, action, template_hash, outline, sealed)
+               VALUES (%s, 1, 'CREATE', %s, '{}', %s)""",
+            (stack, b"h" * 32, old.seal({"secret": "r"})),
+        )
+        for number in range(7):
+            connection.execute(
+                "INSERT INTO resource (uuid, stack_id, name, type, sealed) VALUES (%s, %s, %s, 't', %s)",
+                (uuid.uuid4(), stack, f"r{number}", old.seal({"n": number}) if number else None),
+            )
+    return postgres_url
+
+
+def opened(url: str, *keys: str) -> list[object]:
+    """Return every sealed value, opened with these keys."""
+    cipher = Cipher(list(keys))
+    query = """SELECT sealed FROM resource WHERE sealed IS NOT NULL UNION ALL SELECT sealed FROM revision
+               UNION ALL SELECT credentials FROM stack"""
+    with psycopg.connect(url) as connection:
+        return [cipher.open(row[0]) for row in connection.execute(query)]
+
+
+@pytest.fixture
+def command(sealed: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run the command with the new key before the old one."""
+    monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", sealed)
+    monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", f"{NEW},{OLD}")
+    return lambda *arguments: CliRunner().invoke(main, ["rotate-keys", *arguments])
+
+
+def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callable[..., Result]) -> None:
+    before = opened(sealed, OLD)
+    done = command()
+    assert done.exit_code == 0, done.output
+    assert "resource.sealed: 6 encrypted again, 0 already" in done.output
+    assert "revision.sealed: 1 encrypted again" in done.output
+    assert "stack.credentials: 1 encrypted again" in done.output
+    after = opened(sealed, NEW)
+    assert sorted(map(str, after)) == sorted(map(str, before))
+    assert len(after) == 8
+
+
+def test_running_it_again_changes_nothing(command: Callable[..., Result]) -> None:
+    command()
+    assert "resource.sealed: 0 encrypted again, 6 already with the first key" in command().output
+
+
+def test_slices_miss_nothing(sealed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotation, "SLICE", 4)
+    first, *_ = rotate_keys(Database(sealed), Cipher([NEW, OLD]))
+    assert first == ("resource.sealed", 6, 0)
+    assert len(opened(sealed, NEW)) == 8
+
+
+def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
+    first = rotate_keys(Database(sealed), Cipher([NEW, OLD]))
+    assert next(first) == ("resource.sealed", 6, 0)
+    first.close()
+    again = list(rotate_keys(Database(sealed), Cipher([NEW, OLD])))
+    assert again == [("resource.sealed", 0, 6), ("revision.sealed", 1, 0), ("stack.credentials", 1, 0)]
+
+
+def test_what_somebody_writes_meanwhile_is_neither_lost_nor_left_behind(sealed: str) -> None:
+    class Interrupting(Cipher):
+        """Another process seals a row under the old key between our reading and our writing."""
+
+        done = False
+
+        def rotate(self, sealed_value: bytes) -> bytes:
+            if not self.done:
+                self.done = True
+                with psycopg.connect(sealed) as connection:
+                    newer = Cipher([OLD]).seal({"n": "newer"})
+                    connection.execute("UPDATE resource SET sealed = %s WHERE name = 'r3'", (newer,))
+            return super().rotate(sealed_value)
+
+    list(rotate_keys(Database(sealed), Interrupting([NEW, OLD])))
+    values = opened(sealed, NEW)
+    assert {"n": "newer"} in values
+    assert {"n": 3} not in values
+
+
+def test_a_value_of_a_lost_key_is_reported(sealed: str) -> None:
+    with pytest.raises(Misconfigured, match="put the old key back"):
+        list(rotate_keys(Database(sealed), Cipher([NEW])))
+
+
+def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
+    sealed: str, command: Callable[..., Result]
+) -> None:
+    done = command("--new")
+    Cipher([done.stdout.strip()])
+    assert "before the old one" in done.stderr
+    assert len(opened(sealed, OLD)) == 8

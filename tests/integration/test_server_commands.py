@@ -1,0 +1,86 @@
+"""The operator's commands against a database of their own: `migrate` and `token`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.main import main
+from orchestrator.embedded.postgres import Postgres
+from orchestrator.security.tokens import find_token, list_tokens
+from orchestrator.store import migrations
+from orchestrator.store.database import Database
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Database:
+    monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", postgres_url)
+    return Database(postgres_url)
+
+
+def test_an_empty_database_gets_the_schema(
+    postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE untouched TEMPLATE template0")
+    url = postgres_server.url("untouched")
+    monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", url)
+    refused = run("token", "list")
+    assert refused.exit_code == 1
+    assert "run `orchestrator migrate`" in refused.output
+    assert f"schema {migrations.head()}: upgraded from nothing" in run("migrate").output
+    assert f"schema {migrations.head()}: nothing to do" in run("migrate").output
+    migrations.require_current(url)
+
+
+def test_a_token_is_shown_once_and_opens_its_project(database: Database) -> None:
+    token = run("token", "create", "--project", "demo", "--name", "ci").stdout.strip()
+    found = find_token(database, token)
+    assert found is not None
+    assert (found.project_id, found.name, found.expires_at) == ("demo", "ci", None)
+    listed = run("token", "list").output
+    assert "ci" in listed
+    assert "valid for ever" in listed
+    assert token not in listed
+    database.engine.dispose()
+
+
+def test_a_token_ends_when_it_was_said_to(database: Database) -> None:
+    run("token", "create", "--project", "demo", "--expires", "30")
+    (row,) = list_tokens(database)
+    assert row.expires_at is not None
+    assert dt.timedelta(days=29) < row.expires_at - row.created_at <= dt.timedelta(days=30, seconds=1)
+    assert "valid until" in run("token", "list", "--project", "demo").output
+    assert "demo" not in run("token", "list", "--project", "other").output
+    database.engine.dispose()
+
+
+def test_a_revoked_token_opens_nothing(database: Database) -> None:
+    token = run("token", "create", "--project", "demo").stdout.strip()
+    (row,) = list_tokens(database)
+    assert run("token", "revoke", str(row.id)).exit_code == 0
+    assert find_token(database, token) is None
+    assert "revoked" in run("token", "list").output
+    again = run("token", "revoke", str(row.id))
+    assert again.exit_code == 1
+    assert f"no valid token has the id {row.id}" in again.output
+    database.engine.dispose()
+
+
+def test_without_a_database_a_command_says_how_to_name_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ORCHESTRATOR_DATABASE_URL", raising=False)
+    refused = run("migrate", "--data-dir", str(tmp_path / "none"))
+    assert refused.exit_code == 1
+    assert "no installation in" in refused.output
+    assert "--data-dir" in refused.output
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,76 @@
+"""Loaded into workers by tests (`celery --include crash`): ends the process at a named point of the engine's path.
+
+The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a point takes one
+of its files away, and the process that took the last one is hit, with what the file says: `kill` or `stop` (SIGKILL, SIGSTOP).
+What hit whom is left as `POINT.WHEN.hit`, holding the process's id. So a point hits once, in whichever process comes by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import thing_type
+
+from orchestrator.operations import plan
+from orchestrator.operations.sweep import Sweep
+from orchestrator.store import nodes, planning, traversals
+from tasks.dispatch import Dispatcher
+
+FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
+SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+
+# What is wrapped: the owner of the name, the name, and what tests call it.
+POINTS: tuple[tuple[Any, str, str], ...] = (
+    (nodes, "claim", "claim"),
+    (nodes, "look", "look"),
+    (nodes, "begin", "begin"),
+    (thing_type.Thing, "create", "create"),
+    (thing_type.Thing, "delete", "delete"),
+    (nodes, "write", "settle"),
+    (nodes, "settle_nodes", "settle_nodes"),
+    (Dispatcher, "publish", "publish"),
+    (planning, "slice_of", "slice"),
+    (planning, "copy_nodes", "copy"),
+    (traversals, "complete", "complete"),
+    (Sweep, "run", "sweep"),
+)
+
+
+def passed(point: str, when: str) -> None:
+    """Take one file of this point away; with the last one goes the process."""
+    armed = sorted(FOLDER.glob(f"{point}.{when}.[0-9]*"))
+    for file in armed:
+        with contextlib.suppress(FileNotFoundError):
+            how = file.read_text()
+            file.unlink()
+            if file == armed[-1]:
+                (FOLDER / f"{point}.{when}.hit").write_text(str(os.getpid()))
+                os.kill(os.getpid(), SIGNALS[how])
+            return
+
+
+def wrap(owner: Any, name: str, point: str) -> None:
+    """Let `owner.name` pass its point before and after."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        worthwhile = point not in {"publish", "sweep"} or (point == "publish" and bool(args[1]))
+        if worthwhile:
+            passed(point, "before")
+        result = original(*args, **kwargs)
+        if worthwhile or result:  # a sweep that found nothing is no point to speak of
+            passed(point, "after")
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+for each in POINTS:
+    wrap(*each)
+plan.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", plan.SLICE))
