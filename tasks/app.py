@@ -18,7 +18,7 @@ from orchestrator.operations.check import Engine
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
-from orchestrator.operations.planner import start_planner
+from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
 from orchestrator.resources.registry import load_registry
@@ -56,9 +56,9 @@ def make_engine() -> Engine:
     database = open_database(chosen, "orchestrator-worker")
     sealing, types = cipher(chosen), load_registry()
     parameters = ParameterCache(database, sealing)
-    planner = Planner(database, sealing, types, chosen, parameters, start_planner)
+    plan = PlanVisit(Planner(database, sealing, types, chosen, parameters))
     leases = Leases(database, chosen.lease_seconds)
-    return Engine(database, sealing, types, chosen, parameters, Windows(chosen.ring_window), leases, planner)
+    return Engine(database, sealing, types, chosen, parameters, Windows(chosen.ring_window), leases, plan)
 
 
 @setup_logging.connect

@@ -39,7 +39,7 @@ class _Slot:
 
     def ended(self) -> None:
         """Plan the next start after an end nobody asked for."""
-        assert self.process is not None  # noqa: S101 - for the type checker
+        assert self.process is not None
         lived = time.monotonic() - self.process.started_at
         self.failures = 0 if lived >= LONG_LIFE else self.failures
         self.retry_later()
@@ -76,7 +76,7 @@ class Supervisor:
             stage.append(_Slot(Process(child, self.logs / f"{child.name}.log")))
         deadline = time.monotonic() + READY_SECONDS
         for slot in stage:
-            assert slot.process is not None  # noqa: S101 - for the type checker
+            assert slot.process is not None
             while not slot.process.child.ready(slot.process.pid):
                 self._go_on()
                 slot.process.require_running(deadline)
@@ -127,7 +127,7 @@ class Supervisor:
             raise Stopped
 
     def _mourn(self, slot: _Slot) -> None:
-        assert slot.process is not None  # noqa: S101 - for the type checker
+        assert slot.process is not None
         said = slot.process.last_words() if (slot.process.returncode or 0) > 0 else ""
         self._log.error("child_died", name=slot.child.name, status=slot.process.returncode, said=said)
         slot.process.kill_group()

@@ -69,7 +69,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
     """Return what this visit to a resource does."""
     resource = visit.resource
     assert resource is not None
-    if (visit.superseded or visit.halted) and (visit.superseded or resource.op is None):
+    if visit.superseded or (visit.halted and resource.op is None):
         return Drop("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
         return _cleanup(visit, kind)

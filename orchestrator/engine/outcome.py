@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
@@ -47,12 +45,7 @@ class Failed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """The thing that went wrong is removed: make it anew."""
-
-
-Outcome = Ready | Kept | Gone | Wait | Failed | Again
+Outcome = Ready | Kept | Gone | Wait | Failed
 
 
 def back_off(tries: int) -> float:
@@ -96,9 +89,3 @@ def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: 
 def failure_reason(kind: str, name: str, message: str) -> str:
     """Return `ValueError: resources.a: message`, as spec/engine-semantics.md §1 has it."""
     return f"{kind}: resources.{name}: {message}"
-
-
-def stack_failure(action: str, causes: Mapping[str, str] | list[Any]) -> str:
-    """Return the stack's reason from its causes in the order they happened: every cause, the first one first."""
-    reasons = list(causes.values()) if isinstance(causes, Mapping) else list(causes)
-    return f"Resource {action} failed: " + "; ".join(reasons)

@@ -116,7 +116,7 @@ class Plugin:
             return self._do(step, known, retries_left)
         except Superseded:
             raise
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything; its resource fails, not the worker
+        except Exception as error:
             known = getattr(error, "known", known)
             outcome = judge_error(
                 error, name=self.resource.name, retries_left=retries_left, retry_count=self.visit.retry_count

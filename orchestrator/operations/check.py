@@ -14,14 +14,14 @@ from typing import Any
 from orchestrator.config import Settings
 from orchestrator.engine.decide import Drop, decide
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.outcome import Again, Failed, Gone, Kept, Ready, Wait, failure_reason
+from orchestrator.engine.outcome import Failed, Gone, Kept, Ready, Wait, failure_reason
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
 from orchestrator.operations.carry_out import Done, Known, Plugin, known_before
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan import PlanSmall
+from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -30,6 +30,8 @@ from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
 log = logger()
+
+LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Engine:
     parameters: ParameterCache
     windows: Windows
     leases: Leases
-    plan: PlanSmall
+    plan: PlanVisit
 
 
 def new_lease() -> int:
@@ -106,6 +108,10 @@ class _Round:
         step = decide(visit, kind)
         if isinstance(step, Drop):
             return False
+        if visit.lost_leases > LOST_LIMIT:
+            reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
+            self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
+            return True
         values = self.engine.parameters.get(visit.stack)
         plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin)
         try:
@@ -146,8 +152,6 @@ class _Round:
                 statement = nodes.FAIL
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
-            case Again():
-                raise AssertionError("carry_out makes it anew itself")
         self.writes.setdefault(statement, []).append((visit, done.known, row))
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
@@ -185,7 +189,7 @@ class _Round:
 
     def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
         windows, root_id, root = self.engine.windows, first.stack.root_id, first.stack.uuid
-        unwinding = bool(drops)
+        unwinding = {visit.stack.id for visit in drops}
         settled = 0
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
@@ -195,7 +199,7 @@ class _Round:
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
                     self._lost(visit, known)
-            unwinding |= statement is nodes.FAIL or any(visit.halted for visit, _, _ in items)
+            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is nodes.FAIL}
             if self.durable:  # a provider is slow enough for a newer traversal to have come meanwhile
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if joins:
@@ -212,8 +216,8 @@ class _Round:
             topped = nodes.top_up(self.db, root_id, root, self.engine.settings.ring_window)
             windows.topped_up(root_id, topped.outstanding, len(topped.rings))
             self.rings += topped.rings
-        if unwinding:
-            self.rings += lifecycle.wind_down(self.engine.database, first.stack.id, first.traversal)
+        for stack_id in unwinding:
+            self.rings += lifecycle.wind_down(self.engine.database, stack_id, first.traversal)
 
     def _take(self, root_id: int, result: nodes.Settled) -> None:
         self.rings += result.rings

@@ -123,19 +123,10 @@ def _create(job: _Job, answer: Connection) -> None:
     answer.close()
     del body, wanted
     database, settings = context.database, context.settings
-    planner = Planner(
-        database,
-        context.cipher,
-        context.types,
-        settings,
-        ParameterCache(database, context.cipher),
-        _no_further,
-    )
+    parameters = ParameterCache(database, context.cipher)
+    planner = Planner(database, context.cipher, context.types, settings, parameters)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in nodes.look(db, [opened.plan_node_id], lease):
             planner.run(db, visit, lease, template)
 
-
-def _no_further(node: int, traversal: int, lease: int) -> None:
-    raise AssertionError("this process plans by itself")

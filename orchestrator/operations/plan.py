@@ -7,8 +7,9 @@ slice ended: rows are written so that whoever a node releases is there before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -27,17 +28,15 @@ from orchestrator.store import nodes, planning
 from orchestrator.store.database import Database
 from orchestrator.store.planning import DefinitionRow, NodeRow, Target
 from orchestrator.telemetry import logger
+from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load
 
 log = logger()
 
 SLICE = 5_000  # rows of each table a transaction writes
-SMALL = 2_000  # resources up to which a worker plans by itself
 DESTROYS = frozenset({"DELETE", "ROLLBACK"})
-
-PlanSmall = Callable[[Visit, int], list[Ring]]
-
 
 @dataclass(frozen=True, slots=True)
 class Planner:
@@ -48,19 +47,6 @@ class Planner:
     types: Mapping[str, ResourceType]
     settings: Settings
     parameters: ParameterCache
-    start_apart: Callable[[int, int, int], None]  # node, traversal, lease: plan in another process
-
-    def __call__(self, visit: Visit, lease: int) -> list[Ring]:
-        """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue."""
-        if visit.lost_leases > self.settings.action_retry_limit:
-            return lifecycle.fail(
-                self.database, visit.stack.id, visit.traversal, "Planning failed repeatedly; see the log"
-            )
-        db = self.database.hot(durable=True)
-        if self._is_large(db, visit.stack):
-            self.start_apart(visit.node_id, visit.traversal, lease)
-            return []
-        return self.run(db, visit, lease)
 
     def run(
         self, db: Connection[TupleRow], visit: Visit, lease: int, template: Template | None = None
@@ -81,17 +67,6 @@ class Planner:
         settled = nodes.settle_nodes(db, [visit.node_id], lease, stack.uuid, ring=1)
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
         return settled.rings + nodes.top_up(db, stack.root_id, stack.uuid, self.settings.ring_window).rings
-
-    def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
-        if stack.action in DESTROYS:
-            query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
-            row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
-            return row is not None and row[0] > SMALL
-        query = (
-            "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
-        )
-        row = db.execute(query, (stack.revision_id,)).fetchone()
-        return row is not None and row[0] > self.settings.inline_body_size
 
     def _target(self, db: Connection[TupleRow], stack: StackView) -> Target:
         row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()
@@ -116,7 +91,7 @@ class Planner:
         layout = lay_out(build(names, [template.resources[name].requires for name in names]))
         target = self._target(db, stack)
         ids = _Ids(db, target, layout, names, "update")
-        for part in ids.slices(db):
+        for part in ids.slices():
             with planning.slice_of(db, stack.id, stack.traversal):
                 ids.hold_finish_once(db)
                 visits = [node for node in part if node < layout.size]
@@ -133,7 +108,7 @@ class Planner:
                             definition_id,
                             definition.name,
                             definition.digest(values),
-                            {**definition.body, "version": template.version},
+                            _stored(definition, template.version, values),
                             sorted(definition.requires),
                             {name: sorted(attributes) for name, attributes in definition.dep_attrs.items()},
                         )
@@ -159,7 +134,7 @@ class Planner:
         layout = lay_out(build(labels, dependents))
         target = self._target(db, stack)
         ids = _Ids(db, target, layout, labels, "cleanup", [row[1] for row in made])
-        for part in ids.slices(db):
+        for part in ids.slices():
             with planning.slice_of(db, stack.id, stack.traversal):
                 ids.hold_finish_once(db)
                 node_ids = ids.assign(db, part)
@@ -170,6 +145,18 @@ class Planner:
                 ]
                 planning.copy_nodes(db, target, [*rows, *ids.joins(part, node_ids)])
             yield
+
+
+def _stored(definition: ResourceDefinition, version: str, values: ParameterValues) -> dict[str, Any]:
+    """Return a snippet as a check needs it: with the language's version, and its deletion policy resolved.
+
+    What was built is removed by the policy it was built with, and no template is read then.
+    """
+    body = {**definition.body, "version": version}
+    if isinstance(body.get("deletion_policy"), dict):
+        view = StackDefinition(version, values, {})
+        body["deletion_policy"] = view.resolve(body["deletion_policy"], f"resources.{definition.name}.deletion_policy")
+    return body
 
 
 class _Ids:
@@ -205,7 +192,7 @@ class _Ids:
             if found is not None:
                 self._ids[node] = found
 
-    def slices(self, db: Connection[TupleRow]) -> Iterator[list[int]]:
+    def slices(self) -> Iterator[list[int]]:
         """Yield the nodes still to be written, a slice at a time; at least one slice, so that the finish is held."""
         left = [node for node in self.layout.order if node not in self._ids]
         if not left and not self.resumed:

@@ -1,7 +1,8 @@
-"""The planner's own process: `python -m orchestrator.operations.planner NODE TRAVERSAL LEASE` plans one large stack and ends.
+"""Where a traversal is planned: small stacks in the plan node's own check, large ones in a process of their own.
 
-It takes over the plan node's lease from the worker that started it. If it dies, the lease runs out and another takes up
-the plan where its last slice ended. It sends no messages: the sweep rings the first nodes, and the checks the rest.
+`python -m orchestrator.operations.planner NODE LEASE` plans one large stack and ends, so that workers stay small. It takes
+over the plan node's lease from the worker that started it. If it dies, the lease runs out and another takes up the plan where
+its last slice ended. It sends no messages: the sweep rings the first nodes, and the checks the rest.
 """
 
 from __future__ import annotations
@@ -9,13 +10,20 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from orchestrator.config import settings
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import StackView, Visit
+from orchestrator.operations import lifecycle
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan import Planner
+from orchestrator.operations.plan import DESTROYS, Planner
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes
@@ -24,14 +32,45 @@ from orchestrator.telemetry import configure_logs, logger
 
 log = logger()
 
+SMALL = 2_000  # resources whose removal a worker plans by itself
+
 _children: list[subprocess.Popen[bytes]] = []
 
 
-def start_planner(node_id: int, traversal: int, lease: int) -> None:
+def start_planner(node_id: int, lease: int) -> None:
     """Start a planner for a claimed plan node and return at once."""
     _children[:] = [child for child in _children if child.poll() is None]
-    command = [sys.executable, "-m", __name__, str(node_id), str(traversal), str(lease)]
+    command = [sys.executable, "-m", "orchestrator.operations.planner", str(node_id), str(lease)]
     _children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVisit:
+    """A check's visit to a plan node."""
+
+    planner: Planner
+    start_apart: Callable[[int, int], None] = start_planner
+
+    def __call__(self, visit: Visit, lease: int) -> list[Ring]:
+        """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue."""
+        planner, stack = self.planner, visit.stack
+        if visit.lost_leases > planner.settings.action_retry_limit:
+            reason = "Planning failed repeatedly; see the log"
+            return lifecycle.fail(planner.database, stack.id, visit.traversal, reason)
+        db = planner.database.hot(durable=True)
+        if self._is_large(db, stack):
+            self.start_apart(visit.node_id, lease)
+            return []
+        return planner.run(db, visit, lease)
+
+    def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
+        if stack.action in DESTROYS:
+            query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
+            row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
+            return row is not None and row[0] > SMALL
+        query = "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+        row = db.execute(query, (stack.revision_id,)).fetchone()
+        return row is not None and row[0] > self.planner.settings.inline_body_size
 
 
 def limit_memory(limit: int) -> None:
@@ -50,12 +89,7 @@ def main(node_id: int, lease: int) -> None:
     database = open_database(chosen, "orchestrator-planner")
     sealing = cipher(chosen)
 
-    def no_further(node: int, traversal: int, held: int) -> None:
-        raise AssertionError("the planner plans by itself")
-
-    planner = Planner(
-        database, sealing, load_registry(), chosen, ParameterCache(database, sealing), no_further
-    )
+    planner = Planner(database, sealing, load_registry(), chosen, ParameterCache(database, sealing))
     db = database.connect(hot=True)
     visits = nodes.look(db, [node_id], lease)
     if not visits:
@@ -69,4 +103,4 @@ def main(node_id: int, lease: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.errors import InvalidRequest, InvalidTemplate, Diagnostic
+from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate
 
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 TAG_LENGTH = 80

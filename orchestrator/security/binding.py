@@ -14,6 +14,7 @@ def require_safe_binding(settings: Settings) -> None:
     """
     if settings.auth == "none" and not settings.loopback:
         raise Misconfigured(
-            f"refusing to listen on {settings.host} while ORCHESTRATOR_AUTH is none: any caller could do "
-            "anything. Set ORCHESTRATOR_AUTH=token (`orchestrator token create` makes one) or listen on 127.0.0.1"
+            f"refusing to listen on {settings.host} while ORCHESTRATOR_AUTH is none: "
+            "any caller could do anything. Set ORCHESTRATOR_AUTH=token "
+            "(`orchestrator token create` makes one) or listen on 127.0.0.1"
         )

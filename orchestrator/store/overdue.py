@@ -26,17 +26,21 @@ FROM (
 WHERE n.id = due.id RETURNING n.id, n.traversal, n.queue, n.label, due.uuid::text
 """
 
-# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4).
+# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first loss is looked after at once.
 LOST = f"""
 UPDATE graph_node n
-SET state = 'queued', lease = NULL, leased_until = NULL, lost_leases = n.lost_leases + 1, rung_at = now(), rings = 0
+SET state = CASE WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
+    due_at = CASE WHEN n.lost_leases > 0
+        THEN clock_timestamp() + make_interval(secs => least(power(2, n.lost_leases), 60)) END,
+    lost_leases = n.lost_leases + 1, lease = NULL, leased_until = NULL, rings = 0,
+    rung_at = CASE WHEN n.lost_leases = 0 THEN now() END
 FROM (
     SELECT n.id, s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
     WHERE n.state = 'checking' AND {RUNNING}
         AND CASE WHEN n.resource_id IS NULL OR r.lease IS NOT DISTINCT FROM n.lease
             THEN coalesce(r.leased_until, n.leased_until) ELSE n.leased_until END < clock_timestamp()
     LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS lost
-WHERE n.id = lost.id RETURNING n.id, n.traversal, n.queue, n.label, lost.uuid::text
+WHERE n.id = lost.id RETURNING n.id, n.traversal, n.queue, n.label, lost.uuid::text, n.state
 """
 
 # Loose index scan: one step per root stack that has queued nodes, however many those are.
@@ -112,7 +116,8 @@ def due(db: Db, limit: int) -> list[Ring]:
 
 def lost(db: Db, limit: int) -> list[Ring]:
     """Queue again the nodes whose worker let its lease run out."""
-    return [Ring(*row) for row in db.execute(LOST, {"limit": limit}).fetchall()]
+    rows = db.execute(LOST, {"limit": limit}).fetchall()
+    return [Ring(*row[:5]) for row in rows if row[5] == "queued"]
 
 
 def roots(db: Db) -> list[tuple[int, str]]:

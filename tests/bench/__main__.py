@@ -19,7 +19,7 @@ from tests.bench.measure import Measurement, Unfinished
 from tests.bench.results import Results, line, show, write
 from tests.bench.servers import Servers, servers, system
 from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
-from tests.bench.yardstick import measure_yardstick
+from tests.bench.yardstick import TASKS, measure_yardstick
 
 
 def chosen(value: str, known: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def measure_all(
 ) -> None:
     """Measure the yardstick, then every run of the plan; a stack that does not end gets a new system after it."""
     for _ in range(yardsticks):
-        yardstick = measure_yardstick(on, workers)
+        yardstick = measure_yardstick(on, workers, TASKS if yardsticks > 1 else TASKS // 2)
         results.yardsticks.append(yardstick)
         _tell(f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s")
     todo = [wanted for wanted in plan for _ in range(wanted.times)]
@@ -122,8 +122,8 @@ def measure_all(
 def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
     with system(on, workers) as running, closing(running.connect()) as db:
         measurement = Measurement(running, db)
-        measurement.warm_up()
-        with measurement.client:
+        with closing(measurement.client):
+            measurement.warm_up()
             yield measurement
 
 

@@ -55,7 +55,9 @@ def rows(database: Database) -> int:
     """Count what a refused request must not have left behind."""
     with database.engine.connect() as connection:
         return connection.execute(
-            text("SELECT (SELECT count(*) FROM stack) + (SELECT count(*) FROM revision) + (SELECT count(*) FROM graph_node)")
+            text(
+                "SELECT (SELECT count(*) FROM stack) + (SELECT count(*) FROM revision) + (SELECT count(*) FROM graph_node)"
+            )
         ).scalar_one()
 
 
@@ -97,15 +99,27 @@ def test_a_template_is_validated_without_a_trace(served: Client, database: Datab
         ({"stack_name": "1s", "template": TEMPLATE}, "StackValidationFailed", None),
         ({"stack_name": "s"}, "HTTPBadRequest", "No template specified"),
         ({"stack_name": "s", "template": "a: ["}, "HTTPBadRequest", None),
-        ({"stack_name": "s", "template": {"heat_template_version": "1999-01-01"}}, "InvalidTemplateVersion", None),
+        (
+            {"stack_name": "s", "template": {"heat_template_version": "1999-01-01"}},
+            "InvalidTemplateVersion",
+            None,
+        ),
         ({"stack_name": "s", "template": TEMPLATE, "parameters": {"zz": 1}}, "UnknownUserParameter", None),
-        ({"stack_name": "s", "template": TEMPLATE, "parameters": {"size": 99}}, "StackValidationFailed", None),
+        (
+            {"stack_name": "s", "template": TEMPLATE, "parameters": {"size": 99}},
+            "StackValidationFailed",
+            None,
+        ),
         ({"stack_name": "s", "template": TEMPLATE + "\0"}, None, None),
         ({"stack_name": "s\0", "template": TEMPLATE}, None, None),
         ({"stack_name": "s", "template": TEMPLATE.replace("fixed", '"\\0"')}, None, None),
         ({"stack_name": "s", "template": TEMPLATE.replace("fixed", '"\\ud800"')}, None, None),
         ({"stack_name": "s", "template": TEMPLATE, "parameters": {"key": "\0"}}, None, None),
-        ({"stack_name": "s", "template": TEMPLATE, "environment": 'parameter_defaults: {zz: "\\0"}'}, None, None),
+        (
+            {"stack_name": "s", "template": TEMPLATE, "environment": 'parameter_defaults: {zz: "\\0"}'},
+            None,
+            None,
+        ),
         ({"stack_name": "s", "template": TEMPLATE, "files": {"f\0": "\0"}}, None, None),
         ({"stack_name": "s", "template": TEMPLATE, "tags": ["a"]}, None, None),
         ({"stack_name": "s", "template": TEMPLATE, "tags": "a\0"}, None, None),
@@ -126,7 +140,9 @@ def test_bad_input_is_refused_in_heats_words_and_leaves_nothing(
 
 
 def test_all_faults_come_at_once_with_their_places(served: Client) -> None:
-    template = TEMPLATE.replace("depends_on: one", "depends_on: ono").replace("get_attr: [two,", "get_attr: [too,")
+    template = TEMPLATE.replace("depends_on: one", "depends_on: ono").replace(
+        "get_attr: [two,", "get_attr: [too,"
+    )
     body = served.ask("POST", "/p/stacks", 400, json={"stack_name": "s", "template": template})
     problems = body["error"]["errors"]
     assert len(problems) >= 2
@@ -168,16 +184,22 @@ def test_no_request_is_ever_an_internal_error(served: Client, request: dict[str,
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(body=st.binary(max_size=200) | st.text(max_size=50).map(lambda text: ("{" + text).encode("utf-8", "replace")))
+@given(
+    body=st.binary(max_size=200)
+    | st.text(max_size=50).map(lambda text: ("{" + text).encode("utf-8", "replace"))
+)
 def test_no_bytes_are_ever_an_internal_error(served: Client, body: bytes) -> None:
     assert served.http.post("/v1/p/stacks", data=body).status_code == 400
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    parts=st.lists(st.text(min_size=1, max_size=8) | st.sampled_from(["stacks", "events", "resources"]), max_size=6),
+    parts=st.lists(
+        st.text(min_size=1, max_size=8) | st.sampled_from(["stacks", "events", "resources"]), max_size=6
+    ),
     query=st.dictionaries(
-        st.sampled_from(["limit", "marker", "sort_keys", "sort_dir", "id", "tags", "name", "timeout_mins"]) | st.text(),
+        st.sampled_from(["limit", "marker", "sort_keys", "sort_dir", "id", "tags", "name", "timeout_mins"])
+        | st.text(),
         st.text(max_size=10),
         max_size=3,
     ),
@@ -195,4 +217,6 @@ def test_it_refuses_to_serve_strangers_or_without_a_key(database: Database) -> N
     key = SecretStr(new_key())
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_BROKER_URL"):
         create_app(Settings(encryption_keys=key, broker_url=None), database)
-    create_app(Settings(host="0.0.0.0", auth="token", encryption_keys=key), database, publish=lambda rings: None)
+    create_app(
+        Settings(host="0.0.0.0", auth="token", encryption_keys=key), database, publish=lambda rings: None
+    )

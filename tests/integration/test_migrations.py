@@ -24,6 +24,11 @@ FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
 UNION ALL
+SELECT 'domain', t.typname, coalesce(n.conname, ''), format_type(t.typbasetype, t.typtypmod),
+       concat_ws(' ', t.typnotnull, t.typdefault, pg_get_constraintdef(n.oid))
+FROM pg_type t LEFT JOIN pg_constraint n ON n.contypid = t.oid
+WHERE t.typnamespace = 'public'::regnamespace AND t.typtype = 'd'
+UNION ALL
 SELECT 'constraint', r.relname, n.conname, n.contype::text, pg_get_constraintdef(n.oid)
 FROM pg_constraint n JOIN pg_class r ON r.oid = n.conrelid WHERE n.connamespace = 'public'::regnamespace
 UNION ALL

@@ -18,6 +18,7 @@ from orchestrator.operations.leases import Leases
 from orchestrator.operations.outputs import resolve_outputs
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
+from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
 from orchestrator.resources.registry import load_registry
@@ -47,14 +48,15 @@ class World:
     def new_engine(self) -> Engine:
         """A worker's worth of memory, empty."""
         parameters = ParameterCache(self.database, self.cipher)
-        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, self.plan_apart)
+        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters)
+        plan = PlanVisit(planner, self.plan_apart)
         leases = Leases(self.database, self.settings.lease_seconds)
         windows = Windows(self.settings.ring_window)
         return Engine(
-            self.database, self.cipher, self.types, self.settings, parameters, windows, leases, planner
+            self.database, self.cipher, self.types, self.settings, parameters, windows, leases, plan
         )
 
-    def plan_apart(self, node_id: int, traversal: int, lease: int) -> None:
+    def plan_apart(self, node_id: int, lease: int) -> None:
         raise AssertionError("small stacks are planned in place")
 
     def close(self) -> None:

@@ -1,0 +1,107 @@
+"""A provider in memory: every call is counted, and a test may interrupt any of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.errors import ProviderBusy
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+)
+
+
+class Crash(BaseException):
+    """The worker is dead from here on: nothing in the engine may catch it."""
+
+
+@dataclass
+class Cloud:
+    """What exists, what was ever made, and what is to happen during a call: `on["create"](ctx)` runs before it."""
+
+    things: dict[str, str] = field(default_factory=dict)  # id -> token
+    made: Counter[str] = field(default_factory=Counter)  # by logical name
+    calls: list[str] = field(default_factory=list)
+    on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
+    busy: bool = False
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    def call(self, verb: str, ctx: Context) -> None:
+        """Note a call and let happen what is to happen."""
+        self.calls.append(f"{verb} {ctx.name}")
+        if verb in self.on:
+            self.on[verb](ctx)
+        if self.busy:
+            raise ProviderBusy("nobody answers")
+
+    def make(self, ctx: Context) -> str:
+        """Make a thing, however often one is asked for."""
+        thing = f"{ctx.name}-{next(self.numbers)}"
+        self.things[thing] = ctx.token
+        self.made[ctx.name] += 1
+        return thing
+
+    def types(self) -> dict[str, ResourceType]:
+        """Return the types of this cloud: what an engine's registry is to have besides our own."""
+        return {"Cloud::Thing": Thing(self), "Cloud::Blind": Blind(self)}
+
+
+class Blind(ResourceType):
+    """A thing that cannot be looked up by its token."""
+
+    name = "Cloud::Blind"
+    calls_out = True
+    flight_seconds = 0.0
+    properties = {
+        "value": Property("string", "Any text.", default=""),
+        "errors": Property("integer", "How many things of the name err, and are to be replaced.", default=0),
+        "final": Property("boolean", "Whether an error is for good.", default=False),
+    }
+    attributes = {"value": Attribute("The text.")}
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        self.cloud.call("create", ctx)
+        thing = self.cloud.make(ctx)
+        if "created" in self.cloud.on:
+            self.cloud.on["created"](ctx)
+        return Created(thing)
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        self.cloud.call("observe", ctx)
+        if physical_id not in self.cloud.things:
+            return Observation(exists=False)
+        if ctx.action != "DELETE" and self.cloud.made[ctx.name] <= ctx.properties["errors"]:
+            return Observation(exists=True, error="it broke", replaceable=not ctx.properties["final"])
+        return Observation(exists=True, attributes={"value": ctx.properties.get("value", "")})
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        self.cloud.call("delete", ctx)
+        self.cloud.things.pop(physical_id, None)
+
+
+class Thing(Blind):
+    """A thing that can."""
+
+    name = "Cloud::Thing"
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        self.cloud.call("find", ctx)
+        return next((thing for thing, made_with in self.cloud.things.items() if made_with == token), None)
+
+
+def cloud_thing(requires: tuple[str, ...] = (), type: str = "Cloud::Thing", **properties: Any) -> dict[str, Any]:
+    """A thing as a template has it."""
+    snippet: dict[str, Any] = {"type": type, "properties": properties}
+    return snippet | ({"depends_on": list(requires)} if requires else {})
