@@ -1,4 +1,5 @@
-"""Settings: environment variables with the prefix ORCHESTRATOR_, a secret also as a file named by `<NAME>_FILE`.
+"""Settings: environment variables with the prefix ORCHESTRATOR_, a secret also as a file named by
+`<NAME>_FILE`.
 
 Names are Heat's where Heat has the setting. Nothing here opens a connection or reads a template.
 """
@@ -62,8 +63,12 @@ class Settings(BaseSettings):
     lease_seconds: float = 30.0
     sweep_interval_seconds: float = 0.5
     ring_again_seconds: float = 5.0
-    inline_body_size: int = Field(default=100_000, description="bytes; a larger body is parsed in its own process")
-    planner_memory_limit: int = Field(default=4 * 1024**3, description="bytes of address space of that process")
+    inline_body_size: int = Field(
+        default=100_000, description="bytes; a larger body is parsed in its own process"
+    )
+    planner_memory_limit: int = Field(
+        default=4 * 1024**3, description="bytes of address space of that process"
+    )
     purge_deleted_after_seconds: int = 30 * 24 * 3_600
 
     @model_validator(mode="before")

@@ -14,7 +14,8 @@ OrchestratorError
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act: says what to set or run
 
-Each carries Heat's `error.type` (spec/rest-api.md §2) as `heat_type`, builds its own message from its fields, and
+Each carries Heat's `error.type` (spec/rest-api.md §2) as `heat_type`, builds its own message from its fields,
+and
 `str(error)` is that message.
 """
 
@@ -46,8 +47,10 @@ def _restored(kind: type[OrchestratorError], message: str, fields: dict[str, Any
 class Diagnostic:
     """One fault or warning of a template, with its place.
 
-    `message` is what Heat would say, word for word, where Heat says something. `path` is dotted (`resources.a.properties.b[0]`),
-    `line` and `column` count from 1 and are None when the text's position is not known (a template sent as an object).
+    `message` is what Heat would say, word for word, where Heat says something. `path` is dotted
+    (`resources.a.properties.b[0]`),
+    `line` and `column` count from 1 and are None when the text's position is not known (a template sent as an
+    object).
     """
 
     code: str  # stable and ours, kebab-case: "unknown-property"

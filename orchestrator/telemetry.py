@@ -1,4 +1,4 @@
-"""Logs: a constant event and keys, JSON unless a person is watching a terminal; ids bound once at the edge."""
+"""Logs: a constant event and keys, JSON unless a person watches; ids bound once at the edge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ def configure_logs(*, json: bool | None = None, level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("celery.worker.strategy", "celery.app.trace", "alembic", "httpx"):  # a line or two per task, call, connection
+    for noisy in (
+        "celery.worker.strategy",
+        "celery.app.trace",
+        "alembic",
+        "httpx",
+    ):  # a line or two per task, call, connection
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

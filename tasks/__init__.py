@@ -1,4 +1,5 @@
-"""Celery in, messages out, no rules: `check` visits nodes, `tick` finds lost or overdue work, `dispatch` enqueues.
+"""Celery in, messages out, no rules: `check` visits nodes, `tick` finds lost or overdue work, `dispatch`
+enqueues.
 
 All wiring is in `app.py`; what a task does is in `orchestrator/operations/check.py`. Run by hand:
 `celery -A tasks.app worker -Q check,provider,observe,bulk`.

@@ -1,4 +1,5 @@
-"""The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every worker.
+"""The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every
+worker.
 
 `celery -A tasks.app worker -Q check,provider,observe,bulk` starts one by hand.
 """

@@ -1,7 +1,8 @@
 """Celery's settings, each for a reason given in the project's list of dependencies and their pitfalls.
 
-PostgreSQL is the queue of record; the broker may lose everything. So: no results, no canvas, no ETA, no redelivery by the broker
-(`ack_emulation` off saves two round trips a message; the sweep finds what is lost, sooner than a visibility timeout would).
+PostgreSQL is the queue of record; the broker may lose everything. So: no results, no canvas, no ETA, no
+redelivery by the broker (`ack_emulation` off saves two round trips a message; the sweep finds what is lost,
+sooner than a visibility timeout would).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one task: check these nodes of one traversal.
 
-A message carries node ids and their traversal, nothing else that is read. A check that fails for a reason of ours is logged and
-dropped: its lease runs out, and the sweep rings again.
+A message carries node ids and their traversal, nothing else that is read. A check that fails for a reason of
+ours is logged and dropped: its lease runs out, and the sweep rings again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Enqueue what the core returned, after its commit: one round trip for all of it.
 
-A message is rendered through Celery once for each queue and then only its ids are filled in: building each anew costs 25 times as much.
-That leans on kombu's message layout, so a test compares a rendered message with what `apply_async` sends.
+A message is rendered through Celery once for each queue and then only its ids are filled in: building each
+anew costs 25 times as much. That leans on kombu's message layout, so a test compares a rendered message with
+what `apply_async` sends.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Dispatcher:
     """Sends rings to one broker."""
 
     def __init__(self, broker_url: str, batch: int = 1) -> None:
-        """Put up to `batch` nodes that became ready together into one message, on the queue of types that call nobody.
+        """Put up to `batch` nodes that became ready together into one message, on the queue of types that
+        call nobody.
 
         The application here only builds messages: who sends needs nothing of what the task does.
         """

@@ -1,4 +1,4 @@
-"""A thread beside every worker, with its own connection: sweep, observer clock, timeouts, stall audit, purge."""
+"""A thread beside every worker: sweep, observer clock, timeouts, stall audit, purge."""
 
 from __future__ import annotations
 

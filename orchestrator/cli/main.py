@@ -1,6 +1,7 @@
 """The `orchestrator` command: client commands speak HTTP only, server commands run on the server.
 
-A command's module is imported when the command is called, so that `orchestrator stack list` does not load the server.
+A command's module is imported when the command is called, so that `orchestrator stack list` does not load the
+server.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group that finds its commands by name in COMMANDS."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the command."""
         target = COMMANDS.get(cmd_name)
         if target is None:

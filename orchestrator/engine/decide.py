@@ -1,4 +1,4 @@
-"""Decide what one visit does: pure, from what is known; `carry_out` does it, `outcome` judges what was seen."""
+"""Decide what one visit does: pure. `carry_out` does it, and `outcome` judges what was seen."""
 
 from __future__ import annotations
 

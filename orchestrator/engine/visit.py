@@ -1,4 +1,6 @@
-"""What one check knows: the node it visits, the resource behind it, and what that resource requires. Nothing else."""
+"""What one check knows: the node it visits, the resource behind it, and what that resource requires. Nothing
+else.
+"""
 
 from __future__ import annotations
 

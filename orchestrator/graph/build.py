@@ -10,7 +10,8 @@ from orchestrator.graph.model import Graph
 
 
 def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
-    """Return the graph of `names`, each with the names it requires; requirements that are no name here are ignored.
+    """Return the graph of `names`, each with the names it requires; requirements that are no name here are
+    ignored.
 
     Raises:
         InvalidTemplate: `Circular Dependency Found: …`, with one cycle in order.
@@ -36,7 +37,9 @@ def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
 
 
 def _order(edges: Sequence[array[int]]) -> array[int]:
-    """Return positions with requirements before dependents (Kahn); what is on a cycle, or behind one, is missing."""
+    """Return positions with requirements before dependents (Kahn); what is on a cycle, or behind one, is
+    missing.
+    """
     unmet = array("q", (len(requires) for requires in edges))
     dependents: list[list[int]] = [[] for _ in edges]
     for position, requires in enumerate(edges):

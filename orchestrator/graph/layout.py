@@ -1,8 +1,9 @@
 """The nodes a traversal owes, with joins where many meet (PROTOCOL.md 10).
 
-A node that a thousand others release would be one hot row, and a node that releases ten thousand one long statement. Both are
-split by `join` nodes of bounded width. A layout lists nodes so that whoever is released by a node comes before it: written
-out in that order, in slices, no node can be claimed before everything it releases is there.
+A node that a thousand others release would be one hot row, and a node that releases ten thousand one long
+statement. Both are split by `join` nodes of bounded width. A layout lists nodes so that whoever is released
+by a node comes before it: written out in that order, in slices, no node can be claimed before everything it
+releases is there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ WIDTH = 512  # feeders of one join, and dependents released by one statement
 
 @dataclass(slots=True)
 class Layout:
-    """Nodes 0 … `size`-1 stand for the graph's positions, further ones are joins; FINISH is the traversal's finish node.
+    """Nodes 0 … `size`-1 stand for the graph's positions, further ones are joins; FINISH is the traversal's
+    finish node.
 
     `finish_blockers` nodes hold the finish node directly.
     """

@@ -1,6 +1,7 @@
 """A dependency graph over the positions of a list of names.
 
-A million resources fit: requirements are integer arrays, and nothing is kept per edge but one integer each way.
+A million resources fit: requirements are integer arrays, and nothing is kept per edge but one integer each
+way.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """`requires[i]` are the positions that position `i` waits for; `order` puts requirements before dependents."""
+    """`requires[i]` are the positions that position `i` waits for; `order` puts requirements before
+    dependents.
+    """
 
     names: Sequence[str]
     requires: Sequence[array[int]]

@@ -104,7 +104,9 @@ class Plugin:
     def __init__(
         self, visit: Visit, kind: ResourceType, values: ParameterValues, cipher: Cipher, begin: Begin
     ) -> None:
-        """`values` are the parameters of the stack's revision; `begin` opens an operation before a provider is called."""
+        """`values` are the parameters of the stack's revision; `begin` opens an operation before a provider
+        is called.
+        """
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin = values, cipher, begin
@@ -150,9 +152,8 @@ class Plugin:
         known = self._resolved(known)
         if started:
             known = replace(known, attempt=known.attempt + 1, action="CREATE")
-            if self.kind.calls_out:
-                if not self.begin(self.visit, known):
-                    raise Superseded("the lease was lost before anything was asked for")
+            if self.kind.calls_out and not self.begin(self.visit, known):
+                raise Superseded("the lease was lost before anything was asked for")
         known = replace(known, op="CREATE")
         ctx = self._context(known, "CREATE")
         found = (

@@ -1,7 +1,7 @@
 """Visit nodes: claim, decide, act, observe, record. This is the engine's whole inner loop.
 
-One call is one Celery task. The claim is committed before anything is read (PROTOCOL.md 2), no transaction is open while a
-type's verbs run, and what is to be enqueued next is returned, to be sent after the commit.
+One call is one Celery task. The claim is committed before anything is read (PROTOCOL.md 2), no transaction is
+open while a type's verbs run, and what is to be enqueued next is returned, to be sent after the commit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def new_lease() -> int:
 def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: bool) -> list[Ring]:
     """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
 
-    `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md 5).
+    `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
+    5).
     """
     db = engine.database.hot(durable=durable)
     lease = new_lease()

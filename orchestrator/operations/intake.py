@@ -1,8 +1,8 @@
 """Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
 
-The caller waits for the answer, so what it sees is what `stacks.py` gives; its own process stays small and quick. A process that accepted a
-create goes on to plan it, with the template it has already parsed. If it dies there, its lease on the plan node runs out and a worker
-takes the plan up.
+The caller waits for the answer, so what it sees is what `stacks.py` gives; its own process stays small and
+quick. A process that accepted a create goes on to plan it, with the template it has already parsed. If it
+dies there, its lease on the plan node runs out and a worker takes the plan up.
 """
 
 from __future__ import annotations
@@ -129,4 +129,3 @@ def _create(job: _Job, answer: Connection) -> None:
         db = database.connect(hot=True)
         for visit in nodes.look(db, [opened.plan_node_id], lease):
             planner.run(db, visit, lease, template)
-

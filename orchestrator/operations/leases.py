@@ -1,4 +1,5 @@
-"""Keep leases alive while a provider is slow: one thread with its own connection renews what is held too long.
+"""Keep leases alive while a provider is slow: one thread with its own connection renews what is held too
+long.
 
 A visit that ends within a third of the lease costs a dictionary entry and no statement.
 """

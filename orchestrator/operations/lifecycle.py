@@ -24,7 +24,9 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
 
 
 def wind_down(database: Database, stack_id: int, traversal: int, *, reason: str | None = None) -> list[Ring]:
-    """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted (PROTOCOL.md 13)."""
+    """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
+    (PROTOCOL.md 13).
+    """
     db = database.hot(durable=True)
     with db.transaction():
         ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)

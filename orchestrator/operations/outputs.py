@@ -1,4 +1,6 @@
-"""Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no other (spec/hot-language.md §11)."""
+"""Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no
+other (spec/hot-language.md §11).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Plan a traversal: fill in resources and graph nodes, in slices, resumable (PROTOCOL.md 6).
 
-Small stacks are planned inside the plan node's own check. Large ones in a process of their own (`planner.py`), so that workers
-stay small; the API's process for large bodies goes on to plan what it accepted. An interrupted plan is taken up where its last
-slice ended: rows are written so that whoever a node releases is there before it, and a second planner reads what the first wrote.
+Small stacks are planned inside the plan node's own check. Large ones in a process of their own
+(`planner.py`), so that workers stay small; the API's process for large bodies goes on to plan what it
+accepted. An interrupted plan is taken up where its last slice ended: rows are written so that whoever a node
+releases is there before it, and a second planner reads what the first wrote.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ log = logger()
 
 SLICE = 5_000  # rows of each table a transaction writes
 DESTROYS = frozenset({"DELETE", "ROLLBACK"})
+
 
 @dataclass(frozen=True, slots=True)
 class Planner:
@@ -155,7 +157,9 @@ def _stored(definition: ResourceDefinition, version: str, values: ParameterValue
     body = {**definition.body, "version": version}
     if isinstance(body.get("deletion_policy"), dict):
         view = StackDefinition(version, values, {})
-        body["deletion_policy"] = view.resolve(body["deletion_policy"], f"resources.{definition.name}.deletion_policy")
+        body["deletion_policy"] = view.resolve(
+            body["deletion_policy"], f"resources.{definition.name}.deletion_policy"
+        )
     return body
 
 
@@ -182,8 +186,7 @@ class _Ids:
         if kind == "update":
             nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
         else:
-            query = "SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'"
-            nodes_written = dict(db.execute(query, (target.stack_id, target.traversal)).fetchall())
+            nodes_written = planning.cleanups(db, target.stack_id, target.traversal)
         joins_written = planning.written(db, target.stack_id, target.traversal, "join")
         self.resumed = bool(nodes_written or joins_written)
         for node in layout.order:
@@ -193,7 +196,9 @@ class _Ids:
                 self._ids[node] = found
 
     def slices(self) -> Iterator[list[int]]:
-        """Yield the nodes still to be written, a slice at a time; at least one slice, so that the finish is held."""
+        """Yield the nodes still to be written, a slice at a time; at least one slice, so that the finish is
+        held.
+        """
         left = [node for node in self.layout.order if node not in self._ids]
         if not left and not self.resumed:
             yield []

@@ -1,8 +1,10 @@
-"""Where a traversal is planned: small stacks in the plan node's own check, large ones in a process of their own.
+"""Where a traversal is planned: small stacks in the plan node's own check, large ones in a process of their
+own.
 
-`python -m orchestrator.operations.planner NODE LEASE` plans one large stack and ends, so that workers stay small. It takes
-over the plan node's lease from the worker that started it. If it dies, the lease runs out and another takes up the plan where
-its last slice ended. It sends no messages: the sweep rings the first nodes, and the checks the rest.
+`python -m orchestrator.operations.planner NODE LEASE` plans one large stack and ends, so that workers stay
+small. It takes over the plan node's lease from the worker that started it. If it dies, the lease runs out and
+another takes up the plan where its last slice ended. It sends no messages: the sweep rings the first nodes,
+and the checks the rest.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ class PlanVisit:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL
-        query = "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+        query = (
+            "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+        )
         row = db.execute(query, (stack.revision_id,)).fetchone()
         return row is not None and row[0] > self.planner.settings.inline_body_size
 

@@ -1,4 +1,6 @@
-"""A request's body becomes a `StackRequest` (spec/rest-api.md §5.1): every key checked, nothing read that it names."""
+"""A request's body becomes a `StackRequest` (spec/rest-api.md §5.1): every key checked, nothing read that it
+names.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def refuse_nul(*texts: bytes) -> None:
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body; one that does not begin with `{` counts as none (spec/rest-api.md §1).
+    """Return the JSON object of a body; one that does not begin with `{` counts as none (spec/rest-api.md
+    §1).
 
     Raises:
         InvalidRequest: it begins like one and is not.

@@ -1,8 +1,8 @@
 """Create, delete and validate stacks: what the API's verbs do, without HTTP.
 
-A create is checked in full before anything is written, so that every fault of a template is answered on the spot and leaves nothing
-behind; then it is one durable transaction. Large bodies go through `intake.py`, which runs the same functions in a process of
-their own.
+A create is checked in full before anything is written, so that every fault of a template is answered on the
+spot and leaves nothing behind; then it is one durable transaction. Large bodies go through `intake.py`, which
+runs the same functions in a process of their own.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
 
 
 def _read(request: StackRequest, limits: Limits) -> tuple[Mapping[str, Any], Template]:
-    """Return the template as data and as a definition; a text is parsed once, and again only to find where it is wrong."""
+    """Return the template as data and as a definition; a text is parsed once, and again only to find where it
+    is wrong.
+    """
     source = request.template
     if not isinstance(source, str):
         assert source is not None

@@ -1,6 +1,8 @@
-"""Find what is due, lost, overdue or stuck, and ring for it: why nothing in the broker ever matters (invariant 1).
+"""Find what is due, lost, overdue or stuck, and ring for it: why nothing in the broker ever matters
+(invariant 1).
 
-Runs beside every worker, one at a time, each part a transaction of its own. Its cost follows what is due, not what there is.
+Runs beside every worker, one at a time, each part a transaction of its own. Its cost follows what is due, not
+what there is.
 """
 
 from __future__ import annotations

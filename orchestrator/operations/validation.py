@@ -31,7 +31,7 @@ def validate(context: OperationContext, body: Body) -> dict[str, Any]:
     result: dict[str, Any] = {
         "Description": template.description,
         "Parameters": {
-            schema.name: _parameter(schema, values[schema.name] if schema.name in values else None)
+            schema.name: _parameter(schema, values.get(schema.name))
             for schema in template.parameters.values()
         },
         "Environment": checked.environment.to_json(),

@@ -1,7 +1,8 @@
-"""How many messages a root stack may have outstanding: a stack of a million shares the queue with one of five (PROTOCOL.md 15).
+"""How many messages a root stack may have outstanding: a stack of a million shares the queue with one of five
+(PROTOCOL.md 15).
 
-The count is this process's estimate, put right whenever the window is topped up; the sweep corrects everybody. Being off
-by a few messages harms nobody, so nothing here is locked or shared.
+The count is this process's estimate, put right whenever the window is topped up; the sweep corrects
+everybody. Being off by a few messages harms nobody, so nothing here is locked or shared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Writing down what was asked for: one durable transaction, after which the answer may be given (PROTOCOL.md 6)."""
+"""Writing down what was asked for: one durable transaction, after which the answer may be given (PROTOCOL.md
+6).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ SELECT count(*) FROM (
 INSERT_STACK = (
     """
 WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
-    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal, disable_rollback,
+    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
+        disable_rollback,
         timeout_mins, tags, username)
-    SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1,
+    SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started',
+        1,
         %(disable_rollback)s, %(timeout_mins)s, %(tags)s, %(username)s
     FROM id RETURNING *
 ), told AS ("""
@@ -39,8 +43,10 @@ SELECT id FROM s
 
 INSERT_REVISION = """
 WITH r AS (
-    INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed, outline, created_by)
-    VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s, %(parameters)s, %(sealed)s,
+    INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+        outline, created_by)
+    VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
+        %(parameters)s, %(sealed)s,
         %(outline)s, %(created_by)s)
     RETURNING id
 )

@@ -1,4 +1,5 @@
-"""Connections: a pooled SQLAlchemy engine for the API and planning, one psycopg connection per thread for checks.
+"""Connections: a pooled SQLAlchemy engine for the API and planning, one psycopg connection per thread for
+checks.
 
 Every connection names its process in `application_name`. Nothing else in the store opens one.
 """
@@ -22,8 +23,8 @@ from orchestrator.errors import Misconfigured
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
 
-# The hot statements reach every row by its key. A generic plan made while a table was small, or after ANALYZE of a graph
-# with one huge fan-out, must not turn into a scan (spec/ceilings.md §3).
+# The hot statements reach every row by its key. A generic plan made while a table was small, or after ANALYZE
+# of a graph with one huge fan-out, must not turn into a scan (spec/ceilings.md §3).
 HOT_SETTINGS = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",

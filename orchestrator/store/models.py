@@ -1,10 +1,12 @@
 """The tables (DESIGN.md "Data", PROTOCOL.md "Rows"): what each holds and what can never be written into it.
 
-The tables with a row per resource or event have no foreign key to the stack: checking one locks the stack's row, and
-every check of a stack would queue for it (invariant 7). `operations/purge.py` removes what a stack leaves.
+The tables with a row per resource or event have no foreign key to the stack: checking one locks the stack's
+row, and every check of a stack would queue for it (invariant 7). `operations/purge.py` removes what a stack
+leaves.
 
-Declarations only. The statements that move state are written out in `nodes.py` and `traversals.py`; reading for the
-API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`, and a test compares the two.
+Declarations only. The statements that move state are written out in `nodes.py` and `traversals.py`; reading
+for the API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`,
+and a test compares the two.
 """
 
 from __future__ import annotations
@@ -33,7 +35,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import UserDefinedType
 
-from orchestrator.engine.states import NODE_KINDS, NODE_STATES, OPERATIONS, RESOURCE_ACTIONS, STACK_ACTIONS, STATUSES
+from orchestrator.engine.states import (
+    NODE_KINDS,
+    NODE_STATES,
+    OPERATIONS,
+    RESOURCE_ACTIONS,
+    STACK_ACTIONS,
+    STATUSES,
+)
 
 Json = dict[str, object]
 
@@ -188,7 +197,8 @@ class Stack(Base):
 class Revision(Base):
     """One template with its environment, files and parameters, as once asked for; never changed afterwards.
 
-    `outline` is what answers need without reading the template: version, description, parameter schemas, outputs.
+    `outline` is what answers need without reading the template: version, description, parameter schemas,
+    outputs.
     `sealed` holds hidden parameter values, encrypted; their names stay in `parameters` with a null.
     """
 
@@ -238,7 +248,9 @@ class ResourceDefinition(Base):
 
 
 class Resource(Base):
-    """One incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was observed."""
+    """One incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was
+    observed.
+    """
 
     __tablename__ = "resource"
 
@@ -382,7 +394,9 @@ class Failure(Base):
 
 
 class Stray(Base):
-    """Something made under a token whose worker had lost its lease: to be looked at by the next holder, and removed if doubled."""
+    """Something made under a token whose worker had lost its lease: to be looked at by the next holder, and
+    removed if doubled.
+    """
 
     __tablename__ = "stray"
 

@@ -1,9 +1,11 @@
-"""The statements a check lives by: claim, look, begin, and the five ways a visit ends (PROTOCOL.md 1-5, 11-15).
+"""The statements a check lives by: claim, look, begin, and the five ways a visit ends (PROTOCOL.md 1-5,
+11-15).
 
-Each is one statement in a transaction of its own, guarded so that a late writer matches no row: the resource's outcome by
-`resource.lease` alone, the node's by state and lease. Rows are passed as one JSON array, so that one node and fifty cost one round trip.
-What every statement that may free a node returns is rows of (what, id, traversal, queue, label, root): `ring` for messages to
-send, `held` for the resources whose lease was still ours.
+Each is one statement in a transaction of its own, guarded so that a late writer matches no row: the
+resource's outcome by
+`resource.lease` alone, the node's by state and lease. Rows are passed as one JSON array, so that one node and
+fifty cost one round trip. What every statement that may free a node returns is rows of (what, id, traversal,
+queue, label, root): `ring` for messages to send, `held` for the resources whose lease was still ours.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ WITH want AS MATERIALIZED (
     SELECT id FROM held UNION ALL SELECT id FROM want WHERE resource_id IS NULL
 )
 UPDATE graph_node n
-SET state = 'checking', lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+SET state = 'checking', lease = %(lease)s,
+    leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
 FROM free WHERE n.id = free.id
 RETURNING n.id
 """
 
-# Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of milliseconds.
+# Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of
+# milliseconds.
 REFUSE = """
 UPDATE graph_node n
 SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
@@ -53,10 +57,12 @@ WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND n.state = 'queued'
 
 LOOK = """
 SELECT n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
-    s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status, s.revision_id,
+    s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
+        s.revision_id,
     s.timeout_mins * 60.0,
     s.timeout_mins * 60.0 - extract(epoch FROM now() - s.action_started_at)::float8,
-    r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties, r.attributes,
+    r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
+        r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
@@ -88,14 +94,16 @@ WITH i AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(rows)s) AS x(
         node_id bigint, resource_id bigint, stack_id bigint, name text, type text,
         action text, status text, reason text, started boolean, changed boolean,
-        physical_id text, reference_id text, properties jsonb, attributes jsonb, metadata jsonb, data jsonb, sealed text,
+        physical_id text, reference_id text, properties jsonb, attributes jsonb, metadata jsonb, data jsonb,
+            sealed text,
         definition_id bigint, digest text, requires bigint[], input_digests text[], observed text,
         op text, attempt integer, wait_seconds float8, retried boolean)
 )"""
 
 EVENTS = """
 , told AS (
-    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason, properties)
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
         CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
@@ -104,8 +112,9 @@ EVENTS = """
     ORDER BY i.node_id
 )"""
 
-# Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The conditions are those of
-# ix_graph_node_active, and of no other index: the number of waiting nodes must not matter.
+# Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The
+# conditions are those of ix_graph_node_active, and of no other index: the number of waiting nodes must not
+# matter.
 WOKEN = """
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
 FROM i WHERE n.stack_id = i.stack_id AND n.resource_id = i.resource_id AND n.id <> i.node_id
@@ -116,7 +125,8 @@ RETURNING n.id, n.traversal, n.queue, n.label
 WAKE = f", woken AS ({WOKEN})"
 
 WAKE_LATE = f"""
-WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)), woken AS ({WOKEN})
+WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),
+    woken AS ({WOKEN})
 SELECT 'ring', id, traversal, queue, label FROM woken
 """
 
@@ -125,7 +135,8 @@ RELEASE = """
     SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
 ), locked AS (  -- one lock order for everybody: no deadlocks
-    SELECT n.id, dec.k, dec.changed, dec.nth FROM dec JOIN graph_node n ON n.id = dec.id ORDER BY n.id FOR UPDATE OF n
+    SELECT n.id, dec.k, dec.changed,
+        dec.nth FROM dec JOIN graph_node n ON n.id = dec.id ORDER BY n.id FOR UPDATE OF n
 ), released AS (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
@@ -144,7 +155,8 @@ UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
 MARK_READY = """
 , done AS (
     UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL, last_error = NULL
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
+        last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, i.changed
@@ -156,8 +168,10 @@ SETTLE = (
 , r AS (
     UPDATE resource r
     SET action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,
-        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes, metadata = i.metadata, data = i.data,
-        sealed = convert_to(i.sealed, 'UTF8'), definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'),
+        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
+            metadata = i.metadata, data = i.data,
+        sealed = convert_to(i.sealed, 'UTF8'), definition_id = i.definition_id,
+            built_digest = decode(i.digest, 'hex'),
         requires = i.requires, input_digests = i.input_digests, attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
         observed = i.observed, observed_at = now(),
@@ -202,7 +216,8 @@ SETTLE_NODES = (
 WITH i AS (SELECT id AS node_id FROM unnest(%(ids)s) AS id), r AS (SELECT NULL::bigint AS id WHERE false),
 done AS (
     UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL, last_error = NULL
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
+        last_error = NULL
     FROM i WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, n.dirty AS changed
 )"""
@@ -217,7 +232,8 @@ BEGIN = (
     UPDATE resource r
     SET op = i.op, op_started_at = now(), attempt = i.attempt, action = i.action, status = 'IN_PROGRESS',
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
-        properties = coalesce(i.properties, r.properties), sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
+        properties = coalesce(i.properties, r.properties),
+            sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s
     RETURNING r.id
@@ -234,18 +250,23 @@ WAIT = (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
-        physical_id = i.physical_id, properties = i.properties, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
-        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires, input_digests = i.input_digests,
+        physical_id = i.physical_id, properties = i.properties, data = i.data,
+            sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+            input_digests = i.input_digests,
         lost_at = CASE WHEN i.physical_id IS NULL THEN r.lost_at END, lease = NULL, leased_until = NULL
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        waiting_since = coalesce(n.waiting_since, now()), last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
+        waiting_since = coalesce(n.waiting_since, now()),
+            last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
         retry_count = n.retry_count + i.retried::int,
-        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity' ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
-    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND n.state = 'checking'
+        AND n.lease = %(lease)s
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
     + WAKE
@@ -258,19 +279,24 @@ FAIL = (
     + """
 , r AS (
     UPDATE resource r
-    SET op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED', status_reason = i.reason, attempt = i.attempt,
-        physical_id = i.physical_id, properties = i.properties, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
-        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires, input_digests = i.input_digests,
+    SET op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED', status_reason = i.reason,
+        attempt = i.attempt,
+        physical_id = i.physical_id, properties = i.properties, data = i.data,
+            sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+            input_digests = i.input_digests,
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         lease = NULL, leased_until = NULL
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n SET state = 'failed', lease = NULL, leased_until = NULL, last_error = i.reason
-    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND n.state = 'checking'
+        AND n.lease = %(lease)s
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
 ), cause AS (
-    INSERT INTO failure (stack_id, traversal, resource_name, reason) SELECT stack_id, traversal, name, reason FROM done
+    INSERT INTO failure (stack_id, traversal, resource_name, reason) SELECT stack_id, traversal, name,
+        reason FROM done
 ), halted AS (  -- the first failure stops the traversal, once
     UPDATE stack s SET halted_traversal = s.traversal
     FROM (SELECT DISTINCT stack_id, traversal FROM done) f
@@ -286,7 +312,8 @@ FAIL = (
 DROP = (
     """
 WITH i AS MATERIALIZED (
-    SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
+    SELECT n.id AS node_id, n.stack_id,
+        n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ), r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s RETURNING r.id
@@ -317,7 +344,8 @@ WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 TOP_UP = """
 WITH outstanding AS (
     SELECT count(*) AS n FROM (
-        SELECT 1 FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NOT NULL LIMIT %(window)s) o
+        SELECT 1 FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NOT NULL
+            LIMIT %(window)s) o
 ), chosen AS MATERIALIZED (
     SELECT id FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NULL
     LIMIT greatest(0, %(window)s - (SELECT n FROM outstanding)) FOR UPDATE SKIP LOCKED
@@ -332,7 +360,9 @@ UNION ALL SELECT 'ring', id, traversal, queue, label FROM rung
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a statement that moves nodes did: messages to send, resources still ours, and nodes left for the window."""
+    """What a statement that moves nodes did: messages to send, resources still ours, and nodes left for the
+    window.
+    """
 
     rings: list[Ring]
     held: frozenset[int]

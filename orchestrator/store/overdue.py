@@ -1,7 +1,7 @@
 """Finding what is due, lost or stuck, set-based and bounded (PROTOCOL.md 15, 16): the sweep's statements.
 
-Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with SKIP LOCKED, so that a sweep
-never waits for a check, and a check never for a sweep.
+Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with
+SKIP LOCKED, so that a sweep never waits for a check, and a check never for a sweep.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ FROM (
 WHERE n.id = due.id RETURNING n.id, n.traversal, n.queue, n.label, due.uuid::text
 """
 
-# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first loss is looked after at once.
+# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first loss is looked
+# after at once.
 LOST = f"""
 UPDATE graph_node n
 SET state = CASE WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
@@ -35,7 +36,9 @@ SET state = CASE WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
     lost_leases = n.lost_leases + 1, lease = NULL, leased_until = NULL, rings = 0,
     rung_at = CASE WHEN n.lost_leases = 0 THEN now() END
 FROM (
-    SELECT n.id, s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
+    SELECT n.id,
+        s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT
+        JOIN resource r ON r.id = n.resource_id
     WHERE n.state = 'checking' AND {RUNNING}
         AND CASE WHEN n.resource_id IS NULL OR r.lease IS NOT DISTINCT FROM n.lease
             THEN coalesce(r.leased_until, n.leased_until) ELSE n.leased_until END < clock_timestamp()
@@ -48,7 +51,8 @@ ROOTS = """
 WITH RECURSIVE roots AS (
     (SELECT root_id FROM graph_node WHERE state = 'queued' ORDER BY root_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT g.root_id FROM graph_node g WHERE g.state = 'queued' AND g.root_id > roots.root_id ORDER BY g.root_id LIMIT 1)
+    SELECT (SELECT g.root_id FROM graph_node g WHERE g.state = 'queued' AND g.root_id > roots.root_id
+        ORDER BY g.root_id LIMIT 1)
     FROM roots WHERE roots.root_id IS NOT NULL
 )
 SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_id
@@ -70,7 +74,8 @@ DROP_OVER = """
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL
 FROM (
     SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
-    WHERE n.root_id = %(root)s AND n.state = 'queued' AND (s.traversal <> n.traversal OR s.status <> 'IN_PROGRESS')
+    WHERE n.root_id = %(root)s AND n.state = 'queued'
+        AND (s.traversal <> n.traversal OR s.status <> 'IN_PROGRESS')
     LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS over
 WHERE n.id = over.id
 """
@@ -102,7 +107,8 @@ WITH held AS (
     SELECT x.id, count(*) AS blockers FROM graph_node n CROSS JOIN LATERAL unnest(n.needed_by) AS x(id)
     WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state <> 'ready' GROUP BY x.id)
 UPDATE graph_node n
-SET blocked_by = coalesce(h.blockers, 0), state = CASE WHEN h.blockers IS NULL THEN 'queued' ELSE 'blocked' END
+SET blocked_by = coalesce(h.blockers, 0),
+    state = CASE WHEN h.blockers IS NULL THEN 'queued' ELSE 'blocked' END
 FROM graph_node m LEFT JOIN held h ON h.id = m.id
 WHERE n.id = m.id AND n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state = 'blocked'
     AND n.blocked_by <> coalesce(h.blockers, 0)

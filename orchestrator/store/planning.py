@@ -1,6 +1,7 @@
 """Writing a traversal's rows: one slice, one transaction, three COPYs (PROTOCOL.md 6).
 
-Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer one began.
+Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer
+one began.
 """
 
 from __future__ import annotations
@@ -28,17 +29,22 @@ COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs,
 """
 COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type) FROM STDIN"
 COPY_NODE = """
-COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by, blocked_by, state)
+COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by,
+    blocked_by, state)
 FROM STDIN
 """
 
 WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = %s"
+CLEANUPS = """
+SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'
+"""
 HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
 FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
 
 DROP_UNMADE = """
 DELETE FROM resource WHERE id IN (
-    SELECT id FROM resource WHERE stack_id = %s AND action = 'INIT' AND attempt = 0 AND lease IS NULL LIMIT %s FOR UPDATE SKIP LOCKED)
+    SELECT id FROM resource WHERE stack_id = %s AND action = 'INIT' AND attempt = 0 AND lease IS NULL
+        LIMIT %s FOR UPDATE SKIP LOCKED)
 AND lease IS NULL AND action = 'INIT'
 """
 MADE = "SELECT id, name, type, requires FROM resource WHERE stack_id = %s ORDER BY id"
@@ -109,6 +115,11 @@ def finish_node(db: Db, stack_id: int, traversal: int) -> int:
 def written(db: Db, stack_id: int, traversal: int, kind: str) -> dict[str, int]:
     """Return the nodes an earlier, interrupted plan wrote: label to id."""
     return dict(db.execute(WRITTEN, (stack_id, traversal, kind)).fetchall())
+
+
+def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
+    """Return the cleanup nodes an interrupted plan wrote: resource id, as text, to node id."""
+    return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
 
 
 def new_ids(db: Db, table: str, count: int) -> list[int]:

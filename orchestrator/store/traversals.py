@@ -1,7 +1,8 @@
-"""Beginning and ending a traversal: the few statements that change a stack's own state (PROTOCOL.md 6, 12, 13).
+"""Beginning and ending a traversal: the few statements that change a stack's own state (PROTOCOL.md 6, 12,
+13).
 
-Every one is guarded by the traversal it speaks for, so that a late writer matches no row. A stack's final event is written
-by the statement that writes its final state, once.
+Every one is guarded by the traversal it speaks for, so that a late writer matches no row. A stack's final
+event is written by the statement that writes its final state, once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ WITH s AS (
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
         revision_id = coalesce(%(revision_id)s, revision_id)
-    WHERE id = %(stack_id)s AND deleted_at IS NULL AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
+    WHERE id = %(stack_id)s AND deleted_at IS NULL
+        AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
 ), told AS ("""
     + STACK_EVENT
@@ -39,7 +41,8 @@ SELECT s.traversal, s.root_id, s.uuid::text FROM s
 # What hung on the old traversal's end hangs on the new one's (PROTOCOL.md 12).
 INHERIT_FINISH = """
 WITH old AS (
-    UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL
+    UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL,
+        leased_until = NULL
     WHERE stack_id = %(stack_id)s AND kind = 'finish' AND traversal < %(traversal)s
         AND state NOT IN ('ready', 'failed', 'dropped')
     RETURNING needed_by
@@ -50,14 +53,17 @@ SELECT coalesce(array_agg(x.id), '{}') FROM old CROSS JOIN LATERAL unnest(old.ne
 FIRST_NODES = """
 WITH finish AS (
     INSERT INTO graph_node (stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by, state)
-    VALUES (%(stack_id)s, %(root_id)s, %(traversal)s, 'finish', 'check', 'finish', %(needed_by)s, 1, 'blocked')
+    VALUES (%(stack_id)s, %(root_id)s, %(traversal)s, 'finish', 'check', 'finish',
+        %(needed_by)s, 1, 'blocked')
     RETURNING id
 )
 INSERT INTO graph_node
     (stack_id, root_id, traversal, kind, queue, label, needed_by, state, rung_at, lease, leased_until)
 SELECT %(stack_id)s, %(root_id)s, %(traversal)s, 'plan', 'bulk', 'plan', ARRAY[finish.id],
     CASE WHEN %(lease)s::bigint IS NULL THEN 'queued' ELSE 'checking' END, now(),
-    %(lease)s, CASE WHEN %(lease)s::bigint IS NOT NULL THEN clock_timestamp() + make_interval(secs => %(seconds)s) END
+    %(lease)s,
+        CASE WHEN %(lease)s::bigint IS NOT NULL
+        THEN clock_timestamp() + make_interval(secs => %(seconds)s) END
 FROM finish RETURNING id
 """
 
@@ -71,7 +77,8 @@ WITH n AS (
 ), s AS (
     UPDATE stack
     SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
-        good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE') THEN revision_id ELSE good_revision_id END,
+        good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE') THEN revision_id
+            ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = n.stack_id AND stack.traversal = n.traversal
         AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status = 'IN_PROGRESS'
@@ -91,17 +98,21 @@ WITH causes AS (
     WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
 ), s AS (
     UPDATE stack
-    SET status = 'FAILED', status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text, 'Unknown')
+    SET status = 'FAILED',
+        status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text, 'Unknown')
     FROM causes
-    WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s AND status = 'IN_PROGRESS'
+    WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s
+        AND status = 'IN_PROGRESS'
         AND (%(at_once)s OR NOT EXISTS (
             SELECT 1 FROM graph_node n
-            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state IN ('checking', 'waiting')
+            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
+                AND n.state IN ('checking', 'waiting')
                 AND n.kind IN ('update', 'cleanup')))
     RETURNING stack.*
 ), f AS (
     UPDATE graph_node n
-    SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL, last_error = s.status_reason
+    SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL,
+        last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
         AND n.state NOT IN ('ready', 'failed', 'dropped')
 ), told AS ("""
@@ -113,7 +124,8 @@ SELECT action, disable_rollback FROM s
 
 HALT = """
 UPDATE stack SET halted_traversal = traversal
-WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DISTINCT FROM traversal AND status = 'IN_PROGRESS'
+WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DISTINCT FROM traversal
+    AND status = 'IN_PROGRESS'
 """
 
 
@@ -137,7 +149,9 @@ def first_nodes(
     lease: int | None = None,
     seconds: float = 30.0,
 ) -> Opened:
-    """Insert a traversal's plan node and the finish node it holds; with a `lease` the caller goes on to plan itself."""
+    """Insert a traversal's plan node and the finish node it holds; with a `lease` the caller goes on to plan
+    itself.
+    """
     values = {
         "stack_id": stack_id,
         "root_id": root_id,
@@ -160,7 +174,9 @@ def bump(
     expected: int | None = None,
     lease: int | None = None,
 ) -> Opened | None:
-    """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run in a transaction."""
+    """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run
+    in a transaction.
+    """
     values = {"stack_id": stack_id, "action": action, "revision_id": revision_id, "traversal": expected}
     row = db.execute(BUMP, values).fetchone()
     if row is None:
@@ -180,7 +196,9 @@ def bump(
 
 
 def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:
-    """Settle a finish node: the stack is COMPLETE. False when the traversal is no longer the stack's, or has failed."""
+    """Settle a finish node: the stack is COMPLETE. False when the traversal is no longer the stack's, or has
+    failed.
+    """
     return db.execute(COMPLETE, {"node_id": node_id, "lease": lease}).fetchone() is not None
 
 
@@ -192,7 +210,9 @@ def end_failed(
     reason: str | None = None,
     at_once: bool = False,
 ) -> tuple[str, bool] | None:
-    """End a halted traversal as FAILED once nothing of it runs; return its action and whether rollback is disabled."""
+    """End a halted traversal as FAILED once nothing of it runs; return its action and whether rollback is
+    disabled.
+    """
     values: dict[str, Any] = {
         "stack_id": stack_id,
         "traversal": traversal,

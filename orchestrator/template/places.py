@@ -15,7 +15,9 @@ INDEX = re.compile(r"\[(\d+)\]")
 
 
 def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
-    """Return the faults with their places in `source`; unchanged when that is no text but an object a client sent."""
+    """Return the faults with their places in `source`; unchanged when that is no text but an object a client
+    sent.
+    """
     faults = list(faults)
     if not isinstance(source, str | bytes):
         return faults
@@ -26,13 +28,17 @@ def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any
     for fault, path in zip(faults, paths, strict=True):
         line, column = places.get(path, (None, None))
         if fault.line is None and path and line is not None:
-            fault = replace(fault, line=line, column=column, excerpt=excerpt(lines, line, column)[0])
-        found.append(fault)
+            quoted = excerpt(lines, line, column)[0]
+            found.append(replace(fault, line=line, column=column, excerpt=quoted))
+        else:
+            found.append(fault)
     return found
 
 
 def keys_of(path: str, document: Any) -> Path:
-    """Return the keys a dotted path stands for, as far as the document has them; names may hold dots themselves."""
+    """Return the keys a dotted path stands for, as far as the document has them; names may hold dots
+    themselves.
+    """
     keys: list[str | int] = []
     here = document
     while path:

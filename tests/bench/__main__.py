@@ -60,7 +60,9 @@ def numbers(value: str) -> list[int]:
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs of each.")
 @click.option("--rows", is_flag=True, help="Count the rows touched; half a minute more for each run.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
-@click.option("--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 when it falls short.")
+@click.option(
+    "--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 when it falls short."
+)
 def main(
     *,
     shapes: str,
@@ -93,13 +95,13 @@ def main(
     verdicts = bars.judge(results) if hold else []
     for verdict in verdicts:
         click.echo(str(verdict))
+    if verdicts:
+        click.echo(bars.circumstances(results))
     click.echo(f"Written to {write(results, path, verdicts)}")
     sys.exit(1 if bars.short(verdicts) or results.failures else 0)
 
 
-def measure_all(
-    on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: int, results: Results
-) -> None:
+def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: int, results: Results) -> None:
     """Measure the yardstick, then every run of the plan; a stack that does not end gets a new system after it."""
     for _ in range(yardsticks):
         yardstick = measure_yardstick(on, workers, TASKS if yardsticks > 1 else TASKS // 2)
@@ -133,8 +135,10 @@ def _measure(measurement: Measurement, wanted: Wanted, results: Results) -> None
     )
     for run in runs:
         results.runs.append(run)
-        name, size, operation, request, seconds, rate, ratio, *_ = line(run, results.yardstick)
-        _tell(f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task ({seconds} s, request {request} s)")
+        name, size, operation, request, seconds, rate, ratio, *_ = line(run, results)
+        _tell(
+            f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task ({seconds} s, request {request} s)"
+        )
 
 
 def _tell(text: str) -> None:

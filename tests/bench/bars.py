@@ -184,6 +184,15 @@ def _ratio(value: float | None, base: float | None) -> float | None:
     return None if value is None or not base else value / base
 
 
+def circumstances(results: Results) -> str:
+    """Say how far wall clock figures can be trusted."""
+    shares = (thing.others for thing in (*results.yardsticks, *results.runs))
+    others = middle(share for share in shares if share is not None)
+    return (
+        "" if others is None else f"Others used {others:.0%} of the machine meanwhile (median of the runs)."
+    )
+
+
 def short(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return those that fall short."""
     return [verdict for verdict in verdicts if not verdict.ok]

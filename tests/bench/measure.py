@@ -37,6 +37,7 @@ class Run:
     seconds: float  # from the answer to COMPLETE
     cpu_ms: dict[str, float]  # per resource, by role, the request included
     peak_mb: dict[str, float]  # of the largest process of a role
+    others: float | None = None  # the share of the machine that went to strangers
     bytes_per_resource: float | None = None  # in the database, after a create
     list_p99_seconds: float | None = None  # of another client's GET /stacks during the request
     reads: dict[str, float] | None = None  # rows per resource, by table
@@ -51,6 +52,11 @@ class Run:
     def ms_each(self) -> float:
         """Milliseconds per resource: of a chain, per link."""
         return self.seconds * 1000 / self.size
+
+    @property
+    def total_cpu_ms(self) -> float:
+        """Processor milliseconds per resource, of everything but the benchmark itself."""
+        return sum(spent for name, spent in self.cpu_ms.items() if name != "bench")
 
 
 @dataclass(slots=True)
@@ -171,6 +177,7 @@ class Measurement:
             seconds=ended - answered,
             cpu_ms={name: spent * 1000 / size for name, spent in watch.usage.cpu_seconds.items()},
             peak_mb=watch.usage.peak_mb,
+            others=watch.usage.others,
             reads=reads,
             writes=writes,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,7 @@ class Usage:
 
     cpu_seconds: dict[str, float] = field(default_factory=dict)  # of all its processes together
     peak_mb: dict[str, float] = field(default_factory=dict)  # of its largest process
+    others: float | None = None  # the share of the machine that went to strangers, 0 to 1
 
 
 def role(command: str, parent_command: str) -> str:
@@ -89,6 +91,16 @@ def forget_peak(pid: int) -> None:
         (PROC / str(pid) / "clear_refs").write_text("5")
 
 
+def busy_seconds() -> float | None:
+    """Return how long this machine's processors have been busy since it started, all together."""
+    with contextlib.suppress(OSError):
+        user, nice, system, _, _, *interrupts = map(
+            int, (PROC / "stat").read_text().split("\n")[0].split()[1:9]
+        )
+        return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
 class Watch:
     """Watches families of processes for the duration of a block; then `usage` has what it cost."""
 
@@ -100,11 +112,14 @@ class Watch:
         self._last: dict[int, float] = {}
         self._peaks: dict[int, float] = {}
         self._roles: dict[int, str] = {}
+        self._busy: float | None = None
+        self._own = self._begun = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
 
     def __enter__(self) -> Watch:
         """Start from here: earlier costs do not count."""
+        self._busy, self._own, self._begun = busy_seconds(), time.process_time(), time.monotonic()
         seen = look()
         for pid in family(self.roots, seen):
             self._first[pid] = seen[pid].cpu_seconds
@@ -123,6 +138,12 @@ class Watch:
             self.usage.cpu_seconds[name] = self.usage.cpu_seconds.get(name, 0.0) + spent
             if pid in self._peaks:
                 self.usage.peak_mb[name] = max(self.usage.peak_mb.get(name, 0.0), self._peaks[pid])
+        self.usage.cpu_seconds["bench"] = time.process_time() - self._own
+        busy = busy_seconds()
+        if busy is not None and self._busy is not None:
+            strangers = busy - self._busy - sum(self.usage.cpu_seconds.values())
+            whole = (os.cpu_count() or 1) * (time.monotonic() - self._begun)
+            self.usage.others = max(0.0, strangers / whole)
 
     def _watch(self) -> None:
         while not self._over.wait(INTERVAL):

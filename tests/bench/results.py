@@ -22,9 +22,9 @@ from tests.bench.yardstick import Yardstick
 FOLDER = Path("bench-results")
 WIDE = 170  # columns, where nobody's terminal says otherwise
 COLUMNS = (
-    ("shape", "resources", "operation", "request s", "s", "per s", "x yardstick", "ms each")
+    ("shape", "resources", "operation", "request s", "s", "per s", "x empty", "x by CPU", "ms each")
     + ("worker CPU ms", "database CPU ms", "broker CPU ms")
-    + ("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written")
+    + ("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written", "others")
 )
 
 
@@ -40,6 +40,11 @@ class Results:
     def yardstick(self) -> float | None:
         """Empty tasks per second, the median of the runs."""
         return middle(yardstick.tasks_per_second for yardstick in self.yardsticks)
+
+    @property
+    def yardstick_cpu_ms(self) -> float | None:
+        """Processor milliseconds of an empty task, the median of the runs; None where nobody counts them."""
+        return middle(yardstick.cpu_ms for yardstick in self.yardsticks) or None
 
     def of(self, shape: str, size: int, operation: str) -> list[Run]:
         """Return the runs of one kind."""
@@ -59,7 +64,7 @@ def show(results: Results, console: Console | None = None) -> None:
         console.print(
             f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s with {yardstick.workers} workers "
             f"({yardstick.tasks:,} tasks; CPU ms a task: worker {yardstick.worker_cpu_ms:.3f}, "
-            f"broker {yardstick.broker_cpu_ms:.3f})",
+            f"broker {yardstick.broker_cpu_ms:.3f}; others {_share(yardstick.others)})",
             highlight=False,
         )
     if results.runs:
@@ -68,28 +73,40 @@ def show(results: Results, console: Console | None = None) -> None:
             column.justify = "right"
         table.columns[1].justify = "right"
         for run in results.runs:
-            table.add_row(*line(run, results.yardstick))
+            table.add_row(*line(run, results))
         console.print(table)
+        console.print(
+            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor time, which strangers "
+            "disturb less; others: what they took of the machine meanwhile.",
+            style="dim",
+        )
     for failure in results.failures:
         console.print(f"failed: {failure}", style="red", highlight=False)
 
 
-def line(run: Run, yardstick: float | None) -> Sequence[str]:
+def line(run: Run, results: Results) -> Sequence[str]:
     """Return a run as COLUMNS; unknown figures are a dash."""
-
-    def number(value: float | None, digits: int) -> str:
-        return "-" if value is None else f"{value:,.{digits}f}"
-
-    ratio = None if yardstick is None else run.per_second / yardstick
+    rate, cpu_ms = results.yardstick, results.yardstick_cpu_ms
+    by_rate = None if rate is None else run.per_second / rate
+    by_cpu = None if cpu_ms is None or not run.total_cpu_ms else cpu_ms / run.total_cpu_ms
     return (
         *(run.shape, f"{run.size:,}", run.operation),
-        *(number(run.request_seconds, 2), number(run.seconds, 2), number(run.per_second, 0)),
-        *(number(ratio, 2), number(run.ms_each, 2)),
-        *(number(run.cpu_ms.get(name), 3) for name in ("worker", "postgres", "valkey")),
-        *(number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
-        number(run.bytes_per_resource, 0),
-        *(number(None if rows is None else sum(rows.values()), 1) for rows in (run.reads, run.writes)),
+        *(_number(run.request_seconds, 2), _number(run.seconds, 2), _number(run.per_second, 0)),
+        *(_number(by_rate, 2), _number(by_cpu, 2), _number(run.ms_each, 2)),
+        *(_number(run.cpu_ms.get(name), 3) for name in ("worker", "postgres", "valkey")),
+        *(_number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
+        _number(run.bytes_per_resource, 0),
+        *(_number(None if rows is None else sum(rows.values()), 1) for rows in (run.reads, run.writes)),
+        _share(run.others),
     )
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
 
 
 def write(results: Results, path: Path | None, verdicts: Sequence[object] = ()) -> Path:

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -85,7 +86,7 @@ class Neighbour:
     """The operations as the API sees them: answers what it is told to, remembers what it was asked."""
 
     bodies: list[bytes] = field(default_factory=list)
-    in_files: list[bool] = field(default_factory=list)
+    in_files: list[Path | None] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     published: list[Ring] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
@@ -116,7 +117,7 @@ class Neighbour:
         if self.error is not None:
             raise self.error
         self.bodies.append(body.read())
-        self.in_files.append(body.path is not None)
+        self.in_files.append(body.path)
         self.projects.append(context.caller.project_id)
 
 

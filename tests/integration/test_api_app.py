@@ -56,7 +56,8 @@ def rows(database: Database) -> int:
     with database.engine.connect() as connection:
         return connection.execute(
             text(
-                "SELECT (SELECT count(*) FROM stack) + (SELECT count(*) FROM revision) + (SELECT count(*) FROM graph_node)"
+                "SELECT (SELECT count(*) FROM stack) + (SELECT count(*) FROM revision)"
+                " + (SELECT count(*) FROM graph_node)"
             )
         ).scalar_one()
 

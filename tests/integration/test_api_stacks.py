@@ -210,12 +210,13 @@ def test_a_large_body_comes_as_a_file_and_a_larger_one_not_at_all(world: World, 
     for size in (1_000, 1_001, 100_000):
         api.ask("POST", stacks, 201, data=b"x" * size)
         assert len(world.neighbour.bodies[-1]) == size
-        assert world.neighbour.in_files[-1] == (size > 1_000)
+        assert (world.neighbour.in_files[-1] is not None) == (size > 1_000)
     body = api.ask("POST", stacks, 400, data=b"x" * 100_001)
     assert body["error"]["type"] == "RequestLimitExceeded"
     assert body["error"]["message"] == (
         "Request limit exceeded: JSON body size (100001 bytes) exceeds maximum allowed size (100000 bytes)."
     )
+    assert not any(path.exists() for path in world.neighbour.in_files if path is not None)
 
 
 def test_a_list_shows_only_the_fields_of_a_list(api: Client, world: World, project: str) -> None:
@@ -240,7 +241,7 @@ def test_a_list_shows_only_the_fields_of_a_list(api: Client, world: World, proje
 
 @pytest.fixture
 def five(world: World, project: str) -> str:
-    """The list's path of a project with five stacks, named in the order of their age; three share a second."""
+    """The list's path of a project with five stacks, named by age; three share a second."""
     updated = START + dt.timedelta(hours=1)
     world.stack(project, "a", age=0, tags=["x"], updated_at=updated)
     world.stack(project, "b", age=1, tags=["x", "y"], status="FAILED")
@@ -354,7 +355,8 @@ def test_a_long_list_is_streamed_whole(api: Client, world: World, project: str) 
     made = world.stack(project, "first")
     with world.database.engine.begin() as connection:
         connection.exec_driver_sql(
-            "WITH new AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id, g FROM generate_series(1, 2500) g)"
+            "WITH new AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id, g"
+            " FROM generate_series(1, 2500) g)"
             " INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, created_at)"
             " SELECT id, id, gen_random_uuid(), %s, 'n' || g, 'CREATE', 'COMPLETE', %s FROM new",
             (project, START - dt.timedelta(days=1)),

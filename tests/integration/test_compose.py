@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ import yaml
 from orchestrator.embedded.binaries import valkey_server
 from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
-from orchestrator.security.encryption import new_key
 
 ROOT = Path(__file__).parents[2]
 OURS = ("migrate", "api", "worker", "flower")
@@ -94,13 +93,13 @@ class Containers:
 
     def __init__(self, services: Mapping[str, Any], folder: Path, places: Mapping[str, str]) -> None:
         self.services, self.folder = services, folder
-        self.places = {"/run/secrets": str(folder), "/tmp/": f"{folder}/", **places}
+        self.places = {"/run/secrets": str(folder / "run-secrets"), "/tmp/": f"{folder}/", **places}
 
     def child(self, name: str, number: int = 1) -> Child:
         """Return one container of a service: its command and environment, at home on loopback."""
         service = self.services[name]
         home = self.folder / f"{name}-{number}"
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         places = {**self.places, "/tmp/ready": str(home / "ready"), "worker@%h": f"worker{number}@%h"}
 
         longest_first = sorted(places, key=len, reverse=True)
@@ -135,76 +134,89 @@ class Containers:
         child = self.child(name)
         subprocess.run(child.argv, env=dict(child.env), cwd=child.cwd, check=True, timeout=60)
 
+    def run(self, name: str, *arguments: str, **env: str) -> str:
+        """Return what the command line says inside a container: `docker compose exec`."""
+        return subprocess.run(
+            [sys.executable, "-m", "orchestrator.cli.main", *arguments],
+            env=dict(self.child(name).env) | env,
+            cwd=self.folder,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=90,
+        ).stdout.strip()
+
+
+@dataclass(frozen=True)
+class Network:
+    """Which loopback port each of the network's names has become."""
+
+    postgres: int
+    redis: int
+    api: int
+    flower: int
+
 
 @pytest.fixture
-def servers(tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """A PostgreSQL and a Valkey of their own, on loopback ports."""
-    database_port, broker_port = free_port(), free_port()
-    listening = {"listen_addresses": "127.0.0.1", "port": str(database_port), "fsync": "off"}
-    configuration = tmp_path / "broker.conf"
-    configuration.write_text(f"requirepass broker-password\nbind 127.0.0.1\nport {broker_port}\nsave ''\n")
+def network(compose: dict[str, Any], tmp_path: Path) -> Iterator[Network]:
+    """The secrets made as the documentation says, and a PostgreSQL and a Valkey that use them."""
+    ports = Network(free_port(), free_port(), free_port(), free_port())
+    text = (ROOT / "docs" / "operations.md").read_text()
+    snippet = re.search(r"```\n(mkdir -m 700 secrets\n.*?)```", text, re.DOTALL)
+    assert snippet
+    subprocess.run(["/bin/bash", "-euc", snippet[1]], cwd=tmp_path, check=True)
+    (tmp_path / "run-secrets").mkdir()
+    for name, secret in compose["secrets"].items():
+        made = (tmp_path / secret["file"]).read_text()
+        made = made.replace("@postgres:5432", f"@127.0.0.1:{ports.postgres}")
+        made = made.replace("@redis:6379", f"@127.0.0.1:{ports.redis}")
+        (tmp_path / "run-secrets" / name).write_text(made)
+    listening = {"listen_addresses": "127.0.0.1", "port": str(ports.postgres), "fsync": "off"}
+    postgres = replace(
+        Postgres(tmp_path / "database", listening).child(), ready=lambda _pid: listens(ports.postgres)
+    )
+    here = ("--bind", "127.0.0.1", "--port", str(ports.redis))
     valkey = Child(
         name="valkey",
-        argv=(str(valkey_server(None)), str(configuration)),
+        argv=(str(valkey_server(None)), str(tmp_path / "run-secrets" / "broker_conf"), *here),
         cwd=tmp_path,
-        ready=lambda _pid: listens(broker_port),
+        ready=lambda _pid: listens(ports.redis),
     )
-    ready = replace(
-        Postgres(tmp_path / "database", listening).child(), ready=lambda _pid: listens(database_port)
-    )
-    with running(ready, tmp_path / "postgres.log"), running(valkey, tmp_path / "valkey.log"):
-        make_database(f"postgresql://{ROLE}@127.0.0.1:{database_port}/postgres")
-        yield database_port, broker_port
+    with running(postgres, tmp_path / "postgres.log"), running(valkey, tmp_path / "valkey.log"):
+        make_database(f"postgresql://{ROLE}@127.0.0.1:{ports.postgres}/postgres")
+        yield ports
 
 
 def test_the_services_commands_run_a_stack_together(
-    compose: dict[str, Any], servers: tuple[int, int], tmp_path: Path
+    compose: dict[str, Any], network: Network, tmp_path: Path
 ) -> None:
-    database_port, broker_port = servers
-    api_port = free_port()
-    (tmp_path / "database_url").write_text(f"postgresql://{ROLE}@127.0.0.1:{database_port}/{DATABASE}\n")
-    (tmp_path / "broker_url").write_text(f"redis://:broker-password@127.0.0.1:{broker_port}/0\n")
-    (tmp_path / "encryption_keys").write_text(f"{new_key()}\n")
     here = Containers(
         compose["services"],
         tmp_path,
         {
-            "0.0.0.0:8004": f"127.0.0.1:{api_port}",
-            "127.0.0.1:8004": f"127.0.0.1:{api_port}",
+            "0.0.0.0:8004": f"127.0.0.1:{network.api}",
+            "127.0.0.1:8004": f"127.0.0.1:{network.api}",
+            "127.0.0.1:5555": f"127.0.0.1:{network.flower}",
+            "--port=5555": f"--port={network.flower}",
             "0.0.0.0": "127.0.0.1",
         },
     )
     here.once("migrate")
     started: list[Process] = []
     with contextlib.ExitStack() as stack:
-        for name, number in (("api", 1), ("worker", 1), ("worker", 2)):  # as with --scale worker=2
+        # As with --profile flower --scale worker=2.
+        for name, number in (("api", 1), ("worker", 1), ("worker", 2), ("flower", 1)):
             child = here.child(name, number)
             started.append(stack.enter_context(running(child, tmp_path / f"{child.name}.log")))
-        url = f"http://127.0.0.1:{api_port}"
+        url = f"http://127.0.0.1:{network.api}"
         assert httpx.get(f"{url}/v1/demo/stacks").status_code == 401
+        assert httpx.get(f"http://127.0.0.1:{network.flower}/workers").status_code == 401
 
-        def orchestrator(*arguments: str, **env: str) -> str:
-            api = here.services["api"]["environment"]
-            files = {
-                key: value.replace("/run/secrets", str(tmp_path))
-                for key, value in api.items()
-                if "FILE" in key
-            }
-            return subprocess.run(
-                [sys.executable, "-m", "orchestrator.cli.main", *arguments],
-                env=os.environ | files | env,
-                cwd=tmp_path,
-                check=True,
-                capture_output=True,
-                text=True,
-                timeout=90,
-            ).stdout.strip()
-
-        token = orchestrator("token", "create", "--project", "demo")
+        token = here.run("api", "token", "create", "--project", "demo")
         caller = {"ORCHESTRATOR_URL": url, "ORCHESTRATOR_TOKEN": token}
         template = str(ROOT / "examples" / "layers.yaml")
         arguments = ("stack", "create", "-t", template, "-P", "seconds=0", "--wait", "--json", "composed")
-        made = json.loads(orchestrator(*arguments, **caller))
+        made = json.loads(here.run("api", *arguments, **caller))
         assert made["stack_status"] == "CREATE_COMPLETE"
         assert made["outputs"][0]["output_value"] == "left wall on-stone + right wall on-stone"
         for process in started:

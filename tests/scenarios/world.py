@@ -1,4 +1,6 @@
-"""The real engine and store, with the delivery of messages in the test's hands: any order, any repeat, any loss."""
+"""The real engine and store, with the delivery of messages in the test's hands: any order, any repeat, any
+loss.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,7 @@ class World:
             )
             connection.execute(
                 text(
-                    "UPDATE graph_node SET rung_at = rung_at - interval '10 minutes' WHERE rung_at IS NOT NULL"
+                    "UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL"
                 )
             )
         self.messages += self.sweep.run()
@@ -141,7 +143,7 @@ class World:
             for table in ("graph_node", "resource"):
                 connection.execute(
                     text(
-                        f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE leased_until IS NOT NULL"
+                        f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL"
                     )
                 )
 
