@@ -60,9 +60,7 @@ def numbers(value: str) -> list[int]:
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs of each.")
 @click.option("--rows", is_flag=True, help="Count the rows touched; half a minute more for each run.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
-@click.option(
-    "--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 when it falls short."
-)
+@click.option("--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 if it falls short.")
 def main(
     *,
     shapes: str,
@@ -102,7 +100,7 @@ def main(
 
 
 def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: int, results: Results) -> None:
-    """Measure the yardstick, then every run of the plan; a stack that does not end gets a new system after it."""
+    """Measure the yardstick, then every run of the plan; after a stack that does not end, on a new system."""
     for _ in range(yardsticks):
         yardstick = measure_yardstick(on, workers, TASKS if yardsticks > 1 else TASKS // 2)
         results.yardsticks.append(yardstick)
@@ -137,7 +135,7 @@ def _measure(measurement: Measurement, wanted: Wanted, results: Results) -> None
         results.runs.append(run)
         name, size, operation, request, seconds, rate, ratio, *_ = line(run, results)
         _tell(
-            f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task ({seconds} s, request {request} s)"
+            f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task, {seconds} s after {request} s"
         )
 
 

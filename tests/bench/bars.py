@@ -186,11 +186,9 @@ def _ratio(value: float | None, base: float | None) -> float | None:
 
 def circumstances(results: Results) -> str:
     """Say how far wall clock figures can be trusted."""
-    shares = (thing.others for thing in (*results.yardsticks, *results.runs))
+    shares = [run.others for run in results.runs] + [run.others for run in results.yardsticks]
     others = middle(share for share in shares if share is not None)
-    return (
-        "" if others is None else f"Others used {others:.0%} of the machine meanwhile (median of the runs)."
-    )
+    return "" if others is None else f"Others used {others:.0%} of the machine meanwhile (median of runs)."
 
 
 def short(verdicts: Sequence[Verdict]) -> list[Verdict]:

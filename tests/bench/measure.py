@@ -22,7 +22,7 @@ POLL_SECONDS = 0.02  # the end is seen this late at most
 LISTING_PAUSE = 0.01  # seconds between two listings of the second client
 
 
-class Unfinished(Exception):  # noqa: N818 - what happened to the stack
+class Unfinished(Exception):
     """A stack that failed or took too long; there are no figures."""
 
 
@@ -185,7 +185,9 @@ class Measurement:
 
     def _until_complete(self, name: str, operation: str, seconds: float) -> int:
         """Return how often we had to look until the stack, the only one there, had come to its end."""
-        query = "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s ORDER BY created_at"
+        query = (
+            "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s ORDER BY id"
+        )
         deadline = time.monotonic() + seconds
         polls = 0
         while True:

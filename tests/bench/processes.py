@@ -50,7 +50,7 @@ def role(command: str, parent_command: str) -> str:
 
 
 def family(roots: Mapping[int, str], seen: Mapping[int, Seen]) -> dict[int, str]:
-    """Return the role of each process at or below a root; a root named `up` has roles below it, others give theirs."""
+    """Return the role of each process at or below a root: the root's own, but below `up` each has one."""
     children: dict[int, list[int]] = {}
     for pid, process in seen.items():
         children.setdefault(process.parent, []).append(pid)

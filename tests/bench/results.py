@@ -20,11 +20,11 @@ from tests.bench.measure import Run
 from tests.bench.yardstick import Yardstick
 
 FOLDER = Path("bench-results")
-WIDE = 170  # columns, where nobody's terminal says otherwise
+WIDE = 200  # columns, where nobody's terminal says otherwise
 COLUMNS = (
-    ("shape", "resources", "operation", "request s", "s", "per s", "x empty", "x by CPU", "ms each")
-    + ("worker CPU ms", "database CPU ms", "broker CPU ms")
-    + ("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written", "others")
+    *("shape", "resources", "operation", "request s", "s", "per s", "x empty", "x by CPU", "ms each"),
+    *("worker CPU ms", "database CPU ms", "broker CPU ms"),
+    *("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written", "others"),
 )
 
 
@@ -76,8 +76,8 @@ def show(results: Results, console: Console | None = None) -> None:
             table.add_row(*line(run, results))
         console.print(table)
         console.print(
-            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor time, which strangers "
-            "disturb less; others: what they took of the machine meanwhile.",
+            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor time, "
+            "which strangers disturb less; others: what they took of the machine meanwhile.",
             style="dim",
         )
     for failure in results.failures:

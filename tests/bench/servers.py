@@ -1,4 +1,4 @@
-"""The servers of one measurement: PostgreSQL, Valkey and `orchestrator up`, in a folder that is gone afterwards."""
+"""The servers of a measurement: PostgreSQL, Valkey and `orchestrator up`, in a folder gone afterwards."""
 
 from __future__ import annotations
 

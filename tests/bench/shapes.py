@@ -1,7 +1,7 @@
 """Templates of known shapes: what requires what, and nothing else to do.
 
-A resource's value is made of the reference ids of what it requires, so that values stay short however deep the graph is. A join of
-thousands is made by `depends_on`, for the same reason.
+A resource's value is made of the reference ids of what it requires, so that values stay short however deep the
+graph is. A join of thousands is made by `depends_on`, for the same reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def chain(size: int) -> Resources:
 
 
 def layered(size: int) -> Resources:
-    """Layers of a tenth of the resources, WIDEST at most; each requires two neighbours of the layer before."""
+    """Layers of a tenth of the resources, WIDEST at most; each requires two of the layer before."""
     width = min(max(size // 10, 1), WIDEST)
     resources: Resources = {}
     for n in range(size):
@@ -56,7 +56,7 @@ SHAPES: Mapping[str, Callable[[int], Resources]] = {
     "fan-out": fan_out,
 }
 OPERATIONS = ("create", "delete")
-# Known by name, so that asking for one is answered: the shape and the operations that wait for their part of the engine.
+# Known by name, so that asking for one is answered: they wait for their part of the engine.
 NOT_YET = frozenset({"nested", "no-change", "change-one", "change-all", "replace-all"})
 
 

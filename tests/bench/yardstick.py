@@ -1,7 +1,7 @@
 """The yardstick: how many empty Celery tasks a second the same workers get done on the same broker, just now.
 
-The tasks are in the queue beforehand, out of reach under another name; when every worker takes messages the queue gets its own
-name. So nobody's start is counted, and no publisher competes with the workers.
+The tasks are in the queue beforehand, out of reach under another name; when every worker takes messages the
+queue gets its own name. So nobody's start is counted, and no publisher competes with the workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TASKS = 10_000
 WARM = 0.05  # of the tasks, before the clock starts
 POLL_SECONDS = 0.02
 TREE = Path(__file__).resolve().parents[2]
-QUEUE, ASIDE = "celery", "filled"
+QUEUE, ASIDE, UNACKED = "celery", "filled", "unacked"
 LIMIT_SECONDS = 120.0
 
 
@@ -109,7 +109,9 @@ def _drain(client: redis.Redis, tasks: int) -> float:
     started_at, before = time.monotonic(), 0
     while True:
         with client.pipeline(transaction=True) as pipeline:
-            left = sum(pipeline.llen(QUEUE).hlen("unacked").execute())
+            pipeline.llen(QUEUE)
+            pipeline.hlen(UNACKED)
+            left = sum(pipeline.execute())
         now = time.monotonic()
         if left == 0:
             return (tasks - before) / (now - started_at)
