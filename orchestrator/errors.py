@@ -158,6 +158,10 @@ class ProviderBusy(ProviderError):
     """The provider refused for now, or could not be reached; worth another try."""
 
 
+class ProviderSilent(ProviderBusy):
+    """The provider was asked and did not answer in time: what was asked for may still be carried out."""
+
+
 class Superseded(OrchestratorError):
     """A newer traversal owns this stack; stop quietly."""
 

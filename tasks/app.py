@@ -6,6 +6,7 @@ worker.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from typing import Any
@@ -82,6 +83,8 @@ _ticks: list[Tick] = []
 @worker_process_init.connect
 def _warm(**_: Any) -> None:
     engine()
+    gc.collect()
+    gc.freeze()  # what is loaded stays: no collection walks it again
 
 
 @worker_ready.connect

@@ -6,6 +6,7 @@ ours is logged and dropped: its lease runs out, and the sweep rings again.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import psycopg
@@ -17,14 +18,25 @@ from tasks.dispatch import TASK
 
 log = logger()
 
+PAUSES = (
+    0.0,
+    0.2,
+    1.0,
+    2.0,
+)  # seconds between tries at a database that restarts; a broken connection is replaced
+
 
 @app.task(name=TASK, bind=True, max_retries=2)
 def check(self: Any, node_ids: list[int], traversal: int) -> None:
     """Visit nodes and enqueue what that unblocked."""
     queue = (self.request.delivery_info or {}).get("routing_key")
-    try:
-        rings = check_nodes(engine(), node_ids, traversal, durable=queue != "check")
-    except psycopg.OperationalError as error:
-        log.warning("database_unreachable", nodes=node_ids, error=str(error))
-        return
+    for pause in PAUSES:
+        try:
+            rings = check_nodes(engine(), node_ids, traversal, durable=queue != "check")
+            break
+        except psycopg.OperationalError as error:
+            log.warning("database_unreachable", nodes=node_ids, error=str(error))
+            time.sleep(pause)  # nothing else could be done meanwhile either
+    else:
+        return  # the sweep rings again
     dispatcher.publish(rings, parent_id=self.request.id)

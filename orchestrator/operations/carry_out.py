@@ -27,7 +27,7 @@ from orchestrator.engine.outcome import (
 )
 from orchestrator.engine.validate import resolve_properties
 from orchestrator.engine.visit import NodeData, Visit
-from orchestrator.errors import Superseded
+from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy, StackDefinition
@@ -48,6 +48,7 @@ class Known:
     op: str | None = None
     action: str = "INIT"
     secret: bool = False
+    unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
     requires: tuple[int, ...] = ()
     input_digests: tuple[str, ...] = ()
 
@@ -59,6 +60,12 @@ class Done:
     outcome: Outcome
     known: Known
     started: bool = False
+
+
+def is_told(visit: Visit, known: Known) -> bool:
+    """Whether users have already read that this action of the resource is in progress."""
+    resource = visit.resource
+    return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
 
 
 Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
@@ -110,10 +117,13 @@ class Plugin:
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin = values, cipher, begin
+        self.begun = False
 
     def carry_out(self, step: Step, retries_left: int) -> Done:
         """Do what was decided and look; errors of the type become outcomes."""
         known = known_before(self.visit, self.cipher)
+        if self.visit.kind == "cleanup":
+            known = replace(known, action="DELETE")
         try:
             return self._do(step, known, retries_left)
         except Superseded:
@@ -123,7 +133,7 @@ class Plugin:
             outcome = judge_error(
                 error, name=self.resource.name, retries_left=retries_left, retry_count=self.visit.retry_count
             )
-            return Done(outcome, known, started=self.resource.op is None)
+            return Done(outcome, known, started=not self.begun and not is_told(self.visit, known))
 
     def _do(self, step: Step, known: Known, retries_left: int) -> Done:
         match step:
@@ -152,8 +162,8 @@ class Plugin:
         known = self._resolved(known)
         if started:
             known = replace(known, attempt=known.attempt + 1, action="CREATE")
-            if self.kind.calls_out and not self.begin(self.visit, known):
-                raise Superseded("the lease was lost before anything was asked for")
+            if self.kind.calls_out:
+                self._begin(known)
         known = replace(known, op="CREATE")
         ctx = self._context(known, "CREATE")
         found = (
@@ -163,12 +173,14 @@ class Plugin:
             return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
         try:
             if found is None:
+                known = replace(known, unanswered=self.kind.calls_out)
                 created = self.kind.create(ctx, known.properties)
                 known = replace(
                     known,
                     physical_id=created.physical_id,
                     data=dict(created.data),
                     secret=known.secret or created.secret,
+                    unanswered=False,
                 )
             else:
                 known = replace(known, physical_id=found)
@@ -176,8 +188,16 @@ class Plugin:
                 known, self._observe(known), retries_left, started=started and not self.kind.calls_out
             )
         except Exception as error:
+            if isinstance(error, ProviderError) and not isinstance(error, ProviderSilent):
+                known = replace(known, unanswered=False)  # it was refused: that is an answer
             error.known = known  # type: ignore[attr-defined]  # what is known to exist must reach the row
             raise
+
+    def _begin(self, known: Known) -> None:
+        """Open the operation, durably, before anything is asked for."""
+        if not self.begin(self.visit, known):
+            raise Superseded("the lease was lost before anything was asked for")
+        self.begun = True
 
     def _delete(self, known: Known, look_first: bool, seconds: float, retries_left: int) -> Done:
         started = known.op != "DELETE"
@@ -190,8 +210,8 @@ class Plugin:
                 return Done(Gone(), replace(known, action="DELETE"), started=True)
             known = replace(known, physical_id=found)
         known = replace(known, action="DELETE", op="DELETE")
-        if started and self.kind.calls_out and not self.begin(self.visit, known):
-            raise Superseded("the lease was lost before anything was asked for")
+        if started and self.kind.calls_out:
+            self._begin(known)
         elapsed = 0.0 if started else None
         try:
             self.kind.delete(self._context(known, "DELETE", elapsed), known.physical_id or "")

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
+
 from orchestrator.config import Settings
 from orchestrator.engine.decide import Drop, decide
 from orchestrator.engine.messages import Ring
@@ -18,13 +20,14 @@ from orchestrator.engine.outcome import Failed, Gone, Kept, Ready, Wait, failure
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
-from orchestrator.operations.carry_out import Done, Known, Plugin, known_before
+from orchestrator.operations.carry_out import Done, Known, Plugin, is_told, known_before
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
+from orchestrator.store import node_statements as sql
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -61,10 +64,13 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
     """
     db = engine.database.hot(durable=durable)
     lease = new_lease()
-    claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
-    if not claimed:  # late or repeated: somebody else did it
+    if durable:
+        claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+        visits = nodes.look(db, claimed, lease) if claimed else []
+    else:
+        visits = nodes.claim_and_look(db, ids, traversal, lease, engine.settings.lease_seconds)
+    if not visits:  # late or repeated: somebody else did it
         return []
-    visits = nodes.look(db, claimed, lease)
     with engine.leases.keep([(v.node_id, v.resource.id if v.resource else None, lease) for v in visits]):
         return _Round(engine, db, lease, durable=durable).run(visits)
 
@@ -81,12 +87,12 @@ class _Round:
         drops: list[Visit] = []
         joins: list[Visit] = []
         for visit in visits:
-            if visit.kind in {"update", "cleanup"}:
+            if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
             elif visit.superseded or (visit.halted and visit.kind != "finish"):
                 drops.append(visit)
-            elif visit.kind == "join":
+            elif visit.kind in {"join", "cleanup"}:  # a cleanup whose row an older visit removed meanwhile
                 joins.append(visit)
             elif visit.kind == "plan":
                 self.rings += self.engine.plan(visit, self.lease)
@@ -124,12 +130,16 @@ class _Round:
         return True
 
     def _begin(self, visit: Visit, known: Known) -> bool:
-        row = self._row(visit, Done(Kept(), known, started=True))
+        row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))
         row["op"] = "DELETE" if known.action == "DELETE" else "CREATE"
-        return bool(nodes.begin(self.db, [row], self.lease))
+        try:
+            return bool(nodes.begin(self.db, [row], self.lease))
+        except psycopg.Error as error:  # our trouble, not the resource's: nothing was asked for yet
+            log.warning("database_unreachable", resource=row["name"], error=str(error))
+            raise Superseded("the operation could not be written down") from error
 
     def _record(self, visit: Visit, done: Done) -> None:
-        statement, row = nodes.SETTLE, self._row(visit, done)
+        statement, row = sql.SETTLE, self._row(visit, done)
         match done.outcome:
             case Ready(observation=seen):
                 row |= {
@@ -139,18 +149,18 @@ class _Round:
                     "changed": True,
                 }
             case Kept():
-                statement = nodes.SETTLE_KEPT
+                statement = sql.SETTLE_KEPT
             case Gone(silent=silent):
-                statement = nodes.SETTLE_GONE
+                statement = sql.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
                 if silent:
                     row["action"] = None
             case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
-                statement = nodes.WAIT
+                statement = sql.WAIT
                 row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
                 row["op"] = "DISCARD" if discard else done.known.op
             case Failed(reason=reason):
-                statement = nodes.FAIL
+                statement = sql.FAIL
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
         self.writes.setdefault(statement, []).append((visit, done.known, row))
@@ -173,7 +183,10 @@ class _Round:
             "input_digests": known.input_digests,
             "metadata": known.metadata,
             "retried": False,
+            "unanswered": known.unanswered,
         }
+        if not self.durable:
+            row["traversal"] = visit.traversal
         if visit.kind == "update" and definition is not None:
             row |= {"definition_id": definition.id, "digest": definition.digest}
         values = {
@@ -199,8 +212,10 @@ class _Round:
             self._take(root_id, result)
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
-                    self._lost(visit, known)
-            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is nodes.FAIL}
+                    drops.append(visit)
+                    if self.durable:
+                        self._lost(visit, known)
+            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is sql.FAIL}
             if self.durable:  # a provider is slow enough for a newer traversal to have come meanwhile
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if joins:

@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json, Jsonb
 
 from orchestrator.errors import LimitExceeded, StackExists
 from orchestrator.store.traversals import STACK_EVENT, Opened, first_nodes
@@ -114,11 +114,11 @@ def accept_create(
                 "number": 1,
                 "action": "CREATE",
                 "template_hash": template_hash,
-                "environment": Jsonb(wanted.environment),
+                "environment": Json(wanted.environment),
                 "files": Jsonb(files),
-                "parameters": Jsonb(wanted.parameters),
+                "parameters": Json(wanted.parameters),
                 "sealed": wanted.sealed,
-                "outline": Jsonb(wanted.outline),
+                "outline": Json(wanted.outline),
                 "created_by": wanted.username,
             },
         )

@@ -31,7 +31,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, UUID
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import UserDefinedType
 
@@ -111,7 +111,7 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         dt.datetime: DateTime(timezone=True),
         uuid_.UUID: UUID(as_uuid=True),
-        Json: JSONB,
+        Json: JSON,  # text: what an author wrote comes back in the order it was written in
         list[str]: ARRAY(Text),
         list[int]: ARRAY(BigInteger),
     }
@@ -210,7 +210,7 @@ class Revision(Base):
     action: Mapped[str]
     template_hash: Mapped[bytes] = mapped_column(ForeignKey("content.hash"))
     environment: Mapped[Json] = mapped_column(server_default=text("'{}'"))
-    files: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> hex hash
+    files: Mapped[Json] = mapped_column(JSONB, server_default=text("'{}'"))  # name -> hex hash
     parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
     sealed: Mapped[bytes | None]
     outline: Mapped[Json]
@@ -236,7 +236,7 @@ class ResourceDefinition(Base):
     body: Mapped[Json]
     requires: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
     dep_attrs: Mapped[Json] = mapped_column(
-        server_default=text("'{}'")
+        JSONB, server_default=text("'{}'")
     )  # required name -> attribute names it uses
     valid_from: Mapped[int]
     valid_to: Mapped[int | None]

@@ -81,12 +81,13 @@ def main(
             for size in numbers(sizes)
             for shape in chosen(shapes, tuple(SHAPES))
         ]
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminated)
     results = Results()
     try:
         with servers() as on:
             measure_all(on, plan, workers or available_cores(), YARDSTICKS if hold else repeat, results)
-    except OrchestratorError as error:
+    except (OrchestratorError, Unfinished, TimeoutError) as error:
         raise click.ClickException(str(error)) from error
     finally:  # also of a run that was interrupted
         show(results)
@@ -114,7 +115,7 @@ def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: i
                     _measure(measurement, wanted, results)
                 except Unfinished as error:
                     results.failures.append(str(error))
-                    _tell(f"failed: {error}")
+                    _tell(f"failed: {error}\n{measurement.system.last_words()}")
                     break
 
 
@@ -123,7 +124,11 @@ def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
     with system(on, workers) as running, closing(running.connect()) as db:
         measurement = Measurement(running, db)
         with closing(measurement.client):
-            measurement.warm_up()
+            try:
+                measurement.warm_up()
+            except Unfinished:
+                _tell(running.last_words())
+                raise
             yield measurement
 
 
@@ -144,8 +149,8 @@ def _tell(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + signal.SIGTERM)
+def _terminated(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

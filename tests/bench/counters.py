@@ -1,4 +1,4 @@
-"""What the database itself says: rows touched, bytes held, how far a stack is. And how its tables are emptied.
+"""What the database itself says: rows touched, bytes held, how far a stack is. And how to empty it.
 
 Rows are counted by `pg_stat_user_tables`, all processes together: the embedded PostgreSQL has no
 pg_stat_statements. A backend reports what it has counted at the latest FLUSH_SECONDS after it fell idle, so

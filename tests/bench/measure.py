@@ -73,7 +73,10 @@ class Listing:
         with httpx.Client(timeout=60.0, trust_env=False) as client:
             while not self._over.is_set():
                 begun = time.perf_counter()
-                self.failed += not client.get(self.url).is_success
+                try:
+                    self.failed += not client.get(self.url).is_success
+                except httpx.HTTPError:
+                    self.failed += 1
                 self.seconds.append(time.perf_counter() - begun)
                 self._over.wait(LISTING_PAUSE)
 
@@ -156,7 +159,7 @@ class Measurement:
         with Watch(self.system.roots) as watch:
             with other.going_on() if other else nullcontext():
                 begun = time.perf_counter()
-                answer = self.client.send(request)
+                answer = self._answer(request)
                 answered = time.perf_counter()
             if not answer.is_success:
                 raise Unfinished(f"{operation} {shape} {size}: {answer.status_code} {answer.text[:300]}")
@@ -183,11 +186,15 @@ class Measurement:
         )
         return answer, run
 
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return self.client.send(request)
+        except httpx.HTTPError as error:
+            raise Unfinished(f"{request.method} {request.url}: {error!r}") from error
+
     def _until_complete(self, name: str, operation: str, seconds: float) -> int:
         """Return how often we had to look until the stack, the only one there, had come to its end."""
-        query = (
-            "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s ORDER BY id"
-        )
+        query = "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s"
         deadline = time.monotonic() + seconds
         polls = 0
         while True:

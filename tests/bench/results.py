@@ -76,8 +76,8 @@ def show(results: Results, console: Console | None = None) -> None:
             table.add_row(*line(run, results))
         console.print(table)
         console.print(
-            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor time, "
-            "which strangers disturb less; others: what they took of the machine meanwhile.",
+            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor "
+            "time, which strangers disturb less; others: what they took of the machine meanwhile.",
             style="dim",
         )
     for failure in results.failures:

@@ -46,6 +46,14 @@ class System:
         """The processes to watch, by pid."""
         return {**self.servers.pids, self.process.pid: "up"}
 
+    def last_words(self, lines: int = 6) -> str:
+        """Return the end of the log of everything below `up`: why a stack does not come to its end."""
+        said = []
+        for log in sorted((self.servers.folder / "data" / "logs").glob("*.log")):
+            end = log.read_text(errors="replace").strip().splitlines()[-lines:]
+            said += [f"  {log.stem}: {text}" for text in end]
+        return "\n".join(said)
+
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """Open a connection for looking on; it reaches rows by their keys, so that looking costs little."""
         return psycopg.connect(

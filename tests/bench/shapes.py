@@ -1,7 +1,7 @@
 """Templates of known shapes: what requires what, and nothing else to do.
 
-A resource's value is made of the reference ids of what it requires, so that values stay short however deep the
-graph is. A join of thousands is made by `depends_on`, for the same reason.
+A resource's value is made of the reference ids of what it requires, so that values stay short however deep
+the graph is. A join of thousands is made by `depends_on`, for the same reason.
 """
 
 from __future__ import annotations
@@ -63,13 +63,6 @@ NOT_YET = frozenset({"nested", "no-change", "change-one", "change-all", "replace
 def template(shape: str, size: int) -> dict[str, Any]:
     """Return a template of `size` resources."""
     return {"heat_template_version": VERSION, "resources": SHAPES[shape](size)}
-
-
-def requirements(resource: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names a resource of ours requires."""
-    value = resource["properties"]["value"]
-    used = value["str_replace"]["params"].values() if isinstance(value, dict) else ()
-    return frozenset(part["get_resource"] for part in used) | frozenset(resource.get("depends_on", ()))
 
 
 def _resource(*parents: str) -> dict[str, Any]:

@@ -101,7 +101,9 @@ class Thing(Blind):
         return next((thing for thing, made_with in self.cloud.things.items() if made_with == token), None)
 
 
-def cloud_thing(requires: tuple[str, ...] = (), type: str = "Cloud::Thing", **properties: Any) -> dict[str, Any]:
+def cloud_thing(
+    requires: tuple[str, ...] = (), type: str = "Cloud::Thing", **properties: Any
+) -> dict[str, Any]:
     """A thing as a template has it."""
     snippet: dict[str, Any] = {"type": type, "properties": properties}
     return snippet | ({"depends_on": list(requires)} if requires else {})

@@ -130,9 +130,7 @@ class World:
                 text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
             )
             connection.execute(
-                text(
-                    "UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL"
-                )
+                text("UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL")
             )
         self.messages += self.sweep.run()
         return bool(self.messages)
@@ -142,9 +140,7 @@ class World:
         with self.database.engine.begin() as connection:
             for table in ("graph_node", "resource"):
                 connection.execute(
-                    text(
-                        f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL"
-                    )
+                    text(f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL")
                 )
 
     # What is there afterwards.

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -93,8 +93,10 @@ def call(ctx: Context, method: str, path: str, body: Any = None, *, missing: boo
             base_url=os.environ["THING_URL"], timeout=ctx.deadline_seconds, trust_env=False
         ) as client:
             answer = client.request(method, path, json=body)
-    except httpx.TransportError as error:
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise ProviderBusy(f"the things' server cannot be reached: {error!r}") from error
+    except httpx.TransportError as error:  # it was asked, and may still do it
+        raise ProviderSilent(f"the things' server cannot be reached: {error!r}") from error
     if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
         raise ProviderBusy("the things' server is busy")
     if answer.is_error and not (missing and answer.status_code == httpx.codes.NOT_FOUND):

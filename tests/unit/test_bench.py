@@ -1,0 +1,233 @@
+"""What the benchmark measures is what it says, and its figures are computed right."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import orjson
+import pytest
+from rich.console import Console
+
+from orchestrator.graph.build import build
+from orchestrator.graph.model import Graph
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+from tests.bench.bars import BARS, PLAN, Wanted, judge, short
+from tests.bench.measure import Run, percentile
+from tests.bench.processes import Seen, Watch, family
+from tests.bench.results import COLUMNS, Results, line, show, write
+from tests.bench.shapes import SHAPES, template
+from tests.bench.yardstick import Yardstick
+
+
+def graph_of(shape: str, size: int) -> Graph:
+    """Return the graph the engine finds in a shape's template; a cycle is an error."""
+    resources = load(orjson.dumps(template(shape, size)), Limits()).resources
+    return build(list(resources), [resources[name].requires for name in resources])
+
+
+def widths(graph: Graph) -> list[int]:
+    """Return how many resources are at each depth."""
+    depth: dict[int, int] = {}
+    for node in graph.order:
+        depth[node] = 1 + max((depth[required] for required in graph.requires[node]), default=-1)
+    found = [0] * (max(depth.values()) + 1)
+    for level in depth.values():
+        found[level] += 1
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", [2, 3, 19, 200])
+def test_every_shape_is_a_valid_template_of_the_size_asked_for(shape: str, size: int) -> None:
+    assert len(graph_of(shape, size).order) == size
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ("flat", [200]),
+        ("chain", [1] * 200),
+        ("layered", [20] * 10),
+        ("fan-in", [199, 1]),
+        ("fan-out", [1, 199]),
+    ],
+)
+def test_each_shape_is_as_deep_and_as_wide_as_its_name_says(shape: str, expected: list[int]) -> None:
+    assert widths(graph_of(shape, 200)) == expected
+
+
+def test_layered_resources_have_two_parents_each_and_layers_of_a_thousand_at_most() -> None:
+    graph = graph_of("layered", 12_000)
+    assert widths(graph) == [1_000] * 12
+    assert {len(requires) for requires in graph.requires} == {0, 2}
+    assert [len(dependents) for dependents in graph.dependents()] == [2] * 11_000 + [0] * 1_000
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_template_of_a_resource_does_not_grow_with_the_stack(shape: str) -> None:
+    small, large = (
+        max(len(orjson.dumps(r["properties"])) for r in template(shape, size)["resources"].values())
+        for size in (100, 10_000)
+    )
+    assert large <= small + 10  # longer names
+
+
+def run_of(shape: str, size: int, seconds: float, **more: object) -> Run:
+    """Return a create that took so long, with everything else well within its bar."""
+    given = {
+        "request_seconds": 0.1,
+        "cpu_ms": {"worker": 1.0, "postgres": 0.5, "bench": 3.0},
+        "peak_mb": {"worker": 100.0, "api": 110.0, "planner": 500.0},
+        "reads": {"resource": 3.0},
+        "writes": {"resource": 2.0},
+        "list_p99_seconds": 0.05,
+        **more,
+    }
+    return Run(shape, size, "create", seconds=seconds, **given)  # type: ignore[arg-type]
+
+
+def good_results() -> Results:
+    """Return results in which everything reaches its bar: half as fast as the empty task."""
+    results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 10_000)])
+    for wanted in PLAN:
+        seconds = wanted.size * (0.009 if wanted.shape == "chain" else 0.002)
+        results.runs += [run_of(wanted.shape, wanted.size, seconds)] * wanted.times
+    return results
+
+
+def failing(results: Results) -> set[str]:
+    """Return the names of what falls short."""
+    return {verdict.name for verdict in short(judge(results))}
+
+
+def test_figures_that_reach_every_bar_fall_short_of_none() -> None:
+    assert failing(good_results()) == set()
+
+
+def test_without_figures_every_bar_falls_short() -> None:
+    verdicts = judge(Results())
+    assert len(short(verdicts)) == len(BARS)
+    assert all("not measured" in str(verdict) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "seconds", "more", "name"),
+    [
+        ("layered", 10_000, 20.1, {}, "create layered 10,000"),
+        ("flat", 10_000, 25.1, {}, "create flat 10,000"),
+        ("fan-in", 10_000, 25.1, {}, "create fan-in 10,000"),
+        ("fan-out", 10_000, 25.1, {}, "create fan-out 10,000"),
+        ("chain", 10_000, 100.1, {}, "a link of chain 10,000"),
+        ("layered", 100_000, 261.0, {}, "cost of a resource, 100,000 over 10,000"),
+        ("layered", 100_000, 200.0, {"reads": {"resource": 3.2}}, "rows read by a check, 100,000 over 1,000"),
+        (
+            *("layered", 100_000, 200.0),
+            *({"writes": {"resource": 2.0, "stack": 1.0}}, "rows written by a check, 100,000 over 1,000"),
+        ),
+        ("flat", 1_000, 2.0, {"request_seconds": 1.1}, "POST of 1,000 resources"),
+        ("flat", 20_000, 40.0, {"request_seconds": 5.1}, "POST of 20,000 resources"),
+        ("flat", 20_000, 40.0, {"list_p99_seconds": 0.11}, "list p99 during that POST"),
+        ("flat", 20_000, 40.0, {"peak_mb": {"worker": 151.0}}, "memory of a worker"),
+        ("flat", 20_000, 40.0, {"peak_mb": {"api": 201.0}}, "memory of the API"),
+        (
+            *("layered", 100_000, 200.0),
+            *({"peak_mb": {"planner": 1_025.0}}, "memory of the planner at 100,000"),
+        ),
+    ],
+)
+def test_a_figure_beyond_its_bar_is_named(
+    shape: str, size: int, seconds: float, more: dict[str, object], name: str
+) -> None:
+    results = good_results()
+    results.runs = [
+        run_of(shape, size, seconds, **more) if (run.shape, run.size) == (shape, size) else run
+        for run in results.runs
+    ]
+    assert failing(results) == {name}
+
+
+def test_one_slow_run_of_three_does_not_decide() -> None:
+    results = good_results()
+    first = next(run for run in results.runs if (run.shape, run.size) == ("flat", 10_000))
+    results.runs[results.runs.index(first)] = run_of("flat", 10_000, 500.0)
+    assert failing(results) == set()
+
+
+def test_every_bar_finds_its_figures_among_what_is_measured() -> None:
+    results = good_results()
+    assert all(verdict.value is not None for verdict in judge(results))
+    assert any(wanted.listing and wanted.size == 20_000 for wanted in PLAN)
+    assert {wanted.size for wanted in PLAN if wanted.rows} == {1_000, 100_000}
+    assert Wanted("layered", 10_000, ("create", "delete"), times=3) in PLAN
+
+
+def test_a_line_has_the_rates_and_a_dash_for_what_nobody_counted() -> None:
+    results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 10_000)])
+    shown = dict(
+        zip(COLUMNS, line(run_of("flat", 1_000, 4.0, reads=None, writes=None), results), strict=True)
+    )
+    assert (shown["per s"], shown["ms each"], shown["x empty"], shown["x by CPU"]) == (
+        "250",
+        "4.00",
+        "0.25",
+        "0.50",
+    )
+    assert (shown["rows read"], shown["bytes each"], shown["others"]) == ("-", "-", "-")
+
+
+def test_the_table_names_what_failed_and_the_file_has_every_figure(tmp_path) -> None:
+    results = good_results()
+    results.failures.append("create chain-10: not complete")
+    out = io.StringIO()
+    show(results, Console(file=out, width=250))
+    assert "empty Celery task: 1,000/s with 2 workers" in out.getvalue()
+    assert "failed: create chain-10: not complete" in out.getvalue()
+    written = orjson.loads(write(results, tmp_path / "deep" / "figures.json", judge(results)).read_bytes())
+    assert len(written["runs"]) == len(results.runs)
+    assert written["runs"][0]["cpu_ms"]["worker"] == 1.0
+    assert {bar["name"] for bar in written["bars"]} == {verdict.name for verdict in judge(results)}
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "expected"), [(100, 0.99, 99), (1_000, 0.99, 990), (10, 0.99, 10), (1, 0.5, 1)]
+)
+def test_a_percentile_is_a_value_that_was_seen(count: int, share: float, expected: int) -> None:
+    assert percentile(list(range(count, 0, -1)), share) == expected
+
+
+def test_processes_have_roles_by_what_they_run_and_who_started_them() -> None:
+    fork = "python -c from multiprocessing.forkserver import main"
+    seen = {
+        10: Seen(1, "python -m orchestrator.cli.main up", 0.0),
+        11: Seen(10, "python -m celery -A tasks.app worker -n check1@%h", 0.0),
+        12: Seen(10, "python -m gunicorn api.app:create_app()", 0.0),
+        13: Seen(12, "python -m gunicorn api.app:create_app()", 0.0),
+        14: Seen(13, fork, 0.0),
+        15: Seen(14, fork, 0.0),
+        16: Seen(11, "python -m orchestrator.operations.planner 1 2 3", 0.0),
+        20: Seen(1, "postgres", 0.0),
+        21: Seen(20, "postgres: checkpointer", 0.0),
+        30: Seen(1, "a stranger's celery worker", 0.0),
+    }
+    assert family({10: "up", 20: "postgres", 99: "gone"}, seen) == {
+        10: "up",
+        11: "worker",
+        12: "api",
+        13: "api",
+        14: "api",
+        15: "planner",
+        16: "planner",
+        20: "postgres",
+        21: "postgres",
+    }
+
+
+def test_a_watch_counts_our_own_processor_time() -> None:
+    with Watch({}) as watch:
+        until = time.process_time() + 0.05
+        while time.process_time() < until:
+            pass
+    assert 0.05 <= watch.usage.cpu_seconds["bench"] < 5
+    assert watch.usage.peak_mb == {}
