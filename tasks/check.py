@@ -26,7 +26,7 @@ PAUSES = (
 )  # seconds between tries at a database that restarts; a broken connection is replaced
 
 
-@app.task(name=TASK, bind=True, max_retries=2)
+@app.task(name=TASK, bind=True, max_retries=2, shared=False)
 def check(self: Any, node_ids: list[int], traversal: int) -> None:
     """Visit nodes and enqueue what that unblocked."""
     queue = (self.request.delivery_info or {}).get("routing_key")

@@ -24,7 +24,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0  # seconds
 READY_SECONDS = 90.0
 
 
-class Stopped(Exception):  # noqa: N818 - no error: it was asked for
+class Stopped(Exception):
     """Somebody asked to stop while we were starting."""
 
 

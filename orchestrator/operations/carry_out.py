@@ -173,6 +173,8 @@ class Plugin:
             return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
         try:
             if found is None:
+                if self.kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
+                    self._begin(known)
                 known = replace(known, unanswered=self.kind.calls_out)
                 created = self.kind.create(ctx, known.properties)
                 known = replace(

@@ -7,6 +7,7 @@ open while a type's verbs run, and what is to be enqueued next is returned, to b
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -132,11 +133,17 @@ class _Round:
     def _begin(self, visit: Visit, known: Known) -> bool:
         row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))
         row["op"] = "DELETE" if known.action == "DELETE" else "CREATE"
-        try:
-            return bool(nodes.begin(self.db, [row], self.lease))
-        except psycopg.Error as error:  # our trouble, not the resource's: nothing was asked for yet
-            log.warning("database_unreachable", resource=row["name"], error=str(error))
-            raise Superseded("the operation could not be written down") from error
+        while True:
+            asked_at = time.monotonic()
+            try:
+                if not nodes.begin(self.db, [row], self.lease):
+                    return False
+            except psycopg.Error as error:  # our trouble, not the resource's: nothing was asked for yet
+                log.warning("database_unreachable", resource=row["name"], error=str(error))
+                raise Superseded("the operation could not be written down") from error
+            if time.monotonic() - asked_at < self.engine.settings.lease_seconds / 3:
+                return True
+            row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
     def _record(self, visit: Visit, done: Done) -> None:
         statement, row = sql.SETTLE, self._row(visit, done)

@@ -128,4 +128,4 @@ def _create(job: _Job, answer: Connection) -> None:
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in nodes.look(db, [opened.plan_node_id], lease):
-            planner.run(db, visit, lease, template)
+            planner.run(db, visit, lease, template, ring=False)

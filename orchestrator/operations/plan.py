@@ -51,24 +51,34 @@ class Planner:
     parameters: ParameterCache
 
     def run(
-        self, db: Connection[TupleRow], visit: Visit, lease: int, template: Template | None = None
+        self,
+        db: Connection[TupleRow],
+        visit: Visit,
+        lease: int,
+        template: Template | None = None,
+        *,
+        ring: bool = True,
     ) -> list[Ring]:
-        """Write the whole plan and settle its node; `template` saves parsing it again."""
+        """Write the whole plan and settle its node; return what to enqueue, nothing unless `ring`.
+
+        `template` saves parsing it again.
+        """
         stack = visit.stack
         try:
             slices = (
                 self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)
             )
-            for _ in slices:
-                pass
+            if sum(1 for _ in slices) > 1:
+                planning.refresh_statistics(db)
         except Superseded:
             return nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
         except OrchestratorError as error:
             log.error("plan_failed", stack=stack.uuid, error=str(error))
             return lifecycle.fail(self.database, stack.id, visit.traversal, str(error))
-        settled = nodes.settle_nodes(db, [visit.node_id], lease, stack.uuid, ring=1)
+        root, window = stack.uuid, self.settings.ring_window if ring else 0
+        settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
-        return settled.rings + nodes.top_up(db, stack.root_id, stack.uuid, self.settings.ring_window).rings
+        return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
 
     def _target(self, db: Connection[TupleRow], stack: StackView) -> Target:
         row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()

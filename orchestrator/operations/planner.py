@@ -101,7 +101,7 @@ def main(node_id: int, lease: int) -> None:
     log.info("plan_apart", stack=visits[0].stack.uuid, traversal=visits[0].traversal)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
-            planner.run(db, visits[0], lease)
+            planner.run(db, visits[0], lease, ring=False)
     except psycopg.OperationalError as error:
         log.warning("database_unreachable", error=str(error))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_request
-from orchestrator.operations.stacks import check
+from orchestrator.operations.vetting import vet
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from orchestrator.template.parameters import ParameterSchema
 
@@ -26,15 +26,15 @@ def validate(context: OperationContext, body: Body) -> dict[str, Any]:
         InvalidTemplate: with every fault found.
     """
     request = read_request(body.read(), named=False)
-    checked = check(context, request, stack_uuid="None", strict=False)
-    template, values = checked.template, checked.values
+    vetted = vet(context, request, stack_uuid="None", strict=False)
+    template, values = vetted.template, vetted.values
     result: dict[str, Any] = {
         "Description": template.description,
         "Parameters": {
             schema.name: _parameter(schema, values.get(schema.name))
             for schema in template.parameters.values()
         },
-        "Environment": checked.environment.to_json(),
+        "Environment": vetted.environment.to_json(),
     }
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)

@@ -1,11 +1,17 @@
 """The SQL a check lives by, each a statement in a transaction of its own (PROTOCOL.md 1-5, 11-15).
 
-Guarded so that a late writer matches no row: a resource's outcome by `resource.lease`, a node's by state and lease. What every
-statement that may free a node returns is rows of (what, id, traversal, queue, label): `ring` for messages to send, `queued` for nodes
-freed without one, `held` for the resources whose lease was still ours. `nodes.py` has the functions that run them.
+Guarded so that a late writer matches no row: a resource's outcome by `resource.lease`, a node's by state and
+lease. What every statement that may free a node returns is rows of (what, id, traversal, queue, label):
+`ring` for messages to send, `queued` for nodes freed without one, `held` for the resources whose lease was
+still ours. `nodes.py` has the functions that run them.
 """
 
 from __future__ import annotations
+
+# How a node is reached by its id while it has a state. The second word, which is no state, keeps the planner
+# off the partial indexes: a plan made while those were nearly empty would walk all of them when they are not.
+QUEUED = "n.state IN ('queued', '')"
+CHECKING = "n.state IN ('checking', '')"
 
 # What `_visit` reads, out of n (node), s (stack), r (resource) and d (definition).
 SEEN = """
@@ -46,10 +52,10 @@ WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
 
-TAKE = """
+TAKE = f"""
 WITH want AS MATERIALIZED (
     SELECT n.id, n.resource_id FROM graph_node n
-    WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND n.state = 'queued'
+    WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
     ORDER BY n.id FOR UPDATE SKIP LOCKED
 ), r AS (
     UPDATE resource r
@@ -86,12 +92,12 @@ ORDER BY n.id
 
 # Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of
 # milliseconds.
-REFUSE = """
+REFUSE = f"""
 UPDATE graph_node n
 SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
     due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
 FROM resource r
-WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND n.state = 'queued'
+WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
     AND r.id = n.resource_id AND r.leased_until >= clock_timestamp()
 """
 
@@ -163,13 +169,13 @@ FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
 """
 
-MARK_READY = """
+MARK_READY = f"""
 , done AS (
     UPDATE graph_node n
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
+    WHERE n.id = i.node_id AND {CHECKING} AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, i.changed
 )"""
 
@@ -223,13 +229,13 @@ SETTLE_GONE = (
 )
 
 SETTLE_NODES = (
-    """
+    f"""
 WITH i AS (SELECT id AS node_id FROM unnest(%(ids)s) AS id), r AS (SELECT NULL::bigint AS id WHERE false),
 done AS (
     UPDATE graph_node n
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
-    FROM i WHERE n.id = i.node_id AND n.state = 'checking' AND n.lease = %(lease)s
+    FROM i WHERE n.id = i.node_id AND {CHECKING} AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, n.dirty AS changed
 )"""
     + RELEASE
@@ -279,7 +285,7 @@ WAIT = (
         retry_count = n.retry_count + i.retried::int,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
-    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND n.state = 'checking'
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND {CHECKING}
         AND n.lease = %(lease)s
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
@@ -305,9 +311,11 @@ FAIL = (
     FROM i WHERE {HELD}
     RETURNING r.id
 ), done AS (
-    UPDATE graph_node n SET state = 'failed', lease = NULL, leased_until = NULL, last_error = i.reason
-    FROM i JOIN r ON r.id = i.resource_id  -- queued: thought lost, but its resource was still ours
-    WHERE n.id = i.node_id AND (n.state = 'checking' AND n.lease = %(lease)s OR n.state = 'queued')
+    UPDATE graph_node n
+    SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = i.reason
+    FROM i JOIN r ON r.id = i.resource_id  -- queued, waiting: thought lost, but its resource was still ours
+    WHERE n.id = i.node_id
+        AND (n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
 ), cause AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason) SELECT stack_id, traversal, name,
@@ -325,7 +333,7 @@ FAIL = (
 
 # The traversal is over for these nodes: give everything back and wake who was held up.
 DROP = (
-    """
+    f"""
 WITH i AS MATERIALIZED (
     SELECT n.id AS node_id, n.stack_id,
         n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
@@ -334,7 +342,7 @@ WITH i AS MATERIALIZED (
     FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s RETURNING r.id
 ), done AS (
     UPDATE graph_node n SET state = 'dropped', lease = NULL, leased_until = NULL
-    FROM i WHERE n.id = i.node_id AND n.state = 'checking'
+    FROM i WHERE n.id = i.node_id AND {CHECKING}
 )"""
     + WAKE
     + """

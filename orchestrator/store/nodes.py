@@ -1,7 +1,7 @@
 """What a check asks of the store: claim, look, begin, and the ways a visit ends (PROTOCOL.md 1-5, 11-15).
 
-The statements are in `node_statements.py`. Rows go there as one JSON array, so that one node and fifty cost one
-round trip.
+The statements are in `node_statements.py`. Rows go there as one JSON array, so that one node and fifty cost
+one round trip.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ Hot = Connection[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a statement that moves nodes did: messages to send, resources still ours, nodes left for the window."""
+    """What a statement that moves nodes did: messages to send, resources still ours, nodes left for the
+    window.
+    """
 
     rings: list[Ring]
     held: frozenset[int]

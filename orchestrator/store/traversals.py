@@ -72,7 +72,7 @@ COMPLETE = (
 WITH n AS (
     UPDATE graph_node
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
-    WHERE id = %(node_id)s AND state = 'checking' AND lease = %(lease)s
+    WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
     RETURNING stack_id, traversal
 ), s AS (
     UPDATE stack

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -68,6 +68,15 @@ class Template:
         )
 
 
+class FaultyTemplate(InvalidTemplate):
+    """A template with faults in its language; `rest` is what could be read, for those who look for more."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], rest: Template) -> None:
+        """Keep the faults and what was read beside them."""
+        super().__init__(diagnostics)
+        self.rest = rest
+
+
 def load(
     source: bytes | str | Mapping[str, Any],
     limits: Limits,
@@ -111,18 +120,19 @@ def load(
     ]
     placed = place(found, document, text) if found else []
     errors = [d for d in placed if d.severity == "error"]
-    if errors:
-        raise InvalidTemplate(errors)
-    return Template(
+    template = Template(
         version,
         description,
         schemas,
         groups,
         resources,
         outputs,
-        (*_quoted(warnings, text), *placed),
+        (*_quoted(warnings, text), *(d for d in placed if d.severity != "error")),
         {key: _names(document, key) for key in ("parameters", "outputs")},
     )
+    if errors:
+        raise FaultyTemplate(errors, template)
+    return template
 
 
 def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Cluster:
         **settings: Any,
     ) -> None:
         """Prepare `checkers` workers for types that call nobody and `providers` for those that do."""
-        self.folder, self.url, self.broker_url = folder, database_url, broker_url
+        self.folder, self.url, self.broker_url, self.things = folder, database_url, broker_url, things
         self.armed = folder / "armed"
         self.armed.mkdir(parents=True)
         key = new_key()
@@ -141,7 +141,7 @@ class Cluster:
 
     # Faults.
 
-    def arm(self, point: str, when: str, *, nth: int = 1, how: str = "kill") -> None:
+    def arm(self, point: str, when: str, nth: int = 1, *, how: str = "kill") -> None:
         """Let the `nth` passage of a point, in whichever worker, be its last (tests/plugins/crash)."""
         (self.armed / f"{point}.{when}.hit").unlink(missing_ok=True)
         for number in range(nth, 0, -1):  # the last one first: nobody may take the only one there is so far
@@ -210,9 +210,9 @@ class Cluster:
             WHERE s.uuid = %s AND n.traversal = s.traversal AND n.state <> 'ready' ORDER BY n.id LIMIT 20"""
         return self.rows(query, uuid)
 
-    def finish_points(self, points: Sequence[tuple[str, str]]) -> None:
-        """Check that every point hit somebody."""
-        assert [point for point in points if self.hit(*point) is None] == []
+    def not_hit(self, points: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the points that hit nobody."""
+        return [point for point in points if self.hit(*point[:2]) is None]
 
 
 def eventually(condition: Callable[[], Any], seconds: float, why: Callable[[], str] = str) -> Any:
@@ -230,7 +230,7 @@ def thing(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
     return snippet | ({"depends_on": list(requires)} if requires else {})
 
 
-def tested(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+def local(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
     """A TestResource as a template has it."""
     snippet: dict[str, Any] = {"type": "OS::Heat::TestResource", "properties": properties}
     return snippet | ({"depends_on": list(requires)} if requires else {})
@@ -239,22 +239,19 @@ def tested(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
 def tree(width: int = 3) -> dict[str, Any]:
     """Two layers of things, a layer of resources that call nobody, and a thing that reads all of them."""
     first = {f"a{i}": thing(value=f"v{i}") for i in range(width)}
-    second = {f"b{i}": tested(value={"get_attr": [f"a{i}", "value"]}) for i in range(width)}
+    second = {f"b{i}": local(value={"get_attr": [f"a{i}", "value"]}) for i in range(width)}
     third = {f"c{i}": thing(value={"get_attr": [f"b{i}", "output"]}) for i in range(width)}
     names = [{"get_attr": [f"c{i}", "value"]} for i in range(width)]
     return first | second | third | {"last": thing(value={"list_join": ["-", names]})}
 
 
-def made_once(things: ServerLog, resources: Mapping[str, Any]) -> None:
+def made_once(things: ThingServer, stack: str, resources: Mapping[str, Any]) -> None:
     """Check that of every thing in the template exactly one was made, and that it is still there."""
     wanted = sum(1 for snippet in resources.values() if snippet["type"] == "Test::Thing")
-    made = things.made()
+    made = things.made(stack)
     assert {name: times for name, times in made.items() if times != 1} == {}
     assert len(made) == wanted
-    assert len(things.alive()) == wanted
-
-
-ServerLog = ThingServer
+    assert len(things.alive(stack)) == wanted
 
 
 @pytest.fixture

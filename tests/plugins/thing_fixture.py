@@ -70,14 +70,18 @@ class ThingServer:
         entries = [json.loads(line) for line in text.splitlines()]
         return [entry for entry in entries if event in (None, entry["event"])]
 
-    def made(self) -> Counter[str]:
-        """Return how many things were ever made, by the physical name asked for."""
-        return Counter(entry["name"] for entry in self.log("created"))
+    def made(self, stack: str = "") -> Counter[str]:
+        """Return how many things were ever made, or only a stack's, by the physical name asked for."""
+        return Counter(entry["name"] for entry in self._created(stack))
 
-    def alive(self) -> dict[str, str]:
-        """Return the things that are there: id to physical name."""
+    def alive(self, stack: str = "") -> dict[str, str]:
+        """Return the things that are there, or only a stack's: id to physical name."""
         gone = {entry["id"] for entry in self.log("deleted")}
-        return {entry["id"]: entry["name"] for entry in self.log("created") if entry["id"] not in gone}
+        return {entry["id"]: entry["name"] for entry in self._created(stack) if entry["id"] not in gone}
+
+    def _created(self, stack: str) -> list[dict[str, Any]]:
+        prefix = f"{stack}-" if stack else ""
+        return [entry for entry in self.log("created") if entry["name"].startswith(prefix)]
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_without_figures_every_bar_falls_short() -> None:
         ("fan-out", 10_000, 25.1, {}, "create fan-out 10,000"),
         ("chain", 10_000, 100.1, {}, "a link of chain 10,000"),
         ("layered", 100_000, 261.0, {}, "cost of a resource, 100,000 over 10,000"),
-        ("layered", 100_000, 200.0, {"reads": {"resource": 3.2}}, "rows read by a check, 100,000 over 1,000"),
+        ("layered", 100_000, 200.0, {"reads": {"resource": 3.5}}, "rows read by a check, 100,000 over 1,000"),
         (
             *("layered", 100_000, 200.0),
             *({"writes": {"resource": 2.0, "stack": 1.0}}, "rows written by a check, 100,000 over 1,000"),

@@ -39,7 +39,7 @@ class FunctionError(Exception):
         return f"{place}: {self}" if place else str(self)
 
 
-class UnknownReference(FunctionError):  # noqa: N818 - reads like the other errors
+class UnknownReference(FunctionError):
     """A resource that does not exist or may not be seen from here."""
 
     code = "unknown-resource"
@@ -50,7 +50,7 @@ class UnknownReference(FunctionError):  # noqa: N818 - reads like the other erro
         return f'The specified reference "{self}" (in {place.rpartition(".")[0] or "unknown"}) is incorrect.'
 
 
-class UnknownParameter(FunctionError):  # noqa: N818
+class UnknownParameter(FunctionError):
     """A parameter that does not exist or has no value."""
 
     code = "unknown-parameter"

@@ -28,6 +28,7 @@ SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 POINTS: tuple[tuple[Any, str, str], ...] = (
     (nodes, "claim", "claim"),
     (nodes, "look", "look"),
+    (nodes, "claim_and_look", "claim_and_look"),
     (nodes, "begin", "begin"),
     (thing_type.Thing, "create", "create"),
     (thing_type.Thing, "delete", "delete"),

@@ -1,0 +1,41 @@
+"""A large stack shares the queue with a small one, and what waits holds no worker."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.integration.cluster import Cluster, eventually, new_cluster, local, thing_type_known
+from tests.plugins.thing_fixture import things
+
+__all__ = ["new_cluster", "thing_type_known", "things"]
+
+LARGE = 5_000
+SMALL_SECONDS = 5.0  # what a stack of five may take while a large one is being made
+
+
+@pytest.fixture
+def idle(new_cluster, postgres_url: str, broker_url: str) -> Cluster:
+    """A cluster of one worker with everything as shipped."""
+    made: Cluster = new_cluster(
+        postgres_url, broker_url, checkers=1, providers=0, lease_seconds=30.0, ring_again_seconds=5.0
+    )
+    return made
+
+
+def test_a_small_stack_completes_within_seconds_while_a_large_one_is_made(idle: Cluster):
+    large = idle.create("large", {f"r{i}": local() for i in range(LARGE)})
+    done = "SELECT count(*) FROM graph_node WHERE state = 'ready' AND kind = 'update'"
+    eventually(lambda: idle.rows(done)[0][0] > 100, 60)
+    small = idle.create("small", {"a": local(), **{f"b{i}": local(["a"]) for i in range(4)}})
+    took = idle.wait(small, "CREATE_COMPLETE", SMALL_SECONDS)
+    assert idle.state(large) == "CREATE_IN_PROGRESS", f"the large one was too quick to tell; {took}"
+
+
+def test_what_waits_holds_no_worker(idle: Cluster):
+    waiting = {"type": "OS::Heat::Delay", "properties": {"min_wait": 2}}
+    started = time.monotonic()
+    uuid = idle.create("s", {f"d{i}": waiting for i in range(50)})
+    idle.wait(uuid, "CREATE_COMPLETE", 60)
+    assert 2.0 < time.monotonic() - started < 6.0

@@ -1,0 +1,61 @@
+"""Everything wrong with one request is answered at once, with its place, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations import stacks
+from orchestrator.operations.context import Body
+from tests.scenarios.world import World
+
+FAULTY = """\
+heat_template_version: 2021-04-16
+parameters:
+  n: {type: string, constraints: [{length: {max: 3}}], default: ab}
+resources:
+  a:
+    type: OS::Heat::RandomStrin
+  b:
+    type: OS::Heat::RandomString
+    properties: {lenth: 3, length: 1000}
+  c:
+    type: OS::Heat::Value
+    properties: {value: {get_resource: zz}}
+    foo: 1
+  d: {type: OS::Heat::Value, properties: {value: {get_resource: e}}}
+  e: {type: OS::Heat::Value, properties: {value: {get_attr: [d, value]}}}
+outputs: {o: {value: {get_attr: [b, nope]}}}
+"""
+
+
+def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres_url: str):
+    world = World(postgres_url)
+    body = {"stack_name": "s", "template": FAULTY, "parameters": {"n": "abcd", "q": 1}}
+    with pytest.raises(InvalidTemplate) as caught:
+        stacks.create(world.context, Body(orjson.dumps(body)))
+    found = {(fault.code, fault.line) for fault in caught.value.diagnostics}
+    assert found == {
+        ("unknown-resource", 12),
+        ("unknown-key", 13),
+        ("invalid-parameter", 3),
+        ("unknown-parameter", 2),
+        ("circular-dependency", 14),
+        ("unknown-type", 6),
+        ("unknown-property", 9),
+        ("wrong-value", 9),
+        ("unknown-attribute", 16),
+    }
+    for table in ("stack", "revision", "content", "graph_node", "event"):
+        assert world.rows(f"SELECT count(*) FROM {table}") == [(0,)]
+    world.close()
+
+
+def test_one_mistake_is_told_once(postgres_url: str):
+    world = World(postgres_url)
+    template = FAULTY[: FAULTY.index("  a:")] + "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
+    with pytest.raises(InvalidTemplate) as caught:
+        stacks.create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
+    assert [fault.code for fault in caught.value.diagnostics] == ["unknown-parameter"]
+    world.close()
