@@ -91,7 +91,9 @@ def _warm(**_: Any) -> None:
 def _start_tick(**_: Any) -> None:
     chosen = settings()
     tick = Tick(
-        Sweep(open_database(chosen, "orchestrator-sweep"), chosen), dispatcher, chosen.sweep_interval_seconds
+        Sweep(open_database(chosen, "orchestrator-sweep"), chosen, load_registry()),
+        dispatcher,
+        chosen.sweep_interval_seconds,
     )
     tick.start()
     _ticks.append(tick)

@@ -173,6 +173,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("stack_id", "id", name=op.f("pk_event")),
     )
+    op.create_index("ix_event_order", "event", ["stack_id", "xid", "id"], unique=False)
     op.create_table(
         "failure",
         sa.Column("stack_id", sa.BigInteger(), nullable=False),

@@ -8,6 +8,7 @@ what there is.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from psycopg import Connection
@@ -15,7 +16,8 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import lifecycle, purge
+from orchestrator.operations import lifecycle, purge, strays
+from orchestrator.resources.base import ResourceType
 from orchestrator.store import nodes, overdue
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -33,6 +35,7 @@ class Sweep:
 
     database: Database
     settings: Settings
+    types: Mapping[str, ResourceType]
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
 
@@ -85,4 +88,5 @@ class Sweep:
         for stack_id, traversal, stack in overdue.stalled(db):
             wrong = overdue.recount(db, stack_id, traversal)
             log.error("stack_stalled", stack=stack, traversal=traversal, counts_put_right=wrong)
+        strays.tidy(db, self.types)
         purge.purge_deleted(db, self.settings.purge_deleted_after_seconds)

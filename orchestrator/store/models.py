@@ -379,6 +379,8 @@ class Event(Base):
     properties: Mapped[Json | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=text("clock_timestamp()"))
 
+    __table_args__ = (Index("ix_event_order", "stack_id", "xid", "id"),)
+
 
 class Failure(Base):
     """One cause of a traversal's failure; a stack's reason is made of them."""

@@ -44,7 +44,7 @@ class World:
         self.caller = Caller("p1", "tester")
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
-        self.sweep = Sweep(self.database, self.settings)
+        self.sweep = Sweep(self.database, self.settings, self.types)
         self.messages: list[Ring] = []
 
     def new_engine(self) -> Engine:

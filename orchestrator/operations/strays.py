@@ -1,0 +1,52 @@
+"""Look after things that were made under a lease that had been lost (PROTOCOL.md 4).
+
+The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it is the
+resource's own, or made another, then this one is one too many and goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.telemetry import logger
+
+log = logger()
+
+# Those whose resource is settled one way or the other: while it has an operation open, its holder may still find them.
+OPEN = """
+SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id
+FROM stray s LEFT JOIN resource r ON r.id = s.resource_id
+WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
+ORDER BY s.id LIMIT %s
+"""
+HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
+
+
+def tidy(db: Connection[TupleRow], types: Mapping[str, ResourceType], limit: int = 20) -> int:
+    """Remove strays that nobody owns, a few at a time; return how many are dealt with."""
+    dealt = 0
+    for id_, token, type_name, physical_id, owned in db.execute(OPEN, (limit,)).fetchall():
+        if owned or _removed(types, type_name, token, physical_id):
+            db.execute(HANDLED, (id_,))
+            dealt += 1
+    return dealt
+
+
+def _removed(types: Mapping[str, ResourceType], type_name: str, token: str, physical_id: str) -> bool:
+    """Ask for a stray's removal; whether it is gone. What cannot be asked now is asked again later."""
+    ctx = Context(name=physical_id, physical_name=physical_id, token=token, action="DELETE")
+    try:
+        kind = types[type_name]
+        kind.delete(ctx, physical_id)
+        gone = not kind.observe(ctx, physical_id).exists
+    except OrchestratorError as error:
+        log.warning("stray_not_removed", physical_id=physical_id, type=type_name, error=str(error))
+        return False
+    if gone:
+        log.warning("stray_removed", physical_id=physical_id, type=type_name)
+    return gone
