@@ -83,7 +83,8 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
     """
     if find_spec("flower") is None:
         raise Misconfigured("Flower is not installed: pip install 'stack-orchestrator[flower]'")
-    options = ("--address=127.0.0.1", f"--port={port}", "--max-tasks=10000", "--read-only=True")
+    columns = "--tasks-columns=name,args,state,received,runtime,worker,uuid"  # args: the resources by name
+    options = ("--address=127.0.0.1", f"--port={port}", "--max-tasks=10000", "--read-only=True", columns)
     return Child(
         name="flower",
         argv=(sys.executable, "-m", "celery", "-A", app, "flower", *options),

@@ -107,7 +107,11 @@ WITH causes AS (
             SELECT 1 FROM graph_node n
             WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
                 AND n.state IN ('checking', 'waiting')
-                AND n.kind IN ('update', 'cleanup')))
+                AND n.kind IN ('update', 'cleanup'))
+            AND NOT EXISTS (  -- visited before, and about to be again
+            SELECT 1 FROM graph_node n JOIN resource r ON r.id = n.resource_id
+            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state = 'queued'
+                AND (n.waiting_since IS NOT NULL OR n.lost_leases > 0) AND r.op IS NOT NULL))
     RETURNING stack.*
 ), f AS (
     UPDATE graph_node n

@@ -14,8 +14,8 @@ SHARE_LAYERED = 0.5  # of the yardstick
 SHARE_OTHERS = 0.4
 LINK_MS = 10.0
 GROWTH = 1.3
-# Rows of a check at 100k against 1k are the same, but for two things that have nothing to do with the size: nine
-# of ten resources have parents at 1k, ninety-nine of a hundred at 100k; and a little is done by the clock.
+# Rows of a check at 100k against 1k are the same, but for two things that are no matter of size: nine of ten
+# resources have parents at 1k, ninety-nine of a hundred at 100k; and a little is done by the clock.
 SAME_ROWS = 1.15
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1

@@ -22,6 +22,10 @@ SELECT relname, coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0), n_tup_in
 FROM pg_stat_user_tables WHERE schemaname = 'public'
 """
 
+INDEXES = """
+SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = 'public'
+"""
+
 # The tables' own pages and their indexes'; the template is stored once, whatever the engine does with it.
 BYTES = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
@@ -41,23 +45,33 @@ WHERE schemaname = 'public' AND tablename NOT IN ('alembic_version', 'api_token'
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows read and written so far, by table."""
+    """Rows read and written so far, by table, and entries read, by index: which way they were found."""
 
     read: dict[str, int]
     written: dict[str, int]
+    entries: dict[str, int]
 
     def since(self, before: Rows) -> Rows:
         """Return what came after `before`."""
         return Rows(
-            {table: count - before.read.get(table, 0) for table, count in self.read.items()},
-            {table: count - before.written.get(table, 0) for table, count in self.written.items()},
+            _more(before.read, self.read),
+            _more(before.written, self.written),
+            _more(before.entries, self.entries),
         )
+
+
+def _more(before: dict[str, int], now: dict[str, int]) -> dict[str, int]:
+    return {name: count - before.get(name, 0) for name, count in now.items()}
 
 
 def rows(db: Connection) -> Rows:
     """Return the counters as they are."""
     found = db.execute(ROWS).fetchall()
-    return Rows({table: read for table, read, _ in found}, {table: written for table, _, written in found})
+    return Rows(
+        {table: read for table, read, _ in found},
+        {table: written for table, _, written in found},
+        dict(db.execute(INDEXES).fetchall()),
+    )
 
 
 def bytes_held(db: Connection) -> int:

@@ -42,6 +42,7 @@ class Run:
     list_p99_seconds: float | None = None  # of another client's GET /stacks during the request
     reads: dict[str, float] | None = None  # rows per resource, by table
     writes: dict[str, float] | None = None
+    index_entries: dict[str, float] | None = None  # entries read per resource, by index
 
     @property
     def per_second(self) -> float:
@@ -167,11 +168,12 @@ class Measurement:
                 raise Unfinished(f"{other.failed} of {len(other.seconds)} lists failed during the POST")
             polls = self._until_complete(f"{shape}-{size}", operation, 60 + size / 100)
             ended = time.perf_counter()
-        reads, writes = None, None
+        reads, writes, entries = None, None, None
         if before is not None:
             touched = self._rows().since(before)
             touched.read["stack"] -= polls  # our own looking on
             reads, writes = _each(touched.read, size), _each(touched.written, size)
+            entries = _each(touched.entries, size)
         run = Run(
             shape,
             size,
@@ -183,6 +185,7 @@ class Measurement:
             others=watch.usage.others,
             reads=reads,
             writes=writes,
+            index_entries=entries,
         )
         return answer, run
 

@@ -32,6 +32,7 @@ class Cloud:
     made: Counter[str] = field(default_factory=Counter)  # by logical name
     calls: list[str] = field(default_factory=list)
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
+    looks: Counter[str] = field(default_factory=Counter)  # how often each was looked at while being made
     busy: bool = False
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -64,6 +65,7 @@ class Blind(ResourceType):
     properties = {
         "value": Property("string", "Any text.", default=""),
         "errors": Property("integer", "How many things of the name err, and are to be replaced.", default=0),
+        "looks": Property("integer", "How many looks it takes until it is ready.", default=0),
         "final": Property("boolean", "Whether an error is for good.", default=False),
     }
     attributes = {"value": Attribute("The text.")}
@@ -84,6 +86,10 @@ class Blind(ResourceType):
             return Observation(exists=False)
         if ctx.action != "DELETE" and self.cloud.made[ctx.name] <= ctx.properties["errors"]:
             return Observation(exists=True, error="it broke", replaceable=not ctx.properties["final"])
+        if ctx.action != "DELETE":
+            self.cloud.looks[physical_id] += 1
+            if self.cloud.looks[physical_id] <= ctx.properties["looks"]:
+                return Observation(exists=True, ready=False, retry_after=1.0)
         return Observation(exists=True, attributes={"value": ctx.properties.get("value", "")})
 
     def delete(self, ctx: Context, physical_id: str) -> None:
