@@ -68,6 +68,10 @@ def is_told(visit: Visit, known: Known) -> bool:
     return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
 
 
+class Unwritten(Exception):
+    """Our own database failed before anything was asked for."""
+
+
 Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
 
 
@@ -126,7 +130,7 @@ class Plugin:
             known = replace(known, action="DELETE")
         try:
             return self._do(step, known, retries_left)
-        except Superseded:
+        except (Superseded, Unwritten):
             raise
         except Exception as error:
             known = getattr(error, "known", known)

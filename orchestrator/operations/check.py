@@ -21,7 +21,7 @@ from orchestrator.engine.outcome import Failed, Gone, Kept, Ready, Wait, failure
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
-from orchestrator.operations.carry_out import Done, Known, Plugin, is_told, known_before
+from orchestrator.operations.carry_out import Done, Known, Plugin, Unwritten, is_told, known_before
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
@@ -128,19 +128,21 @@ class _Round:
             )
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
+            return False
+        except Unwritten as error:  # the lease runs out, and somebody comes again
+            log.warning("database_unreachable", resource=visit.resource.name, error=str(error))
         return True
 
     def _begin(self, visit: Visit, known: Known) -> bool:
         row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))
-        row["op"] = "DELETE" if known.action == "DELETE" else "CREATE"
+        row |= {"op": "DELETE" if known.action == "DELETE" else "CREATE", "traversal": visit.traversal}
         while True:
             asked_at = time.monotonic()
             try:
                 if not nodes.begin(self.db, [row], self.lease):
                     return False
-            except psycopg.Error as error:  # our trouble, not the resource's: nothing was asked for yet
-                log.warning("database_unreachable", resource=row["name"], error=str(error))
-                raise Superseded("the operation could not be written down") from error
+            except psycopg.Error as error:
+                raise Unwritten(str(error)) from error
             if time.monotonic() - asked_at < self.engine.settings.lease_seconds / 3:
                 return True
             row["started"] = False  # held up for so long that the lease may be another's by now: look again

@@ -27,6 +27,7 @@ set_json_dumps(orjson.dumps)
 # of a graph with one huge fan-out, must not turn into a scan (spec/ceilings.md §3).
 HOT_SETTINGS = {
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "jit": "off",

@@ -8,6 +8,10 @@ still ours. `nodes.py` has the functions that run them.
 
 from __future__ import annotations
 
+# Plans are made once, maybe while the tables were empty, and must not depend on it. So every row is reached
+# by its primary key from a handful of others: `x.id > 0` and the like are true of every row, and tell the
+# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index.
+#
 # How a node is reached by its id while it has a state. The second word, which is no state, keeps the planner
 # off the partial indexes: a plan made while those were nearly empty would walk all of them when they are not.
 QUEUED = "n.state IN ('queued', '')"
@@ -54,9 +58,9 @@ ORDER BY n.id
 
 TAKE = f"""
 WITH want AS MATERIALIZED (
-    SELECT n.id, n.resource_id FROM graph_node n
-    WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
-    ORDER BY n.id FOR UPDATE SKIP LOCKED
+    SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = x.id
+    WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s AND {QUEUED}
+    ORDER BY n.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (
     UPDATE resource r
     SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
@@ -111,11 +115,12 @@ WITH i AS MATERIALIZED (
         definition_id bigint, digest text, requires bigint[], input_digests text[], observed text,
         op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint,
         unanswered boolean)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )"""
 
 # A resource may be written while its lease is ours and, for rows with a traversal, while that is the stack's.
-HELD = """r.id = i.resource_id AND r.lease = %(lease)s AND (i.traversal IS NULL OR EXISTS (
-        SELECT 1 FROM stack s WHERE s.id = i.stack_id AND s.traversal = i.traversal))"""
+HELD = """r.id = i.resource_id AND r.lease = %(lease)s AND (i.traversal IS NULL
+        OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = i.stack_id))"""
 
 EVENTS = """
 , told AS (
@@ -134,8 +139,11 @@ EVENTS = """
 # matter.
 WOKEN = """
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
-FROM i WHERE n.stack_id = i.stack_id AND n.resource_id = i.resource_id AND n.id <> i.node_id
-    AND n.state IN ('checking', 'waiting') AND n.due_at IS NOT NULL AND n.lease IS NULL
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+WHERE n.id = held_up.id AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 """
 
@@ -242,9 +250,11 @@ done AS (
     + SETTLED
 )
 
+# Refused to a traversal that is over: what its planner's successor did not see being made must not be made
+# any more.
 BEGIN = (
     ROWS
-    + """
+    + f"""
 , r AS (
     UPDATE resource r
     SET op = i.op, op_started_at = now(), attempt = i.attempt, action = i.action, status = 'IN_PROGRESS',
@@ -253,7 +263,7 @@ BEGIN = (
         properties = coalesce(i.properties, r.properties),
             sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests
-    FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s
+    FROM i WHERE {HELD}
     RETURNING r.id
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")

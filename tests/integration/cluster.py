@@ -1,7 +1,8 @@
 """Real workers against real servers, with faults at named points: what the tests of "never lost" stand on.
 
-`Cluster` runs the same processes as `orchestrator up` does, each with `tests/plugins/crash` in it, and replaces what dies. Requests go
-straight to the operations; what happened is read from PostgreSQL and from the log of the server of things.
+`Cluster` runs the same processes as `orchestrator up` does, each with `tests/plugins/crash` in it, and replaces what
+dies. Requests go straight to the operations; what happened is read from PostgreSQL and from the log of the server of
+things.
 """
 
 from __future__ import annotations
@@ -205,7 +206,8 @@ class Cluster:
 
     def unfinished(self, uuid: str) -> list[tuple[Any, ...]]:
         """Return what a stack still waits for: for messages of failed tests."""
-        query = """SELECT n.kind, n.label, n.state, n.blocked_by, n.lost_leases, n.retry_count, n.last_error, r.op, r.physical_id
+        query = """SELECT n.kind, n.label, n.state, n.blocked_by, n.lost_leases, n.retry_count, n.last_error,
+                r.op, r.physical_id
             FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
             WHERE s.uuid = %s AND n.traversal = s.traversal AND n.state <> 'ready' ORDER BY n.id LIMIT 20"""
         return self.rows(query, uuid)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.integration.cluster import Cluster, eventually, new_cluster, local, thing_type_known
+from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
 from tests.plugins.thing_fixture import things
 
 __all__ = ["new_cluster", "thing_type_known", "things"]

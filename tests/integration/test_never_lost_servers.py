@@ -1,4 +1,4 @@
-"""Servers may be killed, emptied or unreachable: the stack completes by itself, and everything was made once."""
+"""Servers may be killed, emptied, unreachable: the stack completes by itself, and everything was made once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store import migrations
 from tests.conftest import IN_A_HURRY, OwnServer
-from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, made_once, local, thing, tree
+from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, local, made_once, thing, tree
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 

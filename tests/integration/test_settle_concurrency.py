@@ -1,6 +1,6 @@
-"""The statements that move nodes, many at once: no wake-up is lost, none comes twice, nobody waits in a circle.
+"""The statements that move nodes, many at once: no wake-up is lost, none comes twice, no deadlock.
 
-Statements are run as they are, without the retry on deadlock that the engine has: here a deadlock is a failure.
+Statements that settle run as they are, without the engine's retry on deadlock: here a deadlock is a failure.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ class Graph:
 
     def _node(self, state: str, **more: Any) -> int:
         values = {"needed_by": [], "blocked_by": 0, "lease": None, "resource_id": None, **more}
-        query = """INSERT INTO graph_node (stack_id, root_id, traversal, kind, queue, label, state, needed_by, blocked_by,
-                lease, leased_until, resource_id)
-            VALUES (%(s)s, %(s)s, 1, %(kind)s, 'check', 'n', %(state)s, %(needed_by)s, %(blocked_by)s, %(lease)s,
-                CASE WHEN %(lease)s::bigint IS NOT NULL THEN now() + interval '1 minute' END, %(resource_id)s)
+        query = """INSERT INTO graph_node (stack_id, root_id, traversal, kind, queue, label, state, needed_by,
+                blocked_by, resource_id, lease, leased_until)
+            VALUES (%(s)s, %(s)s, 1, %(kind)s, 'check', 'n', %(state)s, %(needed_by)s,
+                %(blocked_by)s, %(resource_id)s, %(lease)s,
+                CASE WHEN %(lease)s::bigint IS NOT NULL THEN now() + interval '1 minute' END)
             RETURNING id"""
         kind = "join" if more.get("resource_id") is None else "update"
         row = self.db.execute(query, {"s": self.stack_id, "state": state, "kind": kind, **values}).fetchone()
@@ -92,7 +93,9 @@ class Graph:
         return results
 
 
-def settle(db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, ring: int = 1000) -> list[int]:
+def settle(
+    db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, ring: int = 1000
+) -> list[int]:
     """Settle visited nodes in one statement; return those it released."""
     rows = db.execute(sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}).fetchall()
     return [row[1] for row in rows if row[0] in {"ring", "queued"}]

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.resources.base import (
@@ -26,7 +26,7 @@ class Crash(BaseException):
 
 @dataclass
 class Cloud:
-    """What exists, what was ever made, and what is to happen during a call: `on["create"](ctx)` runs before it."""
+    """What exists, what was ever made, and what is to happen in a call: `on["create"](ctx)` runs before it."""
 
     things: dict[str, str] = field(default_factory=dict)  # id -> token
     made: Counter[str] = field(default_factory=Counter)  # by logical name
@@ -62,13 +62,13 @@ class Blind(ResourceType):
     name = "Cloud::Blind"
     calls_out = True
     flight_seconds = 0.0
-    properties = {
+    properties: ClassVar = {
         "value": Property("string", "Any text.", default=""),
         "errors": Property("integer", "How many things of the name err, and are to be replaced.", default=0),
         "looks": Property("integer", "How many looks it takes until it is ready.", default=0),
         "final": Property("boolean", "Whether an error is for good.", default=False),
     }
-    attributes = {"value": Attribute("The text.")}
+    attributes: ClassVar = {"value": Attribute("The text.")}
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud

@@ -1,4 +1,4 @@
-"""Any graph, any order of messages, any loss, any death of a worker: everything is made once, in order, and goes away whole."""
+"""Any graph, any order, any loss, any death of a worker: all is made once, in order, and goes away whole."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Chaos(World):
             return True
 
     def _take(self) -> list[Ring]:
-        """Take up to a batch of messages that may travel together, as `tasks/dispatch.py` does; some are lost, some come again."""
+        """Take messages that may travel together, as `tasks/dispatch.py` does; some are lost, some come again."""
         first = self.messages[0]
         together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
         group = together[: self.batch if first.queue == "check" else 1]
@@ -139,7 +139,9 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
             assert cloud.made == dict.fromkeys(things, 1)
             told = world.events(uuid)
             assert sorted(told) == sorted(
-                f"{name} CREATE_{status}" for name in ["s", *resources] for status in ("IN_PROGRESS", "COMPLETE")
+                f"{name} CREATE_{status}"
+                for name in ["s", *resources]
+                for status in ("IN_PROGRESS", "COMPLETE")
             )
             world.delete("s")
             world.run()

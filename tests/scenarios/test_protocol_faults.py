@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from orchestrator.store import nodes
 from orchestrator.resources.base import Context
+from orchestrator.store import nodes
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
-from tests.scenarios.world import World, test_resource
+from tests.scenarios.world import World
 
 
 @pytest.fixture

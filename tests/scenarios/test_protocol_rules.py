@@ -103,6 +103,30 @@ def test_a_visit_superseded_between_its_claim_and_its_look_calls_nobody(
     assert (world.state(uuid), cloud.calls) == ("DELETE_COMPLETE", [])
 
 
+def test_a_visit_superseded_before_its_operation_was_opened_calls_nobody(
+    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+):
+    uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
+
+    def delete_and_plan() -> None:
+        world.delete("s")
+        plan_of(world)
+
+    begin, overtake = nodes.begin, [act_once(delete_and_plan), lambda: None]
+
+    def late(*args: Any) -> Any:
+        overtake.pop()()  # before b's: a has been made
+        return begin(*args)
+
+    monkeypatch.setattr(nodes, "begin", late)
+    while overtake:
+        world.deliver(1)
+    monkeypatch.setattr(nodes, "begin", begin)
+    world.deliver_all()
+    assert cloud.calls == ["create a", "observe a", "delete a", "observe a"]
+    assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
+
+
 # 3, 5. The token is stored, durably, before the call.
 
 
@@ -193,7 +217,7 @@ def test_who_lost_the_lease_can_no_longer_write(world: World, cloud: Cloud):
     assert world.events(uuid).count("a CREATE_COMPLETE") == 1
 
 
-# 6. Planning is a row: resumable, superseded at the next slice, nothing to claim before its requirements are there.
+# 6. Planning is a row: resumable, over at the next slice when superseded, written so that all may begin at once.
 
 
 def chain(length: int) -> dict[str, Any]:
@@ -252,7 +276,6 @@ def test_what_a_plan_has_written_so_far_may_be_carried_out_at_once(
             world.deliver(1)
 
     uuid = world.create("s", resources)
-    monkeypatch.setattr(planning, "slice_of", planning.slice_of)
     between_slices(monkeypatch, carry_out)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -334,7 +357,10 @@ def test_a_lost_message_is_sent_again_ever_more_rarely_and_one_for_what_waits_is
 
     def rung_after(seconds: int) -> list[str]:
         with world.database.connect() as db:
-            db.execute("UPDATE graph_node SET rung_at = now() - make_interval(secs => %s) WHERE rung_at IS NOT NULL", (seconds,))
+            db.execute(
+                "UPDATE graph_node SET rung_at = now() - make_interval(secs => %s) WHERE rung_at IS NOT NULL",
+                (seconds,),
+            )
         return [ring.label for ring in world.sweep.run()]
 
     assert rung_after(4) == []

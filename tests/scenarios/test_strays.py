@@ -79,7 +79,9 @@ def test_one_whose_resource_is_still_being_made_is_left_to_its_holder(world: Wor
     late = cloud.make("late")
     record(world, late)
     with world.database.engine.begin() as connection:
-        connection.execute(text("UPDATE resource SET physical_id = NULL, op = 'CREATE', op_started_at = now()"))
+        connection.execute(
+            text("UPDATE resource SET physical_id = NULL, op = 'CREATE', op_started_at = now()")
+        )
     assert strays.tidy(world.database.hot(durable=True), world.types) == 0
     assert late in cloud.things
     assert open_strays(world) == 1

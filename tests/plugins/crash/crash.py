@@ -1,8 +1,8 @@
-"""Loaded into workers by tests (`celery --include crash`): ends the process at a named point of the engine's path.
+"""Loaded into workers by tests (`celery --include crash`): ends the process at a named point of the engine.
 
-The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a point takes one
-of its files away, and the process that took the last one is hit, with what the file says: `kill` or `stop` (SIGKILL, SIGSTOP).
-What hit whom is left as `POINT.WHEN.hit`, holding the process's id. So a point hits once, in whichever process comes by.
+The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a point takes
+one of its files away, and the process that took the last one is hit, with what the file says: `kill` or `stop`
+(SIGKILL, SIGSTOP). The file `POINT.WHEN.hit` then holds its process id. So a point hits once, whoever comes by.
 """
 
 from __future__ import annotations
