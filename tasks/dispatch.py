@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 from uuid import uuid4
@@ -59,34 +60,36 @@ class Dispatcher:
         self.app.task(name=TASK, shared=False)(_done_elsewhere)
         self.batch = batch
         self._templates: dict[str, dict[str, Any]] = {}
-        self._redis: redis.Redis | None = None
-        self._prefix, self._pid = "", 0
+        self._local = threading.local()
+        self._prefix = ""
 
     def publish(self, rings: Sequence[Ring], parent_id: str | None = None) -> None:
         """Enqueue; a broker that cannot be reached is logged, and the sweep rings again."""
         if not rings:
             return
-        try:
-            self._publish(rings, parent_id)
-        except (redis.RedisError, OperationalError, OSError) as error:
-            self._redis = None
-            log.warning("broker_unreachable", error=str(error), messages=len(rings))
+        messages = self._messages(rings, parent_id)
+        for tries_left in (1, 0):  # a connection that broke since the last time is replaced
+            try:
+                self._send(messages)
+            except (redis.RedisError, OperationalError, OSError) as error:
+                self._local.__dict__.clear()
+                if not tries_left:
+                    log.warning("broker_unreachable", error=str(error), messages=len(rings))
+            else:
+                return
 
-    def _publish(self, rings: Sequence[Ring], parent_id: str | None) -> None:
-        if self._redis is None or self._pid != os.getpid():
-            self._connect()
-        assert self._redis is not None
+    def _messages(self, rings: Sequence[Ring], parent_id: str | None) -> dict[str, list[bytes]]:
         messages: dict[str, list[bytes]] = {}
         for group in self._groups(rings):
             messages.setdefault(group[0].queue, []).append(self.render(group, parent_id))
-        if len(messages) == 1:
-            [(queue, bodies)] = messages.items()
-            self._redis.lpush(self._prefix + queue, *bodies)
-            return
-        with self._redis.pipeline(transaction=False) as pipeline:
-            for queue, bodies in messages.items():
-                pipeline.lpush(self._prefix + queue, *bodies)
-            pipeline.execute()
+        return messages
+
+    def _send(self, messages: Mapping[str, Sequence[bytes]]) -> None:
+        connection = self._connected()
+        if connection.can_read():  # nothing is ever answered: it is the end of the connection
+            raise redis.ConnectionError("the broker closed the connection")
+        for queue, bodies in messages.items():
+            connection.send_command("LPUSH", self._prefix + queue, *bodies, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, rings: Sequence[Ring]) -> Iterable[Sequence[Ring]]:
         if self.batch == 1:
@@ -108,7 +111,7 @@ class Dispatcher:
         template = self._templates.get(first.queue)
         if template is None:
             template = self._templates[first.queue] = self._template(first.queue)
-        task_id = str(uuid4())
+        task_id = str(uuid4())  # of the delivery, too: both are new to everybody
         ids = [ring.node_id for ring in group]
         body = orjson.dumps([[ids, first.traversal], {}, template["embed"]])
         message = template["message"]
@@ -119,7 +122,7 @@ class Dispatcher:
         headers["argsrepr"] = describe(group)
         properties = message["properties"]
         properties["correlation_id"] = task_id
-        properties["delivery_tag"] = str(uuid4())
+        properties["delivery_tag"] = task_id
         message["body"] = base64.b64encode(body).decode()
         return orjson.dumps(message)
 
@@ -138,13 +141,26 @@ class Dispatcher:
         embed = orjson.loads(base64.b64decode(message["body"]))[2]
         return {"message": message, "embed": embed}
 
-    def _connect(self) -> None:
-        """Use a client of kombu's own making: it knows sockets, TLS and prefixes from the broker's URL."""
-        self._connection = self.app.connection_for_write()
-        channel = self._connection.channel()  # tries once, where default_channel would try for seconds
-        if not isinstance(channel, Channel):
-            raise OSError("the broker must speak the Redis protocol")
-        self._prefix, self._redis, self._pid = channel.global_keyprefix, channel.client, os.getpid()
+    def _connected(self) -> redis.Connection:
+        """Return this thread's connection, on which the broker answers nothing.
+
+        Waiting for an answer would cost a check as much as sending; there is nothing to do about a bad one
+        that the sweep does not do anyway. kombu makes the connection: it knows sockets, TLS and prefixes from
+        the broker's URL.
+        """
+        local = self._local
+        if getattr(local, "pid", None) != os.getpid():
+            local.kombu = self.app.connection_for_write()
+            channel = local.kombu.channel()  # tries once, where default_channel would try for seconds
+            if not isinstance(channel, Channel):
+                raise OSError("the broker must speak the Redis protocol")
+            self._prefix = channel.global_keyprefix
+            connection = channel.pool.make_connection()
+            connection.connect()
+            connection.send_command("CLIENT", "REPLY", "OFF")
+            local.redis, local.pid = connection, os.getpid()
+        made: redis.Connection = local.redis
+        return made
 
 
 def _done_elsewhere(node_ids: list[int], traversal: int) -> None:

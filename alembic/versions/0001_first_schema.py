@@ -324,6 +324,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_resource")),
         postgresql_with={"fillfactor": "60"},
     )
+    op.create_index(
+        "ix_resource_op",
+        "resource",
+        ["stack_id"],
+        unique=False,
+        postgresql_where=sa.text("op IS NOT NULL"),
+    )
     op.create_index("ix_resource_stack_name", "resource", ["stack_id", "name"], unique=False)
     op.create_table(
         "resource_definition",

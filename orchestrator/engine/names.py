@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b32encode
 from uuid import UUID
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
@@ -11,8 +12,9 @@ _BITS = 5
 
 def short_id(uuid: UUID | str) -> str:
     """Return twelve characters for a random uuid: the 60 bits of its time fields in lower-case base32."""
-    bits = (uuid if isinstance(uuid, UUID) else UUID(uuid)).time
-    return "".join(_BASE32[bits >> shift & 31] for shift in range((_SHORT_LENGTH - 1) * _BITS, -1, -_BITS))
+    hexes = (uuid.hex if isinstance(uuid, UUID) else uuid.replace("-", "")).lower()
+    bits = hexes[13:16] + hexes[8:12] + hexes[:8]
+    return b32encode(bytes.fromhex(bits + "0")).decode().lower()[:_SHORT_LENGTH]
 
 
 def physical_name(stack_name: str, resource_name: str, uuid: UUID | str, limit: int = 255) -> str:

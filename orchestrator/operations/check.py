@@ -28,7 +28,7 @@ from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import node_statements as sql
+from orchestrator.store import ending_statements as ending
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -63,24 +63,42 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
     `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
     5).
     """
-    db = engine.database.hot(durable=durable)
+    if not durable:
+        return _check_unclaimed(engine, ids, traversal)
+    db = engine.database.hot(durable=True)
     lease = new_lease()
-    if durable:
-        claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
-        visits = nodes.look(db, claimed, lease) if claimed else []
-    else:
-        visits = nodes.claim_and_look(db, ids, traversal, lease, engine.settings.lease_seconds)
+    claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    visits = nodes.look(db, claimed, lease) if claimed else []
     if not visits:  # late or repeated: somebody else did it
         return []
     with engine.leases.keep([(v.node_id, v.resource.id if v.resource else None, lease) for v in visits]):
-        return _Round(engine, db, lease, durable=durable).run(visits)
+        return _Round(engine, db, lease).run(visits)
+
+
+def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[Ring]:
+    """Check nodes of types that call nobody: the statement that writes an outcome takes the node (adr/0001)."""
+    db = engine.database.hot(durable=False)
+    visits, busy = nodes.glance(db, ids, traversal)
+    own = [visit for visit in visits if _calls_nobody(engine, visit)]
+    rings = _Round(engine, db, None).run(own) if own else []
+    if busy:
+        nodes.refuse(db, busy, traversal)
+    if len(own) < len(visits):
+        others = [visit.node_id for visit in visits if visit not in own]
+        rings += check_nodes(engine, others, traversal, durable=True)
+    return rings
+
+
+def _calls_nobody(engine: Engine, visit: Visit) -> bool:
+    kind = engine.types.get(visit.resource.type) if visit.resource is not None else None
+    return kind is not None and not kind.calls_out
 
 
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
-    def __init__(self, engine: Engine, db: nodes.Hot, lease: int, *, durable: bool) -> None:
-        self.engine, self.db, self.lease, self.durable = engine, db, lease, durable
+    def __init__(self, engine: Engine, db: nodes.Hot, lease: int | None) -> None:
+        self.engine, self.db, self.lease = engine, db, lease
         self.writes: dict[str, list[tuple[Visit, Known, dict[str, Any]]]] = {}
         self.rings: list[Ring] = []
 
@@ -91,7 +109,7 @@ class _Round:
             if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
-            elif visit.superseded or (visit.halted and visit.kind != "finish"):
+            elif self.lease is None or visit.superseded or (visit.halted and visit.kind != "finish"):
                 drops.append(visit)
             elif visit.kind in {"join", "cleanup"}:  # a cleanup whose row an older visit removed meanwhile
                 joins.append(visit)
@@ -139,7 +157,7 @@ class _Round:
         while True:
             asked_at = time.monotonic()
             try:
-                if not nodes.begin(self.db, [row], self.lease):
+                if self.lease is None or not nodes.begin(self.db, [row], self.lease):
                     return False
             except psycopg.Error as error:
                 raise Unwritten(str(error)) from error
@@ -148,7 +166,7 @@ class _Round:
             row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
     def _record(self, visit: Visit, done: Done) -> None:
-        statement, row = sql.SETTLE, self._row(visit, done)
+        statement, row = ending.SETTLE, self._row(visit, done)
         match done.outcome:
             case Ready(observation=seen):
                 row |= {
@@ -158,18 +176,18 @@ class _Round:
                     "changed": True,
                 }
             case Kept():
-                statement = sql.SETTLE_KEPT
+                statement = ending.SETTLE_KEPT
             case Gone(silent=silent):
-                statement = sql.SETTLE_GONE
+                statement = ending.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
                 if silent:
                     row["action"] = None
             case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
-                statement = sql.WAIT
+                statement = ending.WAIT
                 row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
                 row["op"] = "DISCARD" if discard else done.known.op
             case Failed(reason=reason):
-                statement = sql.FAIL
+                statement = ending.FAIL
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
         self.writes.setdefault(statement, []).append((visit, done.known, row))
@@ -194,8 +212,8 @@ class _Round:
             "retried": False,
             "unanswered": known.unanswered,
         }
-        if not self.durable:
-            row["traversal"] = visit.traversal
+        if self.lease is None:
+            row["continued"] = resource.op is not None
         if visit.kind == "update" and definition is not None:
             row |= {"definition_id": definition.id, "digest": definition.digest}
         values = {
@@ -222,19 +240,21 @@ class _Round:
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
                     drops.append(visit)
-                    if self.durable:
+                    if self.lease is not None:
                         self._lost(visit, known)
-            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is sql.FAIL}
-            if self.durable:  # a provider is slow enough for a newer traversal to have come meanwhile
+            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is ending.FAIL}
+            if (
+                self.lease is not None
+            ):  # a provider is slow enough for a newer traversal to have come meanwhile
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
-        if joins:
+        if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
             self._take(
                 root_id, nodes.settle_nodes(self.db, ids, self.lease, root, windows.allowance(root_id))
             )
             settled += len(joins)
         if drops:
-            self._take(root_id, nodes.drop(self.db, [visit.node_id for visit in drops], self.lease, root))
+            self._drop(root_id, root, [visit.node_id for visit in drops])
             settled += len(drops)
         windows.done(root_id, settled)
         if windows.wants_more(root_id):
@@ -243,6 +263,12 @@ class _Round:
             self.rings += topped.rings
         for stack_id in unwinding:
             self.rings += lifecycle.wind_down(self.engine.database, stack_id, first.traversal)
+
+    def _drop(self, root_id: int, root: str, ids: Sequence[int]) -> None:
+        if self.lease is None:
+            nodes.drop_unclaimed(self.db, ids)
+        else:
+            self._take(root_id, nodes.drop(self.db, ids, self.lease, root))
 
     def _take(self, root_id: int, result: nodes.Settled) -> None:
         self.rings += result.rings

@@ -1,7 +1,7 @@
 """Look after things that were made under a lease that had been lost (PROTOCOL.md 4).
 
-The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it is the
-resource's own, or made another, then this one is one too many and goes.
+The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it
+is the resource's own, or made another, then this one is one too many and goes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from orchestrator.telemetry import logger
 
 log = logger()
 
-# Those whose resource is settled one way or the other: while it has an operation open, its holder may still find them.
+# Those whose resource is settled one way or the other: while it has an operation open, its holder may still
+# find them.
 OPEN = """
 SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id
 FROM stray s LEFT JOIN resource r ON r.id = s.resource_id

@@ -1,7 +1,7 @@
 """Find everything wrong with a request before a row is written for it.
 
-The language's faults, the parameters', the resource types' and a cycle are looked for one after the other, each
-as far as the others let it, and answered together.
+The language's faults, the parameters', the resource types' and a cycle are looked for one after the other,
+each as far as the others let it, and answered together.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Cipher:
             self._fernet = MultiFernet(fernets)
         except (ValueError, IndexError) as error:
             raise Misconfigured(
-                "ORCHESTRATOR_ENCRYPTION_KEYS must hold Fernet keys (32 bytes, url-safe base64), comma separated"
+                "ORCHESTRATOR_ENCRYPTION_KEYS must hold Fernet keys (32 bytes, url-safe base64) with commas"
             ) from error
 
     def seal(self, value: Any) -> bytes:

@@ -297,6 +297,7 @@ class Resource(Base):
         ),
         CheckConstraint("(observed IS NULL) = (observed_at IS NULL)", name="observed_has_a_time"),
         Index("ix_resource_stack_name", "stack_id", "name"),
+        Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "60"}},
     )
 

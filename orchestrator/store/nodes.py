@@ -10,12 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
+from orchestrator.store import ending_statements as ending
 from orchestrator.store import node_statements as sql
 
 Hot = Connection[TupleRow]
@@ -56,13 +58,26 @@ def _refuse(db: Hot, ids: Sequence[int], claimed: Collection[int], traversal: in
     db.execute(sql.REFUSE, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
 
 
-def claim_and_look(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[Visit]:
-    """Take these nodes, whose types call nobody, and read what they need: one round trip."""
-    values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
-    visits = [_visit(row) for row in _retried(db, sql.CLAIM_AND_LOOK, values)]
-    if len(visits) < len(ids):
-        _refuse(db, ids, [visit.node_id for visit in visits], traversal)
-    return visits
+def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
+    """Read what queued nodes need, claiming nothing; return the visits and the nodes whose resource another
+    holds.
+    """
+    visits, busy = [], []
+    if len(ids) == 1:
+        rows = db.execute(sql.GLANCE_AT_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
+    else:
+        rows = db.execute(sql.GLANCE, {"ids": list(ids), "traversal": str(traversal)})
+    for row in rows.fetchall():
+        if row[-1]:
+            busy.append(row[0])
+        else:
+            visits.append(_visit(row))
+    return visits, busy
+
+
+def refuse(db: Hot, ids: Sequence[int], traversal: int) -> None:
+    """Let nodes whose resource is being operated on come due soon."""
+    db.execute(sql.REFUSE, {"ids": list(ids), "traversal": traversal})
 
 
 def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
@@ -72,32 +87,62 @@ def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
 
 def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
     """Open an operation, durably, before its provider is called; return the resources that were ours."""
-    return frozenset(row[0] for row in _retried(db, sql.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
+    return frozenset(row[0] for row in _retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
 def write(
-    db: Hot, statement: str, rows: Sequence[Mapping[str, Any]], lease: int, root: str, ring: int = 0
+    db: Hot,
+    statement: str,
+    rows: Sequence[Mapping[str, Any]],
+    lease: int | None,
+    root: str,
+    ring: int = 0,
 ) -> Settled:
-    """Run SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT or FAIL over `rows`; ring at most `ring` released nodes."""
-    values: dict[str, Any] = {"rows": Json(list(rows)), "lease": lease}
-    if "%(ring)s" in statement:
-        values["ring"] = ring
-    return _settled(_retried(db, statement, values), root)
+    """Run SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT or FAIL over `rows`; ring at most `ring` released nodes.
+
+    Without a lease nothing was claimed, and the statement takes what it writes.
+    """
+    statement = statement if lease is not None else ending.UNCLAIMED[statement]
+    values: dict[str, Any]
+    if len(rows) == 1:
+        values = {name: _text(rows[0].get(name)) for name in ending.COLUMNS}
+        statement = ending.OF_ONE[statement]
+    else:
+        values = {"rows": Json(list(rows))}
+    return _settled(_retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
+
+
+def _text(value: Any) -> str | None:
+    """Return a column's value as PostgreSQL reads it: all parameters are texts, so that one plan serves all
+    rows.
+    """
+    if value is None or value.__class__ is str:
+        return value
+    if value.__class__ is tuple:
+        return "{" + ",".join(f'"{item}"' for item in value) + "}"
+    if isinstance(value, dict):
+        return orjson.dumps(value).decode()
+    return str(value)
 
 
 def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
     """Settle nodes that visit no resource: joins and plans."""
-    return _settled(_retried(db, sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
+    return _settled(_retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
 
 
 def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
-    return _settled(_retried(db, sql.DROP, {"ids": list(ids), "lease": lease}), root)
+    return _settled(_retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
+
+
+def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
+    """Take nodes out of the queue that nobody claimed, if their traversal is over."""
+    db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})
 
 
 def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
     """Ring for nodes of newer traversals that these nodes' visits held up."""
-    return _settled(_retried(db, sql.WAKE_LATE, {"ids": list(ids)}), root).rings
+    return _settled(_retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
 
 
 def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:

@@ -53,7 +53,7 @@ SELECT coalesce(array_agg(x.id), '{}') FROM old CROSS JOIN LATERAL unnest(old.ne
 FIRST_NODES = """
 WITH finish AS (
     INSERT INTO graph_node (stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by, state)
-    VALUES (%(stack_id)s, %(root_id)s, %(traversal)s, 'finish', 'check', 'finish',
+    VALUES (%(stack_id)s, %(root_id)s, %(traversal)s, 'finish', 'bulk', 'finish',
         %(needed_by)s, 1, 'blocked')
     RETURNING id
 )
@@ -103,15 +103,11 @@ WITH causes AS (
     FROM causes
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s
         AND status = 'IN_PROGRESS'
-        AND (%(at_once)s OR NOT EXISTS (
+        AND (%(at_once)s OR NOT EXISTS (  -- nothing is being operated on, and no operation is open
             SELECT 1 FROM graph_node n
-            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
-                AND n.state IN ('checking', 'waiting')
-                AND n.kind IN ('update', 'cleanup'))
-            AND NOT EXISTS (  -- visited before, and about to be again
-            SELECT 1 FROM graph_node n JOIN resource r ON r.id = n.resource_id
-            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state = 'queued'
-                AND (n.waiting_since IS NOT NULL OR n.lost_leases > 0) AND r.op IS NOT NULL))
+            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.kind IN ('update', 'cleanup')
+                AND n.state IN ('checking', 'waiting') AND n.lease IS NOT NULL
+            UNION ALL SELECT 1 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.op IS NOT NULL))
     RETURNING stack.*
 ), f AS (
     UPDATE graph_node n

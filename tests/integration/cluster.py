@@ -1,8 +1,8 @@
 """Real workers against real servers, with faults at named points: what the tests of "never lost" stand on.
 
-`Cluster` runs the same processes as `orchestrator up` does, each with `tests/plugins/crash` in it, and replaces what
-dies. Requests go straight to the operations; what happened is read from PostgreSQL and from the log of the server of
-things.
+`Cluster` runs the same processes as `orchestrator up` does, each with `tests/plugins/crash` in it, and
+replaces what dies. Requests go straight to the operations; what happened is read from PostgreSQL and from the
+log of the server of things.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tasks.dispatch import Dispatcher
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CRASH_DIR = Path(__file__).parents[1] / "plugins" / "crash"
-LEASE_SECONDS = 3.0
+LEASE_SECONDS = 2.0
 RECOVERY_SECONDS = 60.0  # what a fault may cost at most
 
 
@@ -278,9 +278,3 @@ def new_cluster(
     yield start
     for cluster in made:
         cluster.close()
-
-
-@pytest.fixture
-def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
-    """A cluster on the session's servers."""
-    return new_cluster(postgres_url, broker_url)

@@ -10,8 +10,10 @@ import redis
 from celery import Celery
 
 from orchestrator.engine.messages import Ring
+from orchestrator.embedded.valkey import connect
 from tasks.celery_settings import celery_settings
 from tasks.dispatch import TASK, Dispatcher
+from tests.integration.cluster import eventually
 
 RING = Ring(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")
 
@@ -30,9 +32,17 @@ def app(broker_url: str):
     made.close()
 
 
+def arrived(broker: redis.Redis, queue: str, count: int) -> list[bytes]:
+    """Return a queue's messages once there are so many: nobody answers the sender when they are."""
+    eventually(lambda: broker.llen(queue) >= count, 5)
+    messages: list[bytes] = broker.lrange(queue, 0, -1)
+    assert len(messages) == count
+    return messages
+
+
 def taken(broker: redis.Redis, queue: str) -> dict:
     """Return the one message in a queue, its body decoded."""
-    [raw] = broker.lrange(queue, 0, -1)
+    [raw] = arrived(broker, queue, 1)
     message = orjson.loads(raw)
     message["body"] = orjson.loads(base64.b64decode(message["body"]))
     return message
@@ -61,7 +71,7 @@ def test_a_rendered_message_equals_what_apply_async_sends(
 def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(broker_url: str, broker: redis.Redis):
     rings = [Ring(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
     Dispatcher(broker_url).publish(rings)
-    messages = [orjson.loads(raw) for queue in ("check", "provider") for raw in broker.lrange(queue, 0, -1)]
+    messages = [orjson.loads(raw) for queue in ("check", "provider") for raw in arrived(broker, queue, 50)]
     assert len(messages) == 100
     assert len({message["headers"]["id"] for message in messages}) == 100
     assert len({message["properties"]["delivery_tag"] for message in messages}) == 100
@@ -79,3 +89,13 @@ def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(broker_url: str
 
 def test_an_unreachable_broker_is_not_the_callers_trouble():
     Dispatcher("redis://127.0.0.1:1/0").publish([RING])
+
+
+def test_a_broker_that_was_restarted_gets_the_very_next_message(own_valkey):
+    dispatcher = Dispatcher(own_valkey.url)
+    dispatcher.publish([RING])
+    own_valkey.kill()
+    own_valkey.start()
+    dispatcher.publish([RING])
+    with connect(own_valkey.url) as broker:
+        assert arrived(broker, "check", 1)

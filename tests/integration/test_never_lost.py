@@ -1,7 +1,7 @@
 """A worker may be killed at any instant: the stack completes by itself, and everything was made once.
 
-What is asserted is what the log of the things' server says. Each test arms a few points of the engine's path at
-once, one kill each; one cluster serves all of them, its workers replaced as they die.
+What is asserted is what the log of the things' server says. Each test arms a few points of the engine's path
+at once, one kill each; one cluster serves all of them, its workers replaced as they die.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.integration.cluster import (
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CREATING = {
-    "claiming": [("claim", "before"), ("claim", "after"), ("look", "after"), ("claim_and_look", "after")],
+    "claiming": [("claim", "before"), ("claim", "after"), ("look", "after"), ("glance", "after")],
     "asking": [("begin", "before"), ("begin", "after"), ("create", "after")],
     "writing down": [("settle", "before"), ("settle", "after"), ("publish", "before"), ("publish", "after")],
     "planning": [

@@ -1,4 +1,4 @@
-"""Servers may be killed, emptied, unreachable: the stack completes by itself, and everything was made once."""
+"""Servers may be killed, emptied, unreachable: the stack completes by itself, everything made once."""
 
 from __future__ import annotations
 

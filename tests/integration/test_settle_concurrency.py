@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.store import node_statements as sql
+from orchestrator.store import ending_statements as sql
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
 

@@ -26,7 +26,7 @@ class Crash(BaseException):
 
 @dataclass
 class Cloud:
-    """What exists, what was ever made, and what is to happen in a call: `on["create"](ctx)` runs before it."""
+    """What exists, what was ever made, and what is to happen: `on["create"](ctx)` runs before a create."""
 
     things: dict[str, str] = field(default_factory=dict)  # id -> token
     made: Counter[str] = field(default_factory=Counter)  # by logical name

@@ -1,12 +1,15 @@
-"""A check of a traversal that was superseded between its look and its write writes nothing (operations/adr/0001)."""
+"""A check that claimed nothing writes only what is still its own to write (operations/adr/0001)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import pytest
+from sqlalchemy import text
+
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
-from tests.scenarios.world import World
+from tests.scenarios.world import World, test_resource
 
 
 class Interrupted(ResourceType):
@@ -18,8 +21,10 @@ class Interrupted(ResourceType):
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], None] = lambda: None
+        self.created = 0
 
     def create(self, ctx: Context, props: Mapping[str, Any]) -> Created:
+        self.created += 1
         act, self.meanwhile = self.meanwhile, lambda: None
         act()
         return Created(ctx.physical_name)
@@ -31,18 +36,83 @@ class Interrupted(ResourceType):
         """Nothing to remove."""
 
 
-def test_a_superseded_check_writes_nothing_and_the_newer_traversal_has_the_last_word(postgres_url: str):
-    kind = Interrupted()
-    world = World(postgres_url, types={kind.name: kind})
+@pytest.fixture
+def kind() -> Interrupted:
+    return Interrupted()
+
+
+@pytest.fixture
+def world(postgres_url: str, kind: Interrupted) -> Iterator[World]:
+    made = World(postgres_url, types={kind.name: kind})
+    yield made
+    made.close()
+
+
+def untouched(world: World) -> bool:
+    """Whether resource a is as it was planned."""
+    return world.rows("SELECT action, status, lease FROM resource WHERE name = 'a'") == [
+        ("INIT", "COMPLETE", None)
+    ]
+
+
+def test_a_superseded_check_writes_nothing_and_the_newer_traversal_has_the_last_word(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name}, "b": {"type": kind.name, "depends_on": "a"}})
     world.deliver(1)
     kind.meanwhile = lambda: world.delete("s")
     world.deliver(1)
-    [(action, status, lease)] = world.rows("SELECT action, status, lease FROM resource WHERE name = 'a'")
-    assert (action, status, lease) == ("INIT", "COMPLETE", None)
+    assert untouched(world)
     assert world.rows("SELECT state FROM graph_node WHERE kind = 'update' AND label = 'a'") == [("dropped",)]
-    assert "a CREATE_COMPLETE" not in world.events(uuid)
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
+    assert not [event for event in world.events(uuid) if event.startswith("a ")]
     assert world.rows("SELECT 1 FROM resource") == []
-    world.close()
+
+
+def test_a_check_of_a_stack_that_failed_meanwhile_writes_nothing(world, kind):
+    uuid = world.create("s", {"a": {"type": kind.name}, "z": test_resource(fail=True)})
+    world.deliver(1)
+    a, z = sorted(world.messages, key=lambda ring: ring.label)
+    world.messages.clear()
+    kind.meanwhile = lambda: world.deliver_one(z)
+    world.deliver_one(a)
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert untouched(world)
+    assert world.events(uuid)[-1] == "s CREATE_FAILED"
+
+
+def test_of_two_visits_at_once_one_writes(world, kind):
+    uuid = world.create("s", {"a": {"type": kind.name}, "b": {"type": kind.name, "depends_on": "a"}})
+    world.deliver(1)
+    [ring] = world.messages
+    world.messages.clear()
+    kind.meanwhile = lambda: world.deliver_one(ring)
+    world.deliver_one(ring)
+    assert kind.created == 2
+    assert [ring.label for ring in world.messages] == ["b"]
+    assert world.events(uuid).count("a CREATE_COMPLETE") == 1
+    assert world.rows("SELECT blocked_by FROM graph_node WHERE label = 'finish'") == [(1,)]
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_resource_somebody_operates_on_is_left_to_them(world, kind):
+    def hold() -> None:
+        with world.database.engine.begin() as connection:
+            connection.execute(
+                text(
+                    "UPDATE resource SET lease = 1, leased_until = now() + interval '1 minute' WHERE name = 'a'"
+                )
+            )
+
+    uuid = world.create("s", {"a": {"type": kind.name}})
+    world.deliver(1)
+    kind.meanwhile = hold
+    world.deliver(1)
+    assert world.rows("SELECT action, lease FROM resource WHERE name = 'a'") == [("INIT", 1)]
+    world.sweep_once()
+    world.deliver(1)
+    assert kind.created == 1
+    assert world.rows("SELECT state FROM graph_node WHERE label = 'a'") == [("waiting",)]
+    world.forget_leases()
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"

@@ -18,7 +18,7 @@ from orchestrator.store import nodes, traversals
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
-STEPS = ("claim", "claim_and_look", "look", "begin", "write", "settle_nodes", "drop", "top_up")
+STEPS = ("claim", "glance", "look", "begin", "write", "settle_nodes", "drop", "top_up")
 TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 
 
@@ -49,7 +49,7 @@ class Chaos(World):
             return True
 
     def _take(self) -> list[Ring]:
-        """Take messages that may travel together, as `tasks/dispatch.py` does; some are lost, some come again."""
+        """Take messages that `tasks/dispatch.py` would send as one; some are lost, some come again."""
         first = self.messages[0]
         together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
         group = together[: self.batch if first.queue == "check" else 1]

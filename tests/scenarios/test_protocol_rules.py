@@ -103,6 +103,24 @@ def test_a_visit_superseded_between_its_claim_and_its_look_calls_nobody(
     assert (world.state(uuid), cloud.calls) == ("DELETE_COMPLETE", [])
 
 
+def test_a_visit_superseded_before_its_look_does_not_go_on_with_what_is_open(
+    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+):
+    uuid = world.create("s", {"a": cloud_thing(looks=3)})
+    world.deliver(2)
+    assert world.sweep_once()
+    look, overtake = nodes.look, act_once(lambda: world.delete("s"))
+
+    def late(*args: Any) -> Any:
+        overtake()
+        return look(*args)
+
+    monkeypatch.setattr(nodes, "look", late)
+    world.deliver_all()
+    assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
+    assert cloud.looks.total() == 1
+
+
 def test_a_visit_superseded_before_its_operation_was_opened_calls_nobody(
     world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ):
@@ -217,7 +235,7 @@ def test_who_lost_the_lease_can_no_longer_write(world: World, cloud: Cloud):
     assert world.events(uuid).count("a CREATE_COMPLETE") == 1
 
 
-# 6. Planning is a row: resumable, over at the next slice when superseded, written so that all may begin at once.
+# 6. Planning is a row: resumable, over at the next slice when superseded, in an order that lets work begin.
 
 
 def chain(length: int) -> dict[str, Any]:
@@ -339,9 +357,11 @@ def test_after_a_failure_what_is_open_is_finished_and_nothing_else_is_begun(worl
 # 15. A window of messages for each root stack; what waits is not rung.
 
 
-def test_a_stack_never_has_more_messages_than_its_window(make: Make):
+@pytest.mark.parametrize("requires", [[], ["first"]], ids=["flat", "fan-out"])
+def test_a_stack_never_has_more_messages_than_its_window(make: Make, requires: list[str]):
     world = make(ring_window=5)
-    uuid = world.create("s", {f"r{i}": test_resource() for i in range(60)})
+    resources = {f"r{i}": test_resource(requires=requires) for i in range(60)}
+    uuid = world.create("s", resources | {"first": test_resource()})
     most = 0
     while world.state(uuid) != "CREATE_COMPLETE":
         most = max(most, len(world.messages))

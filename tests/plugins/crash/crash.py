@@ -1,8 +1,8 @@
 """Loaded into workers by tests (`celery --include crash`): ends the process at a named point of the engine.
 
-The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a point takes
-one of its files away, and the process that took the last one is hit, with what the file says: `kill` or `stop`
-(SIGKILL, SIGSTOP). The file `POINT.WHEN.hit` then holds its process id. So a point hits once, whoever comes by.
+The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a
+point takes one of its files away. Whoever took the last one is hit with what the file says, `kill` or `stop`
+(SIGKILL, SIGSTOP), and leaves its process id as `POINT.WHEN.hit`. So a point hits once, whoever comes by.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 POINTS: tuple[tuple[Any, str, str], ...] = (
     (nodes, "claim", "claim"),
     (nodes, "look", "look"),
-    (nodes, "claim_and_look", "claim_and_look"),
+    (nodes, "glance", "glance"),
     (nodes, "begin", "begin"),
     (thing_type.Thing, "create", "create"),
     (thing_type.Thing, "delete", "delete"),
@@ -51,7 +52,7 @@ def passed(point: str, when: str) -> None:
             file.unlink()
             if file == armed[-1]:
                 (FOLDER / f"{point}.{when}.hit").write_text(str(os.getpid()))
-                os.kill(os.getpid(), SIGNALS[how])
+                signal.pthread_kill(threading.get_ident(), SIGNALS[how])  # before this thread goes on
             return
 
 

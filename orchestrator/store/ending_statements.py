@@ -1,0 +1,348 @@
+"""How a visit ends, in SQL: one statement that writes the outcome, marks the node and frees its dependents.
+
+Each comes in four forms: for a node that was claimed and for one that was not (operations/adr/0001), for
+several rows and for just one. `nodes.write` picks. A late writer matches no row: a resource is fenced by its
+lease, a node by its state. What is returned is rows of (what, id, traversal, queue, label): `ring` for
+messages to send, `queued` for nodes freed without one, `held` for the resources that were ours to write.
+"""
+
+from __future__ import annotations
+
+from orchestrator.store.node_statements import CHECKING, QUEUED
+
+# What a visit writes: column and type. A statement gets its rows as one JSON array or, when there is just
+# one, column by column: then `i` dissolves into parameters, and the plan is half the size.
+COLUMNS = {
+    "node_id": "bigint",
+    "resource_id": "bigint",
+    "stack_id": "bigint",
+    "name": "text",
+    "type": "text",
+    "action": "text",
+    "status": "text",
+    "reason": "text",
+    "started": "boolean",
+    "changed": "boolean",
+    "physical_id": "text",
+    "reference_id": "text",
+    "properties": "json",
+    "attributes": "json",
+    "metadata": "json",
+    "data": "json",
+    "sealed": "text",
+    "definition_id": "bigint",
+    "digest": "text",
+    "requires": "bigint[]",
+    "input_digests": "text[]",
+    "observed": "text",
+    "op": "text",
+    "attempt": "integer",
+    "wait_seconds": "float8",
+    "retried": "boolean",
+    "traversal": "bigint",
+    "unanswered": "boolean",
+    "continued": "boolean",
+}
+ROWS = f"""
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x({
+    ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+})
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)"""
+ONE_ROW = f"""
+WITH i AS NOT MATERIALIZED (
+    SELECT {", ".join(f"%({name})s::{type_} AS {name}" for name, type_ in COLUMNS.items())}
+)"""
+
+# A node is ours to settle while our claim of it stands.
+OURS = f"{CHECKING} AND n.lease = %(lease)s"
+
+# A resource may be written while its lease is ours and, for rows with a traversal, while that is the
+# stack's.
+HELD = """r.id = i.resource_id AND r.lease = %(lease)s AND (i.traversal IS NULL
+        OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = i.stack_id))"""
+
+EVENTS = """
+, told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
+    ORDER BY i.node_id
+)"""
+
+# Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The
+# conditions are those of ix_graph_node_active, and of no other index: the number of waiting nodes must not
+# matter.
+WOKEN = """
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+WHERE n.id = held_up.id AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+"""
+
+WAKE = f", woken AS ({WOKEN})"
+
+WAKE_LATE = f"""
+WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),
+    woken AS ({WOKEN})
+SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+
+COUNTED = """
+, dec AS (  -- several of the rows may feed the same node
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
+"""
+EACH = """
+, dec AS (
+    SELECT d.id, 1 AS k, done.changed, d.nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
+"""
+RELEASE = f"""{COUNTED}), locked AS (  -- one lock order for everybody: no deadlocks
+    SELECT n.id, dec.k, dec.changed,
+        dec.nth FROM dec JOIN graph_node n ON n.id = dec.id ORDER BY n.id FOR UPDATE OF n
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND l.nth <= %(ring)s THEN now() END
+    FROM locked l WHERE n.id = l.id AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at
+)"""
+
+SETTLED = """
+SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
+"""
+
+MARK_READY = f"""
+, done AS (
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
+        last_error = NULL
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = i.node_id AND {OURS}
+    RETURNING n.id, n.needed_by, i.changed
+)"""
+
+SETTLE = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,
+        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
+            metadata = i.metadata, data = i.data,
+        sealed = convert_to(i.sealed, 'UTF8'), definition_id = i.definition_id,
+            built_digest = decode(i.digest, 'hex'),
+        requires = i.requires, input_digests = i.input_digests, attempt = greatest(r.attempt, 1),
+        updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
+        observed = i.observed, observed_at = now(),
+        op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD}
+    RETURNING r.id
+)"""
+    + MARK_READY
+    + EVENTS
+    + RELEASE
+    + SETTLED
+)
+
+# As SETTLE, when nothing changed: the resource keeps its row as it is.
+SETTLE_KEPT = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD} RETURNING r.id
+)"""
+    + MARK_READY
+    + RELEASE
+    + SETTLED
+)
+
+# As SETTLE, when the provider confirmed absence: the resource's row goes.
+SETTLE_GONE = (
+    ROWS
+    + f"""
+, r AS (
+    DELETE FROM resource r USING i WHERE {HELD} RETURNING r.id
+)"""
+    + MARK_READY
+    + EVENTS.replace("ORDER BY", "AND i.action IS NOT NULL ORDER BY")
+    + RELEASE
+    + SETTLED
+)
+
+SETTLE_NODES = (
+    f"""
+WITH i AS (SELECT id AS node_id FROM unnest(%(ids)s) AS id), r AS (SELECT NULL::bigint AS id WHERE false),
+done AS (
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
+        last_error = NULL
+    FROM i WHERE n.id = i.node_id AND {OURS}
+    RETURNING n.id, n.needed_by, n.dirty AS changed
+)"""
+    + RELEASE
+    + SETTLED
+)
+
+# Refused to a traversal that is over: what its planner's successor did not see being made must not be made
+# any more.
+BEGIN = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET op = i.op, op_started_at = now(), attempt = i.attempt, action = i.action, status = 'IN_PROGRESS',
+        physical_id = i.physical_id, lost_at = CASE WHEN r.attempt = i.attempt THEN r.lost_at END,
+        status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
+        properties = coalesce(i.properties, r.properties),
+            sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
+        requires = i.requires, input_digests = i.input_digests
+    FROM i WHERE {HELD}
+    RETURNING r.id
+)"""
+    + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
+    + "\nSELECT id FROM r"
+)
+
+# Not ready yet, or to be tried again: the operation stays open, the lease is given back, the node comes due.
+WAIT = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET op_started_at = CASE WHEN i.op IS NULL THEN NULL WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
+        op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
+        physical_id = i.physical_id, properties = i.properties, data = i.data,
+            sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+            input_digests = i.input_digests,
+        lost_at = CASE WHEN i.physical_id IS NOT NULL THEN NULL WHEN i.unanswered THEN clock_timestamp()
+            ELSE r.lost_at END,
+        lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD}
+    RETURNING r.id
+), done AS (
+    UPDATE graph_node n
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        waiting_since = coalesce(n.waiting_since, now()),
+            last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND {OURS}
+)"""
+    + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
+    + WAKE
+    + "\nSELECT 'held', r.id, NULL, NULL, NULL FROM r"
+    + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"
+)
+
+OURS_OR_THOUGHT_LOST = "(n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))"
+FAIL = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED', status_reason = i.reason,
+        attempt = i.attempt,
+        physical_id = i.physical_id, properties = i.properties, data = i.data,
+            sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+            input_digests = i.input_digests,
+        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
+        lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD}
+    RETURNING r.id
+), done AS (
+    UPDATE graph_node n
+    SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = i.reason
+    FROM i JOIN r ON r.id = i.resource_id  -- queued, waiting: thought lost, but its resource was still ours
+    WHERE n.id = i.node_id AND {OURS_OR_THOUGHT_LOST}
+    RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
+), cause AS (
+    INSERT INTO failure (stack_id, traversal, resource_name, reason) SELECT stack_id, traversal, name,
+        reason FROM done
+), halted AS (  -- the first failure stops the traversal, once
+    UPDATE stack s SET halted_traversal = s.traversal
+    FROM (SELECT DISTINCT stack_id, traversal FROM done) f
+    WHERE s.id = f.stack_id AND s.traversal = f.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
+)"""
+    + EVENTS
+    + WAKE
+    + "\nSELECT 'held', r.id, NULL, NULL, NULL FROM r"
+    + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"
+)
+
+# The same endings for a check that claimed nothing: they take what they write, or match nothing. A node goes
+# once, in the traversal that is the stack's, and a resource only while nobody holds it.
+MINE = f"""
+, mine AS MATERIALIZED (
+    SELECT n.id FROM i JOIN graph_node n ON n.id = i.node_id
+    WHERE {QUEUED} AND n.traversal = (
+        SELECT s.traversal FROM stack s
+        WHERE s.id = n.stack_id AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued))
+    ORDER BY n.id FOR UPDATE OF n
+)
+, r AS ("""
+FREE = """i.node_id IN (SELECT mine.id FROM mine) AND r.id = i.resource_id
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp())"""
+
+
+def _unclaimed(statement: str) -> str:
+    """Return an ending for a node that no claim was made for."""
+    text = statement.replace("\n, r AS (", MINE, 1).replace(HELD, FREE, 1)
+    for claimed in (
+        f"{CHECKING} AND n.lease = %(lease)s",
+        f"{CHECKING}\n        AND n.lease = %(lease)s",
+        OURS_OR_THOUGHT_LOST,
+    ):
+        text = text.replace(claimed, QUEUED)
+    return text
+
+
+ENDINGS = (SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT, FAIL)
+UNCLAIMED = {ending: _unclaimed(ending) for ending in ENDINGS}
+OF_ONE = {
+    ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in (*ENDINGS, *UNCLAIMED.values())
+}
+
+# The traversal is over for these nodes: give everything back and wake who was held up.
+DROP = (
+    f"""
+WITH i AS MATERIALIZED (
+    SELECT n.id AS node_id, n.stack_id,
+        n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
+), r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL
+    FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s RETURNING r.id
+), done AS (
+    UPDATE graph_node n SET state = 'dropped', lease = NULL, leased_until = NULL
+    FROM i WHERE n.id = i.node_id AND {CHECKING}
+)"""
+    + WAKE
+    + """
+SELECT 'held', r.id, NULL, NULL, NULL FROM r UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+)
+
+DROP_UNCLAIMED = f"""
+UPDATE graph_node n SET state = 'dropped', rung_at = NULL
+FROM unnest(%(ids)s) AS x(id), stack s
+WHERE x.id > 0 AND n.id = x.id AND {QUEUED} AND s.id = n.stack_id
+    AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal)
+"""
