@@ -64,6 +64,8 @@ class Planner:
         `template` saves parsing it again.
         """
         stack = visit.stack
+        if visit.traversal > 1:
+            planning.wait_for_older_checks(db)
         try:
             slices = (
                 self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)

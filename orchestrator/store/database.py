@@ -35,6 +35,9 @@ HOT_SETTINGS = {
 }
 
 
+CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
+
+
 class Database:
     """One PostgreSQL database."""
 
@@ -88,7 +91,7 @@ class Database:
         key = (os.getpid(), durable)
         connection = held.get(key)
         if connection is None or connection.closed:
-            connection = held[key] = self.connect(durable=durable, hot=True)
+            connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS)
         return connection
 
 

@@ -6,6 +6,7 @@ one began.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import Superseded
+from orchestrator.store.database import CHECKS
 
 Db = Connection[TupleRow]
 
@@ -34,6 +36,11 @@ COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition
 FROM STDIN
 """
 
+OLDER_CHECKS = """
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = %s AND pid <> pg_backend_pid() AND xact_start < %s
+    LIMIT 1
+"""
 WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = %s"
 CLEANUPS = """
 SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'
@@ -102,6 +109,24 @@ def slice_of(db: Db, stack_id: int, traversal: int) -> Iterator[None]:
         if db.execute(STILL_OURS, (stack_id, traversal)).fetchone() is None:
             raise Superseded(f"traversal {traversal} is over")
         yield
+
+
+def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
+    """Return once no worker runs a statement that began before now.
+
+    One that did may have read the traversal before ours and be about to write; what is read after this has
+    it.
+
+    Raises:
+        TimeoutError: one ran on for `seconds`. The plan is taken up again when its lease has run out.
+    """
+    row = db.execute("SELECT clock_timestamp()").fetchone()
+    assert row is not None
+    deadline = time.monotonic() + seconds
+    while db.execute(OLDER_CHECKS, (CHECKS, row[0])).fetchone() is not None:
+        if time.monotonic() > deadline:
+            raise TimeoutError("a worker's statement runs on; see pg_stat_activity")
+        time.sleep(0.002)
 
 
 def finish_node(db: Db, stack_id: int, traversal: int) -> int:

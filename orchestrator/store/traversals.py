@@ -105,7 +105,8 @@ WITH causes AS (
         AND status = 'IN_PROGRESS'
         AND (%(at_once)s OR NOT EXISTS (  -- nothing is being operated on, and no operation is open
             SELECT 1 FROM graph_node n
-            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.kind IN ('update', 'cleanup')
+            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
+                AND n.kind IN ('update', 'cleanup')
                 AND n.state IN ('checking', 'waiting') AND n.lease IS NOT NULL
             UNION ALL SELECT 1 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.op IS NOT NULL))
     RETURNING stack.*

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
+from orchestrator.store.database import CHECKS
 from tests.scenarios.world import World, test_resource
 
 
@@ -99,9 +102,7 @@ def test_a_resource_somebody_operates_on_is_left_to_them(world, kind):
     def hold() -> None:
         with world.database.engine.begin() as connection:
             connection.execute(
-                text(
-                    "UPDATE resource SET lease = 1, leased_until = now() + interval '1 minute' WHERE name = 'a'"
-                )
+                text("UPDATE resource SET lease = 1, leased_until = now() + interval '1 h' WHERE name = 'a'")
             )
 
     uuid = world.create("s", {"a": {"type": kind.name}})
@@ -116,3 +117,23 @@ def test_a_resource_somebody_operates_on_is_left_to_them(world, kind):
     world.forget_leases()
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_further_traversal_waits_for_every_check_that_began_before_it(world, kind, postgres_url):
+    world.create("s", {"a": {"type": kind.name}})
+    world.deliver_all()
+    world.delete("s")
+    ended = threading.Event()
+    with psycopg.connect(postgres_url, application_name=CHECKS) as older:
+        older.execute("SELECT 1")  # its transaction is open from here on
+
+        def end() -> None:
+            ended.set()
+            older.rollback()
+
+        timer = threading.Timer(0.3, end)
+        timer.start()
+        world.deliver(1)
+        assert ended.is_set()
+        timer.join()
+    assert world.rows("SELECT count(*) FROM graph_node WHERE kind = 'cleanup'") == [(1,)]
