@@ -76,7 +76,7 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
 
 
 def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[Ring]:
-    """Check nodes of types that call nobody: the statement that writes an outcome takes the node (adr/0001)."""
+    """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001)."""
     db = engine.database.hot(durable=False)
     visits, busy = nodes.glance(db, ids, traversal)
     own = [visit for visit in visits if _calls_nobody(engine, visit)]
