@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from base64 import b32encode
 from uuid import UUID
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
-_SHORT_LENGTH = 12
-_BITS = 5
+_PAIRS = [one + other for one in _BASE32 for other in _BASE32]  # ten bits each
 
 
 def short_id(uuid: UUID | str) -> str:
     """Return twelve characters for a random uuid: the 60 bits of its time fields in lower-case base32."""
-    hexes = (uuid.hex if isinstance(uuid, UUID) else uuid.replace("-", "")).lower()
-    bits = hexes[13:16] + hexes[8:12] + hexes[:8]
-    return b32encode(bytes.fromhex(bits + "0")).decode().lower()[:_SHORT_LENGTH]
+    digits = (uuid.hex if isinstance(uuid, UUID) else uuid).replace("-", "").lower()
+    bits = int(digits[13:16] + digits[8:12] + digits[:8], 16)
+    return "".join([_PAIRS[bits >> shift & 1023] for shift in range(50, -1, -10)])
 
 
 def physical_name(stack_name: str, resource_name: str, uuid: UUID | str, limit: int = 255) -> str:

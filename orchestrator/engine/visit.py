@@ -1,18 +1,17 @@
-"""What one check knows: the node it visits, the resource behind it, and what that resource requires. Nothing
-else.
+"""What one check knows: its node, the resource behind it, and what that resource requires. Nothing else.
+
+Rows of the database become these as they are, thousands a second: hence named tuples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StackView:
+class StackView(NamedTuple):
     """The stack as the check sees it, read after the claim was committed."""
 
     id: int
@@ -29,8 +28,7 @@ class StackView:
     remaining_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceView:
+class ResourceView(NamedTuple):
     """One incarnation, as stored."""
 
     id: int
@@ -56,8 +54,7 @@ class ResourceView:
     metadata: Json | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeData:
+class NodeData(NamedTuple):
     """What a requirement hands on: its ids and just the attributes asked for."""
 
     id: int
@@ -70,19 +67,17 @@ class NodeData:
     sealed: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionView:
+class DefinitionView(NamedTuple):
     """The snippet an update node builds from."""
 
     id: int
     body: Json
     digest: str
-    requires: tuple[str, ...]
+    requires: Sequence[str]
     dep_attrs: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """One claimed node with all it may know."""
 
     node_id: int
@@ -95,7 +90,7 @@ class Visit:
     stack: StackView
     resource: ResourceView | None = None
     definition: DefinitionView | None = None
-    inputs: tuple[NodeData, ...] = field(default=())
+    inputs: tuple[NodeData, ...] = ()
 
     @property
     def superseded(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -34,9 +34,9 @@ from orchestrator.template.definition import ResourceProxy, StackDefinition
 from orchestrator.template.parameters import ParameterValues
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Known:
-    """A resource's values in the open: what its row holds, sealed or not."""
+    """A resource's values in the open, sealed in its row or not: as they were, then as they are."""
 
     properties: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -110,128 +110,120 @@ def proxy(data: NodeData, cipher: Cipher) -> ResourceProxy:
 
 
 class Plugin:
-    """One visit's dealings with the resource's type."""
+    """One visit's dealings with the resource's type. `known` keeps step: what exists must reach the row."""
 
     def __init__(
         self, visit: Visit, kind: ResourceType, values: ParameterValues, cipher: Cipher, begin: Begin
     ) -> None:
-        """`values` are the parameters of the stack's revision; `begin` opens an operation before a provider
-        is called.
-        """
+        """`begin` opens an operation before a provider is called."""
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin = values, cipher, begin
         self.begun = False
+        self.known = known_before(visit, cipher)
+        self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
 
     def carry_out(self, step: Step, retries_left: int) -> Done:
         """Do what was decided and look; errors of the type become outcomes."""
-        known = known_before(self.visit, self.cipher)
         if self.visit.kind == "cleanup":
-            known = replace(known, action="DELETE")
+            self.known.action = "DELETE"
         try:
-            return self._do(step, known, retries_left)
+            return self._do(step, retries_left)
         except (Superseded, Unwritten):
             raise
         except Exception as error:
-            known = getattr(error, "known", known)
             outcome = judge_error(
                 error, name=self.resource.name, retries_left=retries_left, retry_count=self.visit.retry_count
             )
-            return Done(outcome, known, started=not self.begun and not is_told(self.visit, known))
+            return Done(outcome, self.known, started=not self.begun and not is_told(self.visit, self.known))
 
-    def _do(self, step: Step, known: Known, retries_left: int) -> Done:
+    def _do(self, step: Step, retries_left: int) -> Done:
+        known = self.known
         match step:
             case Create(look_first=look_first, wait_seconds=seconds):
-                return self._create(known, look_first, seconds, retries_left)
+                return self._create(look_first, seconds, retries_left)
             case Observe():
-                return self._judge(known, self._observe(known), retries_left, started=False)
+                return self._judge(self._observe(), retries_left, started=False)
             case Discard():
-                self.kind.delete(self._context(known, "DELETE"), known.physical_id or "")
-                seen = self.kind.observe(self._context(known, "DELETE"), known.physical_id or "")
+                ctx, physical_id = self._context("DELETE"), known.physical_id or ""
+                self.kind.delete(ctx, physical_id)
+                seen = self.kind.observe(ctx, physical_id)
                 if seen.exists:
                     return Done(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
-                fresh = replace(known, physical_id=None, op=None, data={}, attributes={}, reference_id=None)
-                return self._create(fresh, False, 0.0, retries_left)
+                known.physical_id = known.op = known.reference_id = None
+                known.data, known.attributes = {}, {}
+                return self._create(False, 0.0, retries_left)
             case Delete(look_first=look_first, wait_seconds=seconds):
-                return self._delete(known, look_first, seconds, retries_left)
+                return self._delete(look_first, seconds, retries_left)
             case Forget(retained=retained):
-                return Done(Gone(silent=not retained), replace(known, action="DELETE"))
+                known.action = "DELETE"
+                return Done(Gone(silent=not retained), known)
             case Impossible(reason=reason):
                 return Done(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
             case Keep() | Drop():
                 return Done(Kept(), known)
 
-    def _create(self, known: Known, look_first: bool, seconds: float, retries_left: int) -> Done:
+    def _create(self, look_first: bool, seconds: float, retries_left: int) -> Done:
+        known, kind = self.known, self.kind
         started = known.op is None
-        known = self._resolved(known)
+        self._resolve()
         if started:
-            known = replace(known, attempt=known.attempt + 1, action="CREATE")
-            if self.kind.calls_out:
-                self._begin(known)
-        known = replace(known, op="CREATE")
-        ctx = self._context(known, "CREATE")
-        found = (
-            self.kind.find(ctx, ctx.token) if look_first or (self.kind.calls_out and not started) else None
-        )
-        if found is None and seconds > 0:
+            known.attempt, known.action = known.attempt + 1, "CREATE"
+            if kind.calls_out:
+                self._begin()
+        known.op = "CREATE"
+        ctx = self._context("CREATE")
+        found = kind.find(ctx, ctx.token) if look_first or (kind.calls_out and not started) else None
+        if found is not None:
+            known.physical_id = found
+        elif seconds > 0:
             return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
-        try:
-            if found is None:
-                if self.kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
-                    self._begin(known)
-                known = replace(known, unanswered=self.kind.calls_out)
-                created = self.kind.create(ctx, known.properties)
-                known = replace(
-                    known,
-                    physical_id=created.physical_id,
-                    data=dict(created.data),
-                    secret=known.secret or created.secret,
-                    unanswered=False,
-                )
-            else:
-                known = replace(known, physical_id=found)
-            return self._judge(
-                known, self._observe(known), retries_left, started=started and not self.kind.calls_out
-            )
-        except Exception as error:
-            if isinstance(error, ProviderError) and not isinstance(error, ProviderSilent):
-                known = replace(known, unanswered=False)  # it was refused: that is an answer
-            error.known = known  # type: ignore[attr-defined]  # what is known to exist must reach the row
-            raise
+        else:
+            if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
+                self._begin()
+            self._ask(ctx)
+        return self._judge(self._observe(), retries_left, started=started and not kind.calls_out)
 
-    def _begin(self, known: Known) -> None:
+    def _ask(self, ctx: Context) -> None:
+        """Send the create. Until it is answered, it may be carried out at any time."""
+        known = self.known
+        known.unanswered = self.kind.calls_out
+        try:
+            created = self.kind.create(ctx, known.properties)
+        except ProviderError as error:
+            known.unanswered = isinstance(error, ProviderSilent)  # a refusal is an answer
+            raise
+        known.unanswered = False
+        known.physical_id, known.data = created.physical_id, created.data
+        known.secret = known.secret or created.secret
+
+    def _begin(self) -> None:
         """Open the operation, durably, before anything is asked for."""
-        if not self.begin(self.visit, known):
+        if not self.begin(self.visit, self.known):
             raise Superseded("the lease was lost before anything was asked for")
         self.begun = True
 
-    def _delete(self, known: Known, look_first: bool, seconds: float, retries_left: int) -> Done:
+    def _delete(self, look_first: bool, seconds: float, retries_left: int) -> Done:
+        known = self.known
         started = known.op != "DELETE"
         if known.physical_id is None and look_first:
-            ctx = self._context(known, "DELETE")
+            ctx = self._context("DELETE")
             found = self.kind.find(ctx, ctx.token)
             if found is None:
                 if seconds > 0:
                     return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
-                return Done(Gone(), replace(known, action="DELETE"), started=True)
-            known = replace(known, physical_id=found)
-        known = replace(known, action="DELETE", op="DELETE")
+                return Done(Gone(), known, started=True)
+            known.physical_id = found
+        known.op = "DELETE"
         if started and self.kind.calls_out:
-            self._begin(known)
-        elapsed = 0.0 if started else None
-        try:
-            self.kind.delete(self._context(known, "DELETE", elapsed), known.physical_id or "")
-            seen = self.kind.observe(self._context(known, "DELETE", elapsed), known.physical_id or "")
-        except Exception as error:
-            error.known = known  # type: ignore[attr-defined]
-            raise
-        return self._judge(
-            known, seen, retries_left, started=started and not self.kind.calls_out, deleting=True
-        )
+            self._begin()
+        ctx, physical_id = self._context("DELETE", 0.0 if started else None), known.physical_id or ""
+        self.kind.delete(ctx, physical_id)
+        seen = self.kind.observe(ctx, physical_id)
+        return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
 
-    def _judge(
-        self, known: Known, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False
-    ) -> Done:
+    def _judge(self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False) -> Done:
+        known = self.known
         outcome = judge_observation(
             seen,
             name=self.resource.name,
@@ -240,47 +232,41 @@ class Plugin:
             retry_count=self.visit.retry_count,
         )
         if isinstance(outcome, Ready):
-            secret = known.secret or any(
-                self.kind.attributes[name].secret for name in seen.attributes if name in self.kind.attributes
-            )
-            known = replace(
-                known, attributes=dict(seen.attributes), reference_id=seen.reference_id, secret=secret
-            )
+            known.attributes, known.reference_id = seen.attributes, seen.reference_id
+            declared = self.kind.attributes
+            if any(declared[name].secret for name in seen.attributes if name in declared):
+                known.secret = True
         return Done(outcome, known, started)
 
-    def _observe(self, known: Known) -> Observation:
+    def _observe(self) -> Observation:
         elapsed = None if self.resource.op == "CREATE" else 0.0
-        return self.kind.observe(self._context(known, "CREATE", elapsed), known.physical_id or "")
+        return self.kind.observe(self._context("CREATE", elapsed), self.known.physical_id or "")
 
-    def _resolved(self, known: Known) -> Known:
-        """Return `known` with properties, metadata and requirements as they are now."""
-        definition = self.visit.definition
+    def _resolve(self) -> None:
+        """Bring properties, metadata and requirements to what they are now."""
+        definition, known, name = self.visit.definition, self.known, self.resource.name
         assert definition is not None
-        inputs = sorted(self.visit.inputs, key=lambda data: data.id)
+        inputs = sorted(self.visit.inputs)  # by id
         proxies = {data.name: proxy(data, self.cipher) for data in inputs}
         view = StackDefinition(definition.body["version"], self.values, proxies)
-        properties = resolve_properties(definition.body, view, self.kind, self.resource.name)
-        metadata = view.resolve(definition.body.get("metadata"), f"resources.{self.resource.name}.metadata")
-        return replace(
-            known,
-            properties=properties,
-            metadata=metadata,
-            secret=view.touched_secret,
-            requires=tuple(data.id for data in inputs),
-            input_digests=tuple(input_digest(proxies[data.name]) for data in inputs),
-        )
+        known.properties = resolve_properties(definition.body, view, self.kind, name)
+        metadata = definition.body.get("metadata")
+        known.metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
+        known.secret = view.touched_secret
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([input_digest(proxies[data.name]) for data in inputs])
 
-    def _context(self, known: Known, action: str, elapsed: float | None = None) -> Context:
-        resource, stack = self.resource, self.visit.stack
+    def _context(self, action: str, elapsed: float | None = None) -> Context:
+        known = self.known
         return Context(
-            name=resource.name,
-            physical_name=physical_name(stack.name, resource.name, resource.uuid),
-            token=f"{resource.uuid}-{known.attempt}",
+            name=self.resource.name,
+            physical_name=self.physical_name,
+            token=f"{self.resource.uuid}-{known.attempt}",
             action=action,
-            elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
+            elapsed_seconds=(self.resource.op_seconds or 0.0) if elapsed is None else elapsed,
             properties=known.properties,
             data=known.data,
-            stack_timeout_seconds=stack.timeout_seconds or 3600.0,
+            stack_timeout_seconds=self.visit.stack.timeout_seconds or 3600.0,
         )
 
 

@@ -217,9 +217,9 @@ class _Round:
         if visit.kind == "update" and definition is not None:
             row |= {"definition_id": definition.id, "digest": definition.digest}
         values = {
-            "properties": known.properties,
-            "attributes": known.attributes,
-            "data": known.data,
+            "properties": dict(known.properties),
+            "attributes": dict(known.attributes),
+            "data": dict(known.data),
             "reference_id": known.reference_id,
         }
         if known.secret:

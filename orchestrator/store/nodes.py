@@ -190,22 +190,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = definition = None
-    if row[19] is not None:
-        resource = ResourceView(*row[19:38])
-    if row[38] is not None:
-        definition = DefinitionView(row[38], row[39], row[40], tuple(row[41]), row[42])
-    inputs = tuple(NodeData(*data) for data in row[43] or ())
-    return Visit(
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        row[4],
-        row[5],
-        row[6],
-        StackView(*row[7:19]),
-        resource,
-        definition,
-        inputs,
-    )
+    resource = None if row[19] is None else ResourceView(*row[19:38])
+    definition = None if row[38] is None else DefinitionView(*row[38:43])
+    inputs = tuple([NodeData(*data) for data in row[43]]) if row[43] else ()
+    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any
