@@ -64,7 +64,7 @@ FROM (
     SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
     WHERE n.root_id = %(root)s AND n.state = 'queued' AND {RUNNING}
         AND n.rung_at < now() - make_interval(secs => %(seconds)s)
-        AND n.rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(n.rings, 4)))
+        AND n.rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(n.rings, 2)))
     ORDER BY n.rung_at LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS again
 WHERE n.id = again.id RETURNING n.id, n.traversal, n.queue, n.label
 """
