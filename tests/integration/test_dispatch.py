@@ -9,8 +9,8 @@ import pytest
 import redis
 from celery import Celery
 
-from orchestrator.engine.messages import Ring
 from orchestrator.embedded.valkey import connect
+from orchestrator.engine.messages import Ring
 from tasks.celery_settings import celery_settings
 from tasks.dispatch import TASK, Dispatcher
 from tests.integration.cluster import eventually

@@ -54,7 +54,8 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
 
 def test_one_mistake_is_told_once(postgres_url: str):
     world = World(postgres_url)
-    template = FAULTY[: FAULTY.index("  a:")] + "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
+    value = "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
+    template = FAULTY[: FAULTY.index("  a:")] + value
     with pytest.raises(InvalidTemplate) as caught:
         stacks.create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
     assert [fault.code for fault in caught.value.diagnostics] == ["unknown-parameter"]
