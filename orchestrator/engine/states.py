@@ -1,4 +1,4 @@
-"""Every state and every allowed move. The tables' CHECK constraints are made from this, and tests walk it.
+"""Every state and every allowed move. The tables' words are made from this, and a test watches every move.
 
 A node is born `blocked` (or `queued` when nothing holds it back) and ends in `ready`, `failed` or `dropped`::
 
@@ -7,6 +7,9 @@ A node is born `blocked` (or `queued` when nothing holds it back) and ends in `r
                                               ├──── due, lease lost ─┘ └── final error ─> failed
                                               └──── due ──────────────── waiting
     blocked, queued, waiting ── superseded, halted ──> dropped
+
+Types that call nobody go from `queued` to `ready`, `waiting` or `failed` at once
+(operations/adr/0001-the-settle-is-the-claim-for-types-that-call-nobody.md).
 """
 
 from __future__ import annotations
@@ -26,18 +29,7 @@ STACK_ACTIONS: Final = (
     "CHECK",
     "RESTORE",
 )
-RESOURCE_ACTIONS: Final = (
-    "INIT",
-    "CREATE",
-    "DELETE",
-    "UPDATE",
-    "ROLLBACK",
-    "SUSPEND",
-    "RESUME",
-    "ADOPT",
-    "SNAPSHOT",
-    "CHECK",
-)
+RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD")  # open until their end was observed
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
@@ -46,17 +38,21 @@ NODE_MOVES: Final = frozenset(
     {
         ("blocked", "queued"),  # its last requirement settled
         ("queued", "checking"),  # claimed
-        ("queued", "waiting"),  # somebody else holds its resource
+        ("queued", "ready"),  # of a type that calls nobody: claimed and settled in one
+        ("queued", "failed"),
+        ("queued", "waiting"),  # not ready yet, or somebody else holds its resource
         ("checking", "ready"),  # settled
-        ("checking", "waiting"),  # not ready yet, or to be tried again
+        ("checking", "waiting"),  # not ready yet, to be tried again, or its lease was lost once more
         ("checking", "failed"),  # final
-        ("checking", "queued"),  # its lease was lost, or the claim was undone
-        ("checking", "dropped"),  # its traversal is over
+        ("checking", "queued"),  # its lease was lost
+        ("waiting", "queued"),  # due, or woken
+        ("waiting", "failed"),  # thought lost, but its worker still had its resource
         ("checking", "paused"),  # a hook
         ("paused", "queued"),  # the hook was cleared
-        ("waiting", "queued"),  # due, or woken
-        ("blocked", "dropped"),
+        ("blocked", "failed"),  # a finish node, of a traversal that failed
+        ("blocked", "dropped"),  # its traversal is over: this and the following
         ("queued", "dropped"),
+        ("checking", "dropped"),
         ("waiting", "dropped"),
         ("paused", "dropped"),
     }

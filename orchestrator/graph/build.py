@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Collection, Sequence
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.graph.model import Graph
+from orchestrator.graph.model import Graph, in_order
 
 
 def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
@@ -45,13 +45,7 @@ def _order(edges: Sequence[array[int]]) -> array[int]:
     for position, requires in enumerate(edges):
         for required in requires:
             dependents[required].append(position)
-    order = array("q", (position for position, count in enumerate(unmet) if not count))
-    for position in order:  # grows while it is walked
-        for dependent in dependents[position]:
-            unmet[dependent] -= 1
-            if not unmet[dependent]:
-                order.append(dependent)
-    return order
+    return in_order(unmet, dependents)
 
 
 def find_cycle(edges: Sequence[array[int]], ordered: Collection[int]) -> list[int]:

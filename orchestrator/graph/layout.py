@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.graph.model import Graph
+from orchestrator.graph.model import Graph, in_order
 
 WIDTH = 512  # feeders of one join, and dependents released by one statement
 
@@ -111,17 +111,11 @@ def _fan_out(layout: Layout, source: int, label: str, width: int) -> None:
 
 
 def _writing_order(layout: Layout) -> array[int]:
-    """Return the nodes so that each comes after all it releases (Kahn, from the finish backwards)."""
+    """Return the nodes so that each comes after all it releases, from the finish backwards."""
     unmet = array("q", (sum(node != FINISH for node in row) for row in layout.needed_by))
     feeders: list[array[int]] = [array("q") for _ in layout.needed_by]
     for node, row in enumerate(layout.needed_by):
         for target in row:
             if target != FINISH:
                 feeders[target].append(node)
-    order = array("q", (node for node, count in enumerate(unmet) if not count))
-    for node in order:  # grows while it is walked
-        for feeder in feeders[node]:
-            unmet[feeder] -= 1
-            if not unmet[feeder]:
-                order.append(feeder)
-    return order
+    return in_order(unmet, feeders)

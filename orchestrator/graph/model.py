@@ -28,3 +28,19 @@ class Graph:
             for required in requires:
                 dependents[required].append(position)
         return dependents
+
+
+def in_order(unmet: array[int], frees: Sequence[Sequence[int]]) -> array[int]:
+    """Return positions so that each comes after all that must come before it (Kahn); those on a cycle are
+    missing.
+
+    `unmet[i]` counts what must come before `i`, and is used up; `frees[i]` are the positions that `i` must
+    come before.
+    """
+    order = array("q", (position for position, count in enumerate(unmet) if not count))
+    for position in order:  # grows while it is walked
+        for freed in frees[position]:
+            unmet[freed] -= 1
+            if not unmet[freed]:
+                order.append(freed)
+    return order
