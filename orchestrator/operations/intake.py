@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.operations import stacks, validation
@@ -98,7 +100,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
         work(job, answer)
     except MemoryError:
         answer.send(LimitExceeded("The template needs more memory than a request may have."))
-    except OrchestratorError as error:
+    except (OrchestratorError, psycopg.OperationalError) as error:
         answer.send(error)
     except Exception as error:
         log.exception("intake_broken")
