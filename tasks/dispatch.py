@@ -59,7 +59,6 @@ class Dispatcher:
         self.app.conf.update(celery_settings(broker_url))
         self.app.task(name=TASK, shared=False)(_done_elsewhere)
         self.batch = batch
-        self._templates: dict[str, dict[str, Any]] = {}
         self._local = threading.local()
         self._prefix = ""
 
@@ -108,9 +107,12 @@ class Dispatcher:
     def render(self, group: Sequence[Ring], parent_id: str | None = None) -> bytes:
         """Return the message that makes a worker check these nodes, as it lies in the queue."""
         first = group[0]
-        template = self._templates.get(first.queue)
+        templates: dict[str, dict[str, Any]] = self._local.__dict__.setdefault(
+            "templates", {}
+        )  # each thread fills in its own
+        template = templates.get(first.queue)
         if template is None:
-            template = self._templates[first.queue] = self._template(first.queue)
+            template = templates[first.queue] = self._template(first.queue)
         task_id = str(uuid4())  # of the delivery, too: both are new to everybody
         ids = [ring.node_id for ring in group]
         body = orjson.dumps([[ids, first.traversal], {}, template["embed"]])

@@ -251,6 +251,13 @@ def upgrade() -> None:
         postgresql_where=sa.text("state IN ('checking', 'waiting')"),
     )
     op.create_index(
+        "ix_graph_node_leased",
+        "graph_node",
+        ["leased_until"],
+        unique=False,
+        postgresql_where=sa.text("state = 'checking'"),
+    )
+    op.create_index(
         "ix_graph_node_due",
         "graph_node",
         ["due_at"],

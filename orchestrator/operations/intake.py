@@ -101,10 +101,14 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     except MemoryError:
         answer.send(LimitExceeded("The template needs more memory than a request may have."))
     except (OrchestratorError, psycopg.OperationalError) as error:
-        answer.send(error)
+        if answer.closed:  # the request was answered: a worker takes up its plan
+            log.warning("plan_cut_short", error=str(error))
+        else:
+            answer.send(error)
     except Exception as error:
         log.exception("intake_broken")
-        answer.send(RuntimeError(str(error)))
+        if not answer.closed:
+            answer.send(RuntimeError(str(error)))
 
 
 def _context(job: _Job) -> OperationContext:

@@ -42,7 +42,7 @@ class Sweep:
     def run(self) -> list[Ring]:
         """Sweep once, unless another is at it; return what to enqueue."""
         if self._db is None or self._db.closed:
-            self._db = self.database.connect(hot=True, name="orchestrator-sweep")
+            self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
             self._db.execute(
                 "SET idle_in_transaction_session_timeout = '30s'"
             )  # a stopped process holds nobody up

@@ -67,10 +67,16 @@ class Database:
         return self._engine
 
     def connect(
-        self, *, durable: bool = True, hot: bool = False, name: str = ""
+        self, *, durable: bool = True, hot: bool = False, replan: bool = False, name: str = ""
     ) -> psycopg.Connection[TupleRow]:
-        """Open a connection in autocommit; `durable=False` lets commits return before they are on disk."""
+        """Open a connection in autocommit.
+
+        `durable=False` lets commits return before they are on disk; `hot` is for statements that reach rows
+        by their keys; with `replan` each is planned for the tables as they are when it runs.
+        """
         options: dict[str, Any] = dict(HOT_SETTINGS) if hot else {}
+        if replan:
+            options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
         connection = psycopg.connect(
             self.url,

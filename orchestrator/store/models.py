@@ -347,6 +347,7 @@ class GraphNode(Base):
         Index("ix_graph_node_stack", "stack_id", "traversal", "kind"),
         Index("ix_graph_node_queued", "root_id", "rung_at", postgresql_where=text("state = 'queued'")),
         Index("ix_graph_node_due", "due_at", postgresql_where=text("state = 'waiting'")),
+        Index("ix_graph_node_leased", "leased_until", postgresql_where=text("state = 'checking'")),
         Index(
             "ix_graph_node_active",
             "stack_id",

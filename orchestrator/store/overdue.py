@@ -15,35 +15,39 @@ from orchestrator.engine.messages import Ring
 
 Db = Connection[TupleRow]
 
-RUNNING = "s.traversal = n.traversal AND s.status = 'IN_PROGRESS'"
+RUNNING = "s.traversal = o.traversal AND s.status = 'IN_PROGRESS'"
 
+# Each first takes its rows by an index made for it, in that order, and only then asks whose they are: joined
+# freely, the planner may walk the whole of a large stack in progress. What belongs to a traversal that is
+# over is let go of on the way.
 DUE = f"""
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
-FROM (
-    SELECT n.id, s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id
-    WHERE n.state = 'waiting' AND n.due_at <= clock_timestamp() AND {RUNNING}
-    ORDER BY n.due_at LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS due
-WHERE n.id = due.id RETURNING n.id, n.traversal, n.queue, n.label, due.uuid::text
+WITH o AS MATERIALIZED (
+    SELECT id, stack_id, traversal FROM graph_node
+    WHERE state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+UPDATE graph_node n
+SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, rings = 0,
+    rung_at = CASE WHEN {RUNNING} THEN now() END
+FROM o JOIN stack s ON s.id = o.stack_id
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n.state
 """
 
-# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first loss is looked
-# after at once.
+# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first is looked after at
+# once.
 LOST = f"""
+WITH o AS MATERIALIZED (
+    SELECT id, stack_id, traversal FROM graph_node
+    WHERE state = 'checking' AND leased_until < now() ORDER BY leased_until LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+)
 UPDATE graph_node n
-SET state = CASE WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
-    due_at = CASE WHEN n.lost_leases > 0
+SET state = CASE WHEN NOT ({RUNNING}) THEN 'dropped' WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
+    due_at = CASE WHEN {RUNNING} AND n.lost_leases > 0
         THEN clock_timestamp() + make_interval(secs => least(power(2, n.lost_leases), 60)) END,
     lost_leases = n.lost_leases + 1, lease = NULL, leased_until = NULL, rings = 0,
-    rung_at = CASE WHEN n.lost_leases = 0 THEN now() END
-FROM (
-    SELECT n.id,
-        s.uuid FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT
-        JOIN resource r ON r.id = n.resource_id
-    WHERE n.state = 'checking' AND {RUNNING}
-        AND CASE WHEN n.resource_id IS NULL OR r.lease IS NOT DISTINCT FROM n.lease
-            THEN coalesce(r.leased_until, n.leased_until) ELSE n.leased_until END < clock_timestamp()
-    LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS lost
-WHERE n.id = lost.id RETURNING n.id, n.traversal, n.queue, n.label, lost.uuid::text, n.state
+    rung_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
+FROM o JOIN stack s ON s.id = o.stack_id
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n.state
 """
 
 # Loose index scan: one step per root stack that has queued nodes, however many those are.
@@ -59,25 +63,27 @@ SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_
 """
 
 RING_AGAIN = f"""
-UPDATE graph_node n SET rung_at = now(), rings = least(n.rings + 1, 100)
-FROM (
-    SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
-    WHERE n.root_id = %(root)s AND n.state = 'queued' AND {RUNNING}
-        AND n.rung_at < now() - make_interval(secs => %(seconds)s)
-        AND n.rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(n.rings, 2)))
-    ORDER BY n.rung_at LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS again
-WHERE n.id = again.id RETURNING n.id, n.traversal, n.queue, n.label
+WITH o AS MATERIALIZED (
+    SELECT id, stack_id, traversal FROM graph_node
+    WHERE root_id = %(root)s AND state = 'queued' AND rung_at < now() - make_interval(secs => %(seconds)s)
+        AND rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(rings, 2)))
+    ORDER BY rung_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+UPDATE graph_node n
+SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, rings = least(n.rings + 1, 100),
+    rung_at = CASE WHEN {RUNNING} THEN now() END
+FROM o JOIN stack s ON s.id = o.stack_id
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 """
 
-# What a traversal that is over left queued would be looked at by every sweep.
+# What stacks that are not in progress left queued would be looked at by every sweep.
 DROP_OVER = """
-UPDATE graph_node n SET state = 'dropped', rung_at = NULL
-FROM (
-    SELECT n.id FROM graph_node n JOIN stack s ON s.id = n.stack_id
-    WHERE n.root_id = %(root)s AND n.state = 'queued'
-        AND (s.traversal <> n.traversal OR s.status <> 'IN_PROGRESS')
-    LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED) AS over
-WHERE n.id = over.id
+WITH over AS MATERIALIZED (SELECT id FROM stack WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'),
+o AS MATERIALIZED (
+    SELECT n.id FROM over JOIN graph_node n ON n.stack_id = over.id WHERE n.state = 'queued'
+    LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED
+)
+UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.id
 """
 
 TIMED_OUT = """
@@ -96,9 +102,8 @@ STALLED = """
 SELECT s.id, s.traversal, s.uuid::text FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.action_started_at < now() - interval '30 seconds'
     AND s.halted_traversal IS DISTINCT FROM s.traversal
-    AND NOT EXISTS (
-        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
-            AND n.state IN ('queued', 'checking', 'waiting', 'paused'))
+    AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.state = 'queued')
+    AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.state IN ('checking', 'waiting'))
 LIMIT 100
 """
 
@@ -117,12 +122,15 @@ WHERE n.id = m.id AND n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s 
 
 def due(db: Db, limit: int) -> list[Ring]:
     """Queue the waiting nodes whose time has come."""
-    return [Ring(*row) for row in db.execute(DUE, {"limit": limit}).fetchall()]
+    return _queued(db.execute(DUE, {"limit": limit}).fetchall())
 
 
 def lost(db: Db, limit: int) -> list[Ring]:
     """Queue again the nodes whose worker let its lease run out."""
-    rows = db.execute(LOST, {"limit": limit}).fetchall()
+    return _queued(db.execute(LOST, {"limit": limit}).fetchall())
+
+
+def _queued(rows: list[tuple[Any, ...]]) -> list[Ring]:
     return [Ring(*row[:5]) for row in rows if row[5] == "queued"]
 
 
@@ -134,7 +142,8 @@ def roots(db: Db) -> list[tuple[int, str]]:
 def ring_again(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
     """Ring for queued nodes whose message must have been lost, ever more rarely."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
-    return [Ring(row[0], row[1], row[2], row[3], root) for row in db.execute(RING_AGAIN, values).fetchall()]
+    rows = db.execute(RING_AGAIN, values).fetchall()
+    return [Ring(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
 
 
 def drop_over(db: Db, root_id: int, limit: int) -> int:
