@@ -39,6 +39,8 @@ app = Celery("orchestrator", include=["tasks.check"])
 app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
+GARBAGE = 20_000  # objects made before a look for cycles: dozens of checks, where Python looks at each
+
 _engines: dict[int, Engine] = {}
 _lock = threading.Lock()
 
@@ -85,6 +87,7 @@ def _warm(**_: Any) -> None:
     engine()
     gc.collect()
     gc.freeze()  # what is loaded stays: no collection walks it again
+    gc.set_threshold(GARBAGE, 20, 20)
 
 
 @worker_ready.connect

@@ -45,6 +45,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
         "broker_pool_acquire_timeout": 5,
         "broker_transport_options": {
             "ack_emulation": False,
+            "priority_steps": [0],  # one list a queue, not four: nobody sends with a priority
             "visibility_timeout": 600,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,

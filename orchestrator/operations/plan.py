@@ -70,8 +70,8 @@ class Planner:
             slices = (
                 self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)
             )
-            if sum(1 for _ in slices) > 1:
-                planning.refresh_statistics(db)
+            for _ in slices:  # each is written before the next is asked for
+                pass
         except Superseded:
             return nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
         except OrchestratorError as error:

@@ -38,6 +38,21 @@ HOT_SETTINGS = {
 CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
 
 
+class HotConnection(psycopg.Connection[TupleRow]):
+    """A connection with one cursor: a check fetches a statement's rows before it runs the next."""
+
+    _only: psycopg.Cursor[TupleRow] | None = None
+
+    def execute(
+        self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
+    ) -> psycopg.Cursor[TupleRow]:
+        """Run a statement on the one cursor."""
+        cursor = self._only
+        if cursor is None or cursor.closed:
+            cursor = self._only = self.cursor()
+        return cursor.execute(query, params, prepare=prepare, binary=binary)
+
+
 class Database:
     """One PostgreSQL database."""
 
@@ -78,7 +93,8 @@ class Database:
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
-        connection = psycopg.connect(
+        kind = HotConnection if hot else psycopg.Connection
+        connection = kind.connect(
             self.url,
             autocommit=True,
             application_name=name or self.application_name,

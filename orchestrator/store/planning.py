@@ -224,11 +224,6 @@ def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
         pass
 
 
-def refresh_statistics(db: Db) -> None:
-    """Let everybody's prepared statements be planned anew: the tables are no longer what they were."""
-    db.execute("ANALYZE graph_node, resource, resource_definition")
-
-
 def template_text(db: Db, revision_id: int) -> bytes:
     """Return a revision's template as stored: JSON text."""
     query = "SELECT c.body FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"

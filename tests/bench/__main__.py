@@ -14,7 +14,7 @@ import click
 from orchestrator.cli.up import available_cores
 from orchestrator.errors import OrchestratorError
 from tests.bench import bars
-from tests.bench.bars import PLAN, YARDSTICKS, Wanted
+from tests.bench.bars import PLAN, Wanted
 from tests.bench.measure import Measurement, Unfinished
 from tests.bench.results import Results, line, show, write
 from tests.bench.servers import Servers, servers, system
@@ -86,7 +86,7 @@ def main(
     results = Results()
     try:
         with servers() as on:
-            measure_all(on, plan, workers or available_cores(), YARDSTICKS if hold else repeat, results)
+            measure_all(on, plan, workers or available_cores(), results)
     except (OrchestratorError, Unfinished, TimeoutError) as error:
         raise click.ClickException(str(error)) from error
     finally:  # also of a run that was interrupted
@@ -100,13 +100,18 @@ def main(
     sys.exit(1 if bars.short(verdicts) or results.failures else 0)
 
 
-def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, yardsticks: int, results: Results) -> None:
-    """Measure the yardstick, then every run of the plan; after a stack that does not end, on a new system."""
-    for _ in range(yardsticks):
-        yardstick = measure_yardstick(on, workers, TASKS if yardsticks > 1 else TASKS // 2)
+def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:
+    """Measure in rounds, first the yardstick and then each once: all see the machine as it changes."""
+    rounds = max(wanted.times for wanted in plan)
+    for number in range(rounds):
+        yardstick = measure_yardstick(on, workers, TASKS if rounds > 1 else TASKS // 2)
         results.yardsticks.append(yardstick)
         _tell(f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s")
-    todo = [wanted for wanted in plan for _ in range(wanted.times)]
+        _measure_round(on, [wanted for wanted in plan if wanted.times > number], workers, results)
+
+
+def _measure_round(on: Servers, todo: list[Wanted], workers: int, results: Results) -> None:
+    """Measure each once; after a stack that does not end, go on with a new system."""
     while todo:
         with _measurement(on, workers) as measurement:
             while todo:

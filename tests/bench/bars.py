@@ -34,7 +34,6 @@ class Wanted:
     listing: bool = False
 
 
-YARDSTICKS = 3
 PLAN = (
     Wanted("layered", 1_000, ("create", "delete"), rows=True),
     Wanted("layered", 10_000, ("create", "delete"), times=3),
