@@ -71,11 +71,18 @@ class Dispatcher:
             try:
                 self._send(messages)
             except (redis.RedisError, OperationalError, OSError) as error:
-                self._local.__dict__.clear()
+                self.close()
                 if not tries_left:
                     log.warning("broker_unreachable", error=str(error), messages=len(rings))
             else:
                 return
+
+    def close(self) -> None:
+        """Close this thread's connections; publishing opens new ones."""
+        held = self._local.__dict__
+        if held.pop("pid", None) == os.getpid():
+            held.pop("redis").disconnect()
+            held.pop("kombu").close()
 
     def _messages(self, rings: Sequence[Ring], parent_id: str | None) -> dict[str, list[bytes]]:
         messages: dict[str, list[bytes]] = {}

@@ -25,7 +25,6 @@ class StackView(NamedTuple):
     status: str
     revision_id: int
     timeout_seconds: float | None
-    remaining_seconds: float | None
 
 
 class ResourceView(NamedTuple):

@@ -190,7 +190,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = None if row[19] is None else ResourceView(*row[19:38])
-    definition = None if row[38] is None else DefinitionView(*row[38:43])
-    inputs = tuple([NodeData(*data) for data in row[43]]) if row[43] else ()
-    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any
+    resource = None if row[18] is None else ResourceView(*row[18:37])
+    definition = None if row[37] is None else DefinitionView(*row[37:42])
+    inputs = tuple([NodeData(*data) for data in row[42]]) if row[42] else ()
+    return Visit(*row[:7], StackView(*row[7:18]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any

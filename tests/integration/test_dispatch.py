@@ -40,6 +40,20 @@ def arrived(broker: redis.Redis, queue: str, count: int) -> list[bytes]:
     return messages
 
 
+@pytest.fixture
+def dispatcher_to():
+    """Makes dispatchers, and closes them."""
+    made: list[Dispatcher] = []
+
+    def make(url: str, batch: int = 1) -> Dispatcher:
+        made.append(Dispatcher(url, batch))
+        return made[-1]
+
+    yield make
+    for dispatcher in made:
+        dispatcher.close()
+
+
 def taken(broker: redis.Redis, queue: str) -> dict:
     """Return the one message in a queue, its body decoded."""
     [raw] = arrived(broker, queue, 1)
@@ -50,10 +64,10 @@ def taken(broker: redis.Redis, queue: str) -> dict:
 
 @pytest.mark.parametrize("queue", ["check", "provider", "bulk"])
 def test_a_rendered_message_equals_what_apply_async_sends(
-    app: Celery, broker_url: str, broker: redis.Redis, queue: str
+    app: Celery, broker_url: str, broker: redis.Redis, queue: str, dispatcher_to
 ):
     ring = Ring(7, 3, queue, "web", RING.root)
-    Dispatcher(broker_url).publish([ring], parent_id="parent-1")
+    dispatcher_to(broker_url).publish([ring], parent_id="parent-1")
     ours = taken(broker, queue)
     broker.delete(queue)
     app.tasks[TASK].apply_async(
@@ -68,18 +82,22 @@ def test_a_rendered_message_equals_what_apply_async_sends(
     assert ours == theirs
 
 
-def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(broker_url: str, broker: redis.Redis):
+def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(
+    broker_url: str, broker: redis.Redis, dispatcher_to
+):
     rings = [Ring(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
-    Dispatcher(broker_url).publish(rings)
+    dispatcher_to(broker_url).publish(rings)
     messages = [orjson.loads(raw) for queue in ("check", "provider") for raw in arrived(broker, queue, 50)]
     assert len(messages) == 100
     assert len({message["headers"]["id"] for message in messages}) == 100
     assert len({message["properties"]["delivery_tag"] for message in messages}) == 100
 
 
-def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(broker_url: str, broker: redis.Redis):
+def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(
+    broker_url: str, broker: redis.Redis, dispatcher_to
+):
     rings = [Ring(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
-    Dispatcher(broker_url, batch=5).publish([*rings, Ring(99, 1, "provider", "p")])
+    dispatcher_to(broker_url, batch=5).publish([*rings, Ring(99, 1, "provider", "p")])
     bodies = [
         orjson.loads(base64.b64decode(orjson.loads(raw)["body"]))[0] for raw in broker.lrange("check", 0, -1)
     ]
@@ -87,12 +105,12 @@ def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(broker_url: str
     assert taken(broker, "provider")["body"][0] == [[99], 1]
 
 
-def test_an_unreachable_broker_is_not_the_callers_trouble():
-    Dispatcher("redis://127.0.0.1:1/0").publish([RING])
+def test_an_unreachable_broker_is_not_the_callers_trouble(dispatcher_to):
+    dispatcher_to("redis://127.0.0.1:1/0").publish([RING])
 
 
-def test_a_broker_that_was_restarted_gets_the_very_next_message(own_valkey):
-    dispatcher = Dispatcher(own_valkey.url)
+def test_a_broker_that_was_restarted_gets_the_very_next_message(own_valkey, dispatcher_to):
+    dispatcher = dispatcher_to(own_valkey.url)
     dispatcher.publish([RING])
     own_valkey.kill()
     own_valkey.start()

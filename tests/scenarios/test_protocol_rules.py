@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.errors import ProviderSilent
 from orchestrator.operations import plan
 from orchestrator.resources.base import Context
 from orchestrator.store import nodes, planning
@@ -205,8 +206,6 @@ def test_a_create_is_not_repeated_while_an_earlier_one_may_still_land(
 def test_a_request_nobody_answered_may_still_land_even_though_its_worker_lives(
     world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ):
-    from orchestrator.errors import ProviderSilent
-
     monkeypatch.setattr(type(world.types["Cloud::Thing"]), "flight_seconds", 60.0)
 
     def no_answer() -> None:
