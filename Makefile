@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-long bench bench-bars lock clean
+.PHONY: help venv demo up flower check test test-long bench bench-bars corpus lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ bench: $(STAMP)  ## the table of speeds: make bench [SHAPES=flat,chain] [SIZE=10
 
 bench-bars: $(STAMP)  ## the figures we hold ourselves to; exits with what falls short
 	@$(BIN)/python -m tests.bench --bars $(BENCH_ARGS)
+
+corpus: $(STAMP)  ## real templates, compared with what Heat answers: make corpus [CORPUS_DIR=...]
+	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
 
 lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower \

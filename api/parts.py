@@ -54,13 +54,20 @@ class Output(Protocol):
         """Why there is no value."""
 
 
+class Validate(Protocol):
+    """Checks a template."""
+
+    def __call__(self, context: OperationContext, body: Body, *, overlook: bool = False) -> Mapping[str, Any]:
+        """Return what the template asks for; `overlook` lets known types pass that are not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operations:
     """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
 
     create: Callable[[OperationContext, Body], Accepted]
     delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
-    validate: Callable[[OperationContext, Body], Mapping[str, Any]]
+    validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
 
 

@@ -20,8 +20,10 @@ from orchestrator.operations.parameters import pseudo
 from orchestrator.store import revisions
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
+from orchestrator.template.formats import format_named
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
+from orchestrator.template.versions import LATEST
 
 stacks = Blueprint("stacks", __name__)
 
@@ -164,9 +166,10 @@ def _common(row: StackRow, links: Links) -> dict[str, Any]:
 
 def _parameters(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
     """Return every parameter as text, hidden ones masked, the pseudo ones first."""
-    values = pseudo(str(stack.uuid), stack.name, stack.project_id)
     if revision is None:
-        return dict(values)
-    schemas = Template.from_outline(revision.outline).parameters
+        return pseudo(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))
+    template = Template.from_outline(revision.outline)
+    schemas = template.parameters
+    values = pseudo(str(stack.uuid), stack.name, stack.project_id, template.form)
     hidden = frozenset(name for name, schema in schemas.items() if schema.hidden)
     return ParameterValues({**values, **revision.parameters}, hidden).public(schemas)

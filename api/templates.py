@@ -12,10 +12,11 @@ from api.faults import TemplateVersionNotFound
 from api.formats import json_response
 from api.parts import operation_context, parts
 from orchestrator.errors import InvalidRequest
-from orchestrator.template import versions
-from orchestrator.template.functions import callable_functions
+from orchestrator.template.formats import all_formats, find_format
+from orchestrator.template.functions import Function
 
-IGNORABLE: Final = frozenset({"99001"})  # a type whose service is not there: none needs one yet
+UNAVAILABLE: Final = "99001"  # the code of a type that is known and not there
+IGNORABLE: Final = frozenset({UNAVAILABLE})
 
 templates = Blueprint("templates", __name__)
 
@@ -24,12 +25,13 @@ templates = Blueprint("templates", __name__)
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Check a template without making anything of it; every fault is a 400."""
     queries.boolean("show_nested")  # nothing is nested yet
-    unknown = [code for code in queries.words("ignore_errors") if code not in IGNORABLE]
+    ignored = queries.words("ignore_errors")
+    unknown = [code for code in ignored if code not in IGNORABLE]
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
     with received(request, context.settings) as body:
-        return json_response(parts().operations.validate(context, body))
+        return json_response(parts().operations.validate(context, body, overlook=UNAVAILABLE in ignored))
 
 
 @templates.get("/<project_id>/template_versions")
@@ -37,13 +39,11 @@ def version_index(project_id: str) -> Response:  # noqa: ARG001 - as above
     """List the versions of the language, each under its date with the names it also has."""
     listed = [
         {
-            "version": f"{versions.HOT_KEY}.{version}",
-            "type": "hot",
-            "aliases": [
-                f"{versions.HOT_KEY}.{alias}" for alias, date in versions.ALIASES.items() if date == version
-            ],
+            "version": f"{form.key}.{form.version}",
+            "type": form.family,
+            "aliases": [f"{form.key}.{alias}" for alias in form.aliases],
         }
-        for version in versions.VERSIONS
+        for form in sorted(all_formats().values(), key=lambda form: (form.key, form.version))
     ]
     return json_response({"template_versions": listed})
 
@@ -51,14 +51,17 @@ def version_index(project_id: str) -> Response:  # noqa: ARG001 - as above
 @templates.get("/<project_id>/template_versions/<version>/functions")
 def function_index(project_id: str, version: str) -> Response:  # noqa: ARG001 - as above
     """List the functions that a template of this version can call here."""
-    queries.boolean("with_condition_func")  # no function is for conditions only yet
+    with_conditions = queries.boolean("with_condition_func")
     key, _, value = version.partition(".")
-    date = versions.ALIASES.get(value, value)
-    if key != versions.HOT_KEY or date not in versions.VERSIONS:
+    form = find_format(key, value)
+    if form is None:
         raise TemplateVersionNotFound(f"Template with version {version} not found")
+    functions: dict[str, Function] = dict(form.callable)
+    if with_conditions:
+        functions |= form.condition_functions
     listed = [
         {"functions": name, "description": _first_line(function.call.__doc__)}
-        for name, function in sorted(callable_functions(date).items())
+        for name, function in sorted(functions.items())
     ]
     return json_response({"template_functions": listed})
 

@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8004, ge=1, le=65535)
     data_dir: Path = Path(".orchestrator")
+    environment_dir: Path | None = None  # the operator's own environments, *.yaml: resource_registry only
 
     # Who may call.
     auth: Literal["none", "token"] = "none"

@@ -4,6 +4,7 @@ OrchestratorError
 ├── InvalidTemplate       the caller must fix the template or its parameters   400
 ├── InvalidRequest        the caller must fix the request                      400
 ├── NotSupported          not in this state, not for this type                 400
+│   └── ResourceTypeUnavailable  its service is not there                      400
 ├── LimitExceeded         a quota or a size                                    400
 ├── Unauthenticated       nobody we know                                       401
 ├── Forbidden             the caller may not                                   403
@@ -90,6 +91,22 @@ class NotSupported(OrchestratorError):
         """Name the feature as in spec/rest-api.md §2."""
         self.feature = feature
         super().__init__(f"{feature} is not supported.")
+
+
+class ResourceTypeUnavailable(NotSupported):
+    """A type whose service is not there; `ignore_errors=99001` overlooks it while validating."""
+
+    heat_type = "ResourceTypeUnavailable"
+    code = "99001"
+
+    def __init__(self, type_name: str, service: str, reason: str) -> None:
+        """Name the type as the template does, and the service as Heat calls its client: nova, neutron."""
+        self.feature, self.type_name, self.service, self.reason = type_name, type_name, service, reason
+        OrchestratorError.__init__(
+            self,
+            f"HEAT-E{self.code} Service {service} is not available for resource type {type_name}, "
+            f"reason: {reason}",
+        )
 
 
 class LimitExceeded(OrchestratorError):

@@ -17,6 +17,7 @@ from celery.signals import setup_logging, worker_init, worker_process_init, work
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.check import Engine
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
@@ -62,7 +63,8 @@ def make_engine() -> Engine:
     parameters = ParameterCache(database, sealing)
     plan = PlanVisit(Planner(database, sealing, types, chosen, parameters))
     leases = Leases(database, chosen.lease_seconds)
-    return Engine(database, sealing, types, chosen, parameters, Windows(chosen.ring_window), leases, plan)
+    windows, files = Windows(chosen.ring_window), FileCache(database)
+    return Engine(database, sealing, types, chosen, parameters, windows, leases, plan, files)
 
 
 @setup_logging.connect

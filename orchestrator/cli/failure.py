@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
@@ -92,8 +93,13 @@ class ApiFailure(Failure):
             },
         )
 
-    def explained(self, template: Path, text: str) -> Failure:
-        """Return this refusal with every fault shown in the template it is about, the way a compiler does.
+    def explained(
+        self, template: Path, text: str, others: Mapping[str, tuple[str, str]] | None = None
+    ) -> Failure:
+        """Return this refusal with every fault shown in the text it is about, the way a compiler does.
+
+        A fault that names a file is about one of `others`, each with what to call it and its text; without
+        a name it is about the template.
 
         A refusal of something else (the name is taken, a quota) has no place in it and stays as it is.
         """
@@ -101,10 +107,14 @@ class ApiFailure(Failure):
             return self
         told = [_diagnostic(fault, template) for fault in self.faults]
         count = sum(one.severity == "error" for one in told)
+        shown = []
+        for one in told:
+            name, source = (others or {}).get(one.file, (one.file, text if one.file == str(template) else ""))
+            shown += render([replace(one, file=name)], source).rstrip().splitlines()
         return Failure(
             f"{template} was refused: {count} fault{'s' if count != 1 else ''}",
             code=Exit(self.exit_code),
-            details=render(told, text).rstrip().splitlines(),
+            details=shown,
             facts=self.facts,
         )
 

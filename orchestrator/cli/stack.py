@@ -15,7 +15,7 @@ from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Fail
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
 from orchestrator.cli.options import Session, client_command, pairs
 from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
-from orchestrator.cli.sources import read_template, request_body
+from orchestrator.cli.sources import read_template, request_body, texts
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -76,7 +76,7 @@ def create(
     try:
         made = session.client.create(body)
     except ApiFailure as refusal:
-        raise refusal.explained(template_file, source.text) from refusal
+        raise refusal.explained(template_file, source.text, texts(environments, body)) from refusal
     if not wait:
         if session.as_json:
             session.document(session.client.show(made, outputs=False))

@@ -12,7 +12,7 @@ import orjson
 from orchestrator.cli import render
 from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage
 from orchestrator.cli.options import Session, client_command, pairs
-from orchestrator.cli.sources import read_template, request_body
+from orchestrator.cli.sources import read_template, request_body, texts
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -34,10 +34,11 @@ def validate(
     Exits 1 when the server would refuse the template, with every fault and its place.
     """
     source = read_template(template_file)
+    body = request_body(source, environments, parameters)
     try:
-        found = session.client.validate(request_body(source, environments, parameters))
+        found = session.client.validate(body)
     except ApiFailure as refusal:
-        raise refusal.explained(template_file, source.text) from refusal
+        raise refusal.explained(template_file, source.text, texts(environments, body)) from refusal
     if session.as_json:
         session.document(found)
         return

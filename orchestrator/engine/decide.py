@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.visit import Json, Visit
 from orchestrator.resources.base import ResourceType
 
 
@@ -93,7 +93,8 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
 def _cleanup(visit: Visit, kind: ResourceType) -> Step:
     resource = visit.resource
     assert resource is not None
-    policy = (visit.definition.body.get("deletion_policy") if visit.definition else None) or "Delete"
+    body: Json = visit.definition.body if visit.definition else {}
+    policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
     if resource.attempt == 0:
         return Forget()
     if policy in RETAINED:

@@ -1,28 +1,47 @@
-"""Check definitions against the resource types they name: before a stack is accepted, and before each create.
+"""Check a whole template against the resource types it names, before a stack is accepted.
 
-Pure. `validate_stack` looks at a whole template of which nothing is made yet and returns every fault it
-finds; `resolve_properties` gives one resource's properties as its type's verbs see them, with everything
-known by then. What a template is in itself (sections, functions, references) was checked when it was loaded.
+Pure. Nothing is made yet: a value that comes from a resource, or from a parameter without a value, is not
+known and breaks no rule. What a template is in itself (sections, functions, references) was checked when it
+was read. Nested templates are looked into as far as the request's files go.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import orjson
+
+from orchestrator.engine.kinds import Kinds, Missing, Overlooked
+from orchestrator.engine.nested import beside, circles, in_file, within
+from orchestrator.engine.properties import BEFORE, Resolved, function_fault, masked, resolve_properties
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.resources.base import Fault, ResourceType
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
 from orchestrator.schema.hints import did_you_mean
-from orchestrator.schema.properties import PropertyFault, convert, join
+from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.formats import Words
+from orchestrator.template.functions import ALL, Function, FunctionError
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 from orchestrator.template.view import UNKNOWN, ResourceProxy
 
-HIDDEN: Final = "the value, which is hidden, is not acceptable"
-DELETION_POLICIES: Final = frozenset({"delete", "retain", "snapshot"})
+__all__ = ["Unmade", "resolve_properties", "validate_stack"]
+
+POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
+# Nested resources that are looked at with the values they get; beyond, what a template is without any counts.
+MOST_NESTED: Final = 10_000
+MOST_FAULTS: Final = 1_000  # of nested templates told; a small request could hold millions
+HIDDEN_POLICY: Final = "Invalid deletion policy"
+MISSING_PARAMETER: Final = "UserParameterMissing"
+ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
+RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
+# Faults that a look at the mere structure finds; what is in a property is a matter of values.
+STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
 
 # What functions see of any resource here: not created, and known by nothing that could be compared.
 _UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
@@ -31,259 +50,395 @@ _UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ign
 class Unmade(StackDefinition):
     """A stack of which no resource is made yet: whatever comes from one is `UNKNOWN`."""
 
-    def __init__(self, version: str, parameters: ParameterValues, names: Container[str]) -> None:
-        """`names` are the resources that may be referred to."""
-        super().__init__(version, parameters, {}, strict=False)
-        self._names = names
+    def __init__(
+        self,
+        template: Template,
+        parameters: ParameterValues,
+        files: Mapping[str, str],
+        *,
+        nested: bool = False,
+    ) -> None:
+        """What is asked of the parent of a `nested` stack is not known."""
+        super().__init__(
+            template.version, parameters, {}, files.get, strict=False, mappings=template.mappings
+        )
+        self._names, self._nested = template.resources, nested
+        self.missed: str | None = None  # the parameter without a value that was asked for last
 
     def resource(self, name: str) -> ResourceProxy:
         """Return the one proxy that stands for all."""
         if name not in self._names:
             return super().resource(name)  # which refuses it
         self.not_yet()  # so that what is made of this is not known either
+        self.touched_uncreated = True
         return _UNMADE
+
+    def reference(self, name: str) -> Any:
+        """Return a parameter's value; a resource's id is not known."""
+        return self.resource(name).reference_id if name in self._names else super().reference(name)
+
+    def missing(self, name: str) -> Any:
+        """Return what stands for a parameter without a value, and remember which it was."""
+        self.missed = name
+        return super().missing(name)
+
+    def facade(self, key: str) -> Any:
+        """Return what is not known, in a nested stack."""
+        return self.not_yet() if self._nested else super().facade(key)
+
+    def _call(self, function: Function, written: Any) -> Any:
+        try:
+            return super()._call(function, written)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            # Malformed, which was told when the template was read; here it is met again.
+            raise FunctionError(f'Incorrect arguments to "{function.name}"') from error
 
 
 def validate_stack(
     template: Template,
     values: ParameterValues,
-    types: Mapping[str, ResourceType],
+    kinds: Kinds,
     *,
     strict: bool,
-    stack_timeout_seconds: float,
+    stack_timeout_seconds: float = math.inf,
 ) -> list[Diagnostic]:
-    """Return everything wrong with the resources and outputs of a stack, in the template's order.
+    """Return everything wrong with the resources and outputs of a stack, and warnings: see `severity`.
 
-    A value that comes from a resource, or from a parameter without a value, is not known yet and breaks no
-    rule. Unless `strict`, waits are not compared with the timeout: there is no stack to have one.
+    What Heat tells first is first: types, then update policies, then the rest in the template's order. Unless
+    `strict`, which is for a stack that is to be made, faults of values and faults inside nested templates are
+    warnings, and waits are not compared with the timeout.
     """
-    check = _StackCheck(template, values, types, stack_timeout_seconds if strict else math.inf)
-    return list(check.run())
+    tree = _Tree(strict, stack_timeout_seconds if strict else math.inf)
+    check = _StackCheck(template, values, kinds, tree)
+    found = check.run()
+    if check.resources > kinds.max_resources:
+        message = "Request limit exceeded: Maximum resources per stack exceeded."
+        limit = Diagnostic("too-many-resources", message, heat_type="RequestLimitExceeded")
+        found.append(limit if strict else replace(limit, severity="warning"))
+    return found
 
 
-def resolve_properties(
-    body: Mapping[str, Any], view: StackDefinition, kind: ResourceType, name: str
-) -> dict[str, Any]:
-    """Return a resource's properties resolved, converted and checked in full.
+@dataclass(slots=True)
+class _Tree:
+    """What the checks of one tree of templates share."""
 
-    `body` is the resource's snippet, `name` its logical name. `view.touched_secret` says afterwards whether
-    anything secret went into them.
-
-    Raises:
-        InvalidTemplate: with everything that is wrong.
-    """
-    resolved = _Resolved(body, view, kind, f"resources.{name}")
-    if not resolved.errors:
-        given, faults = convert(
-            kind.properties, resolved.values, path=resolved.path, any_properties=kind.any_properties
-        )
-        own = () if faults else kind.validate(given, math.inf)
-        if not faults and not own:
-            return given
-        resolved.report(faults, own, prefix="")
-    raise InvalidTemplate(resolved.errors)
-
-
-class _Resolved:
-    """One resource's properties with their functions evaluated, and what was wrong on the way."""
-
-    def __init__(
-        self, body: Mapping[str, Any], view: StackDefinition, kind: ResourceType, place: str
-    ) -> None:
-        self.place, self.path = place, f"{place}.properties"
-        self.values: Mapping[str, Any] = {}
-        self.errors: list[Diagnostic] = []
-        self.secrets: set[str] = set()  # properties that something secret went into
-        properties = body.get("properties") or {}
-        if len(properties) == 1:  # which may be a function that gives all of them
-            self.values = self._alone(properties, view, kind)
-        else:
-            self.values = self._each(properties, view)
-        if "description" in kind.properties and kind.properties["description"].update_allowed:
-            self._describe(body)
-
-    def _alone(self, properties: Any, view: StackDefinition, kind: ResourceType) -> Mapping[str, Any]:
-        before, view.touched_secret = view.touched_secret, False
-        try:
-            values = view.resolve(properties, self.path)
-        except InvalidTemplate as error:
-            self.errors += masked(error.diagnostics, view)
-            values = UNKNOWN
-        secret, view.touched_secret = view.touched_secret, view.touched_secret or before
-        if values is UNKNOWN:
-            return dict.fromkeys(kind.properties, UNKNOWN)
-        if values is None:
-            return {}
-        if secret and isinstance(values, Mapping):
-            self.secrets.update(values)
-        if isinstance(values, Mapping):
-            return values
-        shown = HIDDEN if secret else f'"{values}" is not a map'
-        self.errors.append(Diagnostic("wrong-value", f"Property error: {self.path}: {shown}", self.path))
-        return dict.fromkeys(kind.properties, UNKNOWN)
-
-    def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        before, any_secret = view.touched_secret, False
-        for name, value in properties.items():
-            if value.__class__ is not dict and value.__class__ is not list:
-                values[name] = value
-                continue
-            view.touched_secret = False
-            try:
-                values[name] = view.resolve(value, join(self.path, name))
-            except InvalidTemplate as error:
-                self.errors += masked(error.diagnostics, view)
-                values[name] = UNKNOWN  # one fault is enough
-            if view.touched_secret:
-                any_secret = True
-                self.secrets.add(name)
-        view.touched_secret = before or any_secret
-        return values
-
-    def _describe(self, body: Mapping[str, Any]) -> None:
-        """Let the resource's own description stand in for the property of that name."""
-        if self.values.get("description") is None and body.get("description"):
-            self.values = {**self.values, "description": body["description"]}
-
-    def report(
-        self, faults: Iterable[PropertyFault], own: Sequence[Fault], prefix: str = "Property error: "
-    ) -> None:
-        """Add faults of the schema and of the type's own rule to the errors."""
-        for fault in faults:
-            secret = fault.code == "wrong-value" and self._is_secret(fault.where)
-            message = f"{prefix}{fault.path}: {HIDDEN if secret else fault.message}"
-            self.errors.append(Diagnostic(fault.code, message, fault.where, hint=fault.hint))
-        for mine in own:
-            where = join(self.path, mine.property) if mine.property else self.place
-            secret = mine.property in self.secrets or (not mine.property and bool(self.secrets))
-            message = HIDDEN if secret else mine.message
-            if (
-                mine.property or not prefix
-            ):  # a fault of the whole is told by itself before a stack is accepted
-                message = f"{prefix}{where}: {message}"
-            self.errors.append(Diagnostic("wrong-value", message, where))
-
-    def _is_secret(self, where: str) -> bool:
-        inside = where[len(self.path) + 1 :]
-        return any(inside == name or inside.startswith((f"{name}.", f"{name}[")) for name in self.secrets)
+    strict: bool
+    timeout_seconds: float
+    looked_at: int = 0  # nested resources
+    sizes: dict[object, int] = field(default_factory=dict)  # resources of each nested stack that was checked
+    told: set[object] = field(default_factory=set)  # faults of nested templates, types that are retired
+    deprecated: dict[int, bool] = field(default_factory=dict)  # by id of a type: has it such properties
 
 
 class _StackCheck:
-    """One pass over a template."""
+    """One pass over a template; `resources` is how many it and all below it have."""
 
     def __init__(
         self,
         template: Template,
         values: ParameterValues,
-        types: Mapping[str, ResourceType],
-        timeout_seconds: float,
+        kinds: Kinds,
+        tree: _Tree,
+        nested: bool = False,
     ) -> None:
-        self.template, self.types, self.timeout_seconds = template, types, timeout_seconds
-        self.view = Unmade(template.version, values, template.resources)
-        self.missing: dict[str, str] = {}  # type names that are not there, with their hints
+        self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
+        self.words: Words = template.form.words
+        self.view = Unmade(template, values, kinds.files, nested=nested)
+        self.resources = len(template.resources)
+        self.types: list[Diagnostic] = []
+        self.policies: list[Diagnostic] = []
 
-    def run(self) -> Iterator[Diagnostic]:
+    def run(self) -> list[Diagnostic]:
         """Go over the resources, then the outputs."""
+        rest: list[Diagnostic] = []
         for definition in self.template.resources.values():
-            yield from self._resource(definition)
+            rest += self._resource(definition)
         for output in self.template.outputs.values():
-            yield from self._attributes(output.dep_attrs, output.value, f"outputs.{output.name}.value")
+            if output.dep_attrs:
+                place = f"{self.words.outputs}.{output.name}.{self.words.value}"
+                rest += self._attributes(output.dep_attrs, [(output.value, place)])
+        return [*self.types, *self.policies, *rest]
+
+    def _of_values(self, faults: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+        """Return faults as what they count for: before a stack is to be made, values may still change."""
+        if self.tree.strict or self.nested:  # whoever looks into a nested stack says it for all of it
+            return faults
+        return [replace(fault, severity="warning") for fault in faults]
 
     def _resource(self, definition: ResourceDefinition) -> Iterator[Diagnostic]:
-        place, body = f"resources.{definition.name}", definition.body
-        kind = self.types.get(definition.type)
-        if kind is None:
-            yield self._unknown_type(definition.type, f"{place}.type")
+        place = f"{self.words.resources}.{definition.name}"
+        kind = self.kinds.of(definition)
+        if isinstance(kind, Missing):
+            yield from self._missing(definition, kind, f"{place}.{self.words.type}")
         else:
-            yield from self._properties(body, kind, place)
-            yield from self._deletion_policy(body, kind, place)
-        if definition.dep_attrs:
-            yield from self._attributes(definition.dep_attrs, body, place)
-        if body.get("metadata"):
-            self.view.touched_secret = False
-            try:
-                self.view.resolve(body["metadata"], f"{place}.metadata")
-            except InvalidTemplate as error:
-                yield from masked(error.diagnostics, self.view)
+            if kind.support_status in RETIRED:
+                yield from self._retired(kind, f"{place}.{self.words.type}")
+            yield from self._typed(definition, kind, place)
+        if definition.body.get("metadata"):
+            yield from self._evaluated(definition.body["metadata"], f"{place}.{self.words.metadata}")
 
-    def _unknown_type(self, name: str, path: str) -> Diagnostic:
-        hint = self.missing.get(name)
-        if hint is None:
-            hint = self.missing[name] = did_you_mean(name, self.types)
-        return Diagnostic("unknown-type", f"The Resource Type ({name}) could not be found.", path, hint=hint)
+    def _missing(self, definition: ResourceDefinition, kind: Missing, path: str) -> Iterable[Diagnostic]:
+        if not kind.unavailable:
+            self.types += kind.at(path)
+            return ()
+        external = definition.body.get("external_id") is not None
+        # What others made needs no service of ours before the stack is to be made.
+        return () if external and not self.tree.strict else kind.at(path)
 
-    def _properties(self, body: Mapping[str, Any], kind: ResourceType, place: str) -> list[Diagnostic]:
-        resolved = _Resolved(body, self.view, kind, place)
-        given, faults = convert(
-            kind.properties,
-            resolved.values,
-            path=resolved.path,
-            unknown=UNKNOWN,
-            any_properties=kind.any_properties,
-        )
-        own = () if faults or resolved.errors else kind.validate(given, self.timeout_seconds)
-        if faults or own:
-            resolved.report(faults, own)
-        return resolved.errors
-
-    def _deletion_policy(
-        self, body: Mapping[str, Any], kind: ResourceType, place: str
-    ) -> Iterator[Diagnostic]:
-        policy = body.get("deletion_policy")
-        if policy is None:
+    def _typed(self, definition: ResourceDefinition, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        body, words = definition.body, self.words
+        if body.get("external_id") is not None:  # nothing else of it is used
+            path = f"{place}.{words.external_id}"
+            self.view.missed = None
+            yield from self._evaluated(body["external_id"], path)
+            yield from self._missed(path)
             return
-        path = f"{place}.deletion_policy"
+        if body.get("deletion_policy") is not None:
+            yield from self._deletion_policy(body["deletion_policy"], kind, place)
+        if isinstance(kind, Overlooked):
+            return
+        if body.get("update_policy"):
+            self.policies += self._update_policy(body["update_policy"], kind, place)
+        if definition.dep_attrs:
+            sections = [
+                (body.get("properties"), f"{place}.{words.properties}"),
+                (body.get("metadata"), f"{place}.{words.metadata}"),
+            ]
+            yield from self._attributes(definition.dep_attrs, sections)
+        yield from self._properties(definition, kind, place)
+
+    def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
+        """Return why a value's functions cannot be evaluated."""
         self.view.touched_secret = False
+        try:
+            self.view.resolve(value, path)
+        except InvalidTemplate as error:
+            return self._of_values(masked(error.diagnostics, self.view))
+        return ()
+
+    def _retired(self, kind: ResourceType, path: str) -> Iterator[Diagnostic]:
+        """Warn of a type once, wherever it is used first."""
+        if kind.name not in self.tree.told:
+            self.tree.told.add(kind.name)
+            message = f"The resource type {kind.name} is {kind.support_status.lower()}."
+            yield Diagnostic("retired-type", message, path, severity="warning")
+
+    # Properties.
+
+    def _properties(
+        self, definition: ResourceDefinition, kind: ResourceType, place: str
+    ) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.properties}"
+        secret = kind.secret if isinstance(kind, TemplateType) else ()
+        resolved = Resolved(definition.body, self.view, kind, place, path, BEFORE, secret)
+        given, faults = kind.read_properties(resolved.values, path=path, unknown=UNKNOWN)
+        structure = [fault for fault in faults if _is_structure(fault, path)] if faults else faults
+        yield from map(resolved.of, structure)
+        failed = bool(resolved.errors)
+        if len(faults) > len(structure):
+            resolved.report(fault for fault in faults if fault not in structure)
+        if not faults and not failed:
+            resolved.report((), kind.validate(given, self.tree.timeout_seconds))
+        if resolved.errors:
+            yield from self._of_values(resolved.errors)
+        if self._has_deprecated(kind):
+            for warning in deprecations(kind.properties, resolved.values, path=path):
+                yield replace(resolved.of(warning), severity="warning")
+        if isinstance(kind, TemplateType):
+            yield from self._of_values(self._inside(kind, place, given, resolved))
+
+    def _has_deprecated(self, kind: ResourceType) -> bool:
+        known = self.tree.deprecated.get(id(kind))
+        if known is None:
+            known = self.tree.deprecated[id(kind)] = any(map(_deprecates, kind.properties.values()))
+        return known
+
+    # Policies.
+
+    def _update_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.update_policy}"
+        self.view.touched_secret = False
+        try:
+            given = self.view.resolved(policy)
+        except FunctionError as error:
+            yield replace(function_fault(error, path, self.view, BEFORE), code="update-policy")
+            return
+        if given is UNKNOWN or not given:
+            return
+        if not isinstance(given, Mapping):
+            yield Diagnostic("update-policy", f"{BEFORE}{path}: it is not a map", path)
+            return
+        secret = kind.update_policy if self.view.touched_secret else ()
+        shown = Resolved({}, self.view, kind, place, path, BEFORE, secret)
+        for fault in kind.read_update_policy(given, path=path, unknown=UNKNOWN)[1]:
+            yield replace(shown.of(fault), code="update-policy")
+
+    def _deletion_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.deletion_policy}"
+        self.view.touched_secret = self.view.touched_uncreated = False
+        self.view.missed = None
         try:
             policy = self.view.resolve(policy, path)
         except InvalidTemplate as error:
             yield from masked(error.diagnostics, self.view)
             return
         if policy is UNKNOWN:
+            if self.view.touched_uncreated:  # it must be known when nothing else is any more
+                yield Diagnostic("deletion-policy", f"{path}: it cannot depend on a resource", path)
+            yield from self._missed(path)
             return
-        if str(policy).lower() not in DELETION_POLICIES:
-            yield Diagnostic("deletion-policy", f'Invalid deletion policy "{policy}"', path)
-        elif str(policy).lower() == "snapshot" and not kind.can_snapshot:
-            yield Diagnostic("deletion-policy", f'"{policy}" deletion policy not supported', path)
+        meant = POLICIES.get(policy.lower()) if isinstance(policy, str) else None
+        if meant is None:
+            said = HIDDEN_POLICY if self.view.touched_secret else f'Invalid deletion policy "{policy}"'
+            yield Diagnostic("deletion-policy", said, path)
+        elif meant == "Snapshot" and not kind.can_snapshot:
+            yield Diagnostic("deletion-policy", f'{path}: "{meant}" deletion policy not supported', path)
 
-    def _attributes(self, used: Mapping[str, Iterable[str]], value: Any, place: str) -> Iterator[Diagnostic]:
+    def _missed(self, path: str) -> Iterator[Diagnostic]:
+        """Yield that a parameter has no value, where one is wanted even if no stack is to be made.
+
+        When one is, it was told already.
+        """
+        if self.view.missed is not None and not self.tree.strict and not self.nested:
+            message = f"The Parameter ({self.view.missed}) was not provided."
+            yield Diagnostic("missing-parameter", message, path, heat_type=MISSING_PARAMETER)
+
+    # Attributes.
+
+    def _attributes(
+        self, used: Mapping[str, Iterable[str]], values: Sequence[tuple[Any, str]]
+    ) -> Iterator[Diagnostic]:
         for name, attributes in used.items():
             target = self.template.resources.get(name)
-            kind = self.types.get(target.type) if target is not None else None
-            if kind is None:
+            kind = self.kinds.of(target) if target is not None else None
+            if kind is None or isinstance(kind, Missing):
                 continue  # told already
             for attribute in sorted(attributes):
-                if attribute != "*" and not kind.has_attribute(attribute):
+                if attribute != ALL and not self._has_attribute(kind, attribute):
+                    path = find_get_attr(values, name, attribute)
                     yield Diagnostic(
                         "unknown-attribute",
-                        f"The Referenced Attribute ({name} {attribute}) is incorrect.",
-                        find_get_attr(value, name, attribute, place),
+                        f"{path}: The Referenced Attribute ({name} {attribute}) is incorrect.",
+                        path,
                         hint=did_you_mean(attribute, kind.attributes),
-                        heat_type="InvalidTemplateReference",
+                        # What a nested stack will give is only known for sure once it is there.
+                        severity="warning" if isinstance(kind, TemplateType) else "error",
                     )
 
+    def _has_attribute(self, kind: ResourceType, name: str) -> bool:
+        if not kind.has_attribute(name):
+            return False
+        if not isinstance(kind, TemplateType) or not name.startswith(RESOURCE) or name in kind.attributes:
+            return True
+        inside = kind.template.undecided.resources
+        inner = name.removeprefix(RESOURCE)
+        return inner in inside or inner.partition(".")[0] in inside
 
-def masked(errors: Iterable[Diagnostic], view: StackDefinition) -> list[Diagnostic]:
-    """Return a function's errors, without what they quote when something secret went into it."""
-    if not view.touched_secret:
-        return list(errors)
-    return [
-        replace(error, message=f"{error.path}: {HIDDEN}") if error.code == "function-error" else error
-        for error in errors
-    ]
+    # Nested stacks.
+
+    def _inside(
+        self, kind: TemplateType, place: str, given: Mapping[str, Any], resolved: Resolved
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong in the template that a resource stands for, told once wherever it is used."""
+        for mismatch in kind.mismatches:
+            yield Diagnostic("facade", mismatch, f"{place}.{self.words.type}")
+        prefix = f"{place}<{kind.template.url}>"
+        kinds = self.kinds.child(kind)
+        if kinds.depth > kinds.max_depth:
+            limit = f"Request limit exceeded: Recursion depth exceeds {kinds.max_depth}."
+            fault = Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
+            yield replace(within(fault, prefix), path=f"{place}.{self.words.type}")
+            return
+        try:
+            values = _values(kind, given, resolved)
+        except InvalidTemplate as error:
+            values = _unknown(kind.template)
+            for fault in error.diagnostics:
+                path = join(resolved.path, fault.path.rpartition(".")[2])
+                yield replace(within(fault, prefix), path=path)
+        key = (id(kinds), _key(values))
+        if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
+            values = _unknown(kind.template)
+            key = (id(kinds), _key(values))
+        if key in self.tree.sizes:
+            self.resources += self.tree.sizes[key]
+            return
+        faults = self._look_into(kind.template, values, kinds, key)
+        self.resources += self.tree.sizes[key]
+        for fault in faults:
+            mark = (fault.file, fault.line, fault.column, fault.code, fault.message)
+            if mark not in self.tree.told and len(self.tree.told) < MOST_FAULTS:
+                self.tree.told.add(mark)
+                yield within(fault, prefix)
+
+    def _look_into(
+        self, template: NestedTemplate, values: ParameterValues, kinds: Kinds, key: object
+    ) -> list[Diagnostic]:
+        defined, faults = template.define(values)
+        self.tree.looked_at += len(defined.resources)
+        check = _StackCheck(defined, values, kinds, self.tree, nested=True)
+        more = check.run()
+        if not faults:
+            more = [*circles(defined), *more]
+        self.tree.sizes[key] = check.resources
+        warnings = [replace(warning, file=template.url) for warning in defined.warnings]
+        return in_file([*faults, *beside(faults, more), *warnings], template)
 
 
-def find_get_attr(value: Any, name: str, attribute: str, place: str) -> str:
-    """Return the path in `value`, which is at `place`, of the `get_attr` of a resource's attribute."""
-    todo: list[tuple[Any, str]] = [(value, place)]
+def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> str:
+    """Return the path of the function that asks for a resource's attribute, in values given with theirs."""
+    todo = list(values)
+    otherwise = todo[0][1]
     while todo:
         item, path = todo.pop()
         if isinstance(item, Mapping):
-            asked = item.get("get_attr") if len(item) == 1 else None
-            if isinstance(asked, list) and asked[:2] == [name, attribute]:
-                return join(path, "get_attr")
+            function = next(iter(item)) if len(item) == 1 else None
+            if function in ATTRIBUTE_FUNCTIONS:
+                asked = item[function]
+                if isinstance(asked, list) and asked[:2] == [name, attribute]:
+                    return join(path, function)
             todo.extend((member, join(path, key)) for key, member in item.items())
         elif isinstance(item, list):
             todo.extend((member, join(path, index)) for index, member in enumerate(item))
-    return place
+    return otherwise
+
+
+def _is_structure(fault: PropertyFault, path: str) -> bool:
+    return fault.code in STRUCTURE and fault.path == path
+
+
+def _deprecates(prop: Property) -> bool:
+    if prop.deprecated:
+        return True
+    members = prop.schema
+    if isinstance(members, Property):
+        return _deprecates(members)
+    return members is not None and any(map(_deprecates, members.values()))
+
+
+def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) -> ParameterValues:
+    """Return the values of a nested template's parameters, as far as they are known.
+
+    Raises:
+        InvalidTemplate: a property has a value that the parameter cannot have.
+    """
+    template = kind.template
+    schemas, defaults = template.parameters, kind.environment.parameter_defaults
+    # What was given and is not known, or is wrong, must not be taken for the default.
+    unknown = {name for name in resolved.values if name in schemas and name not in given}
+    known = {name: schema for name, schema in schemas.items() if name not in unknown}
+    supplied = {name: value for name, value in kind.arguments(given).items() if name in known}
+    built = ParameterValues.build(known, supplied, defaults, {}, missing_ok=True)
+    missing = built.missing | unknown | set(template.form.pseudo)
+    hidden = built.hidden | kind.secret | resolved.secrets
+    return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
+
+
+def _unknown(template: NestedTemplate) -> ParameterValues:
+    return ParameterValues({}, missing=frozenset([*template.parameters, *template.form.pseudo]))
+
+
+def _key(values: ParameterValues) -> object:
+    """Return what two sets of values have in common that make the same of a template."""
+    text = orjson.dumps(dict(values), default=repr, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).digest(), values.missing, values.hidden

@@ -51,6 +51,12 @@ class ResourceView(NamedTuple):
     requires: Sequence[int] = ()
     definition_id: int | None = None
     metadata: Json | None = None
+    runs_as: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type that carries it out."""
+        return self.runs_as or self.type
 
 
 class NodeData(NamedTuple):

@@ -6,8 +6,8 @@ What comes back is the outcome and the resource as it is now; `operations/check.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -25,12 +25,14 @@ from orchestrator.engine.outcome import (
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.validate import resolve_properties
+from orchestrator.engine.properties import resolve_properties
 from orchestrator.engine.visit import NodeData, Visit
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
+from orchestrator.operations.files import FileCache
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.template.definition import ResourceProxy, StackDefinition
+from orchestrator.template.definition import NOTHING, ResourceProxy, StackDefinition
+from orchestrator.template.functions import ALL
 from orchestrator.template.parameters import ParameterValues
 
 
@@ -96,13 +98,16 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
     )
 
 
-def proxy(data: NodeData, cipher: Cipher) -> ResourceProxy:
-    """Return what functions may see of a requirement."""
+def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
+    """Return what functions may see of a requirement: of its attributes those `used`."""
     opened: Mapping[str, Any] = cipher.open(data.sealed.encode()) if data.sealed else {}
+    attributes = opened.get("attributes", data.attributes) or {}
+    if opened and ALL not in used:
+        attributes = {name: attributes[name] for name in used if name in attributes}
     return ResourceProxy(
         name=data.name,
         reference_id=opened.get("reference_id", data.reference_id) or data.physical_id,
-        attributes=opened.get("attributes", data.attributes) or {},
+        attributes=attributes,
         action=data.action,
         status=data.status,
         secret=bool(opened),
@@ -113,12 +118,18 @@ class Plugin:
     """One visit's dealings with the resource's type. `known` keeps step: what exists must reach the row."""
 
     def __init__(
-        self, visit: Visit, kind: ResourceType, values: ParameterValues, cipher: Cipher, begin: Begin
+        self,
+        visit: Visit,
+        kind: ResourceType,
+        values: ParameterValues,
+        cipher: Cipher,
+        begin: Begin,
+        files: FileCache,
     ) -> None:
         """`begin` opens an operation before a provider is called."""
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
-        self.values, self.cipher, self.begin = values, cipher, begin
+        self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
         self.begun = False
         self.known = known_before(visit, cipher)
         self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
@@ -166,7 +177,9 @@ class Plugin:
     def _create(self, look_first: bool, seconds: float, retries_left: int) -> Done:
         known, kind = self.known, self.kind
         started = known.op is None
-        self._resolve()
+        external = self._resolve()
+        if external is not None:
+            return self._take_over(external)
         if started:
             known.attempt, known.action = known.attempt + 1, "CREATE"
             if kind.calls_out:
@@ -242,19 +255,41 @@ class Plugin:
         elapsed = None if self.resource.op == "CREATE" else 0.0
         return self.kind.observe(self._context("CREATE", elapsed), self.known.physical_id or "")
 
-    def _resolve(self) -> None:
-        """Bring properties, metadata and requirements to what they are now."""
+    def _take_over(self, physical_id: str) -> Done:
+        """Take a thing that others made for the resource: it is looked at, and nothing is asked of it."""
+        known = self.known
+        known.physical_id, known.action = physical_id, "CHECK"
+        known.attempt = max(known.attempt, 1)
+        seen = self.kind.observe(self._context("CHECK", 0.0), physical_id)
+        if not seen.exists:
+            seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
+        return self._judge(replace(seen, ready=True), 0, started=True)
+
+    def _resolve(self) -> str | None:
+        """Bring properties, metadata and requirements to what they are now; return the `external_id`."""
         definition, known, name = self.visit.definition, self.known, self.resource.name
         assert definition is not None
         inputs = sorted(self.visit.inputs)  # by id
-        proxies = {data.name: proxy(data, self.cipher) for data in inputs}
-        view = StackDefinition(definition.body["version"], self.values, proxies)
-        known.properties = resolve_properties(definition.body, view, self.kind, name)
-        metadata = definition.body.get("metadata")
+        body, used = definition.body, definition.dep_attrs
+        proxies = {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs}
+        view = StackDefinition(
+            body["version"],
+            self.values,
+            proxies,
+            self.files.reader(body.get("files", NOTHING)),
+            mappings=body.get("mappings", NOTHING),
+        )
+        known.properties = resolve_properties(body, view, self.kind, name)
+        metadata = body.get("metadata")
         known.metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
         known.secret = view.touched_secret
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([input_digest(proxies[data.name]) for data in inputs])
+        external = body.get("external_id")
+        if external is None:
+            return None
+        external = view.resolve(external, f"resources.{name}.external_id")
+        return None if external is None else str(external)
 
     def _context(self, action: str, elapsed: float | None = None) -> Context:
         known = self.known

@@ -22,6 +22,7 @@ from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
 from orchestrator.operations.carry_out import Done, Known, Plugin, Unwritten, is_told, known_before
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
@@ -50,6 +51,7 @@ class Engine:
     windows: Windows
     leases: Leases
     plan: PlanVisit
+    files: FileCache
 
 
 def new_lease() -> int:
@@ -90,7 +92,7 @@ def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list
 
 
 def _calls_nobody(engine: Engine, visit: Visit) -> bool:
-    kind = engine.types.get(visit.resource.type) if visit.resource is not None else None
+    kind = engine.types.get(visit.resource.kind) if visit.resource is not None else None
     return kind is not None and not kind.calls_out
 
 
@@ -125,7 +127,7 @@ class _Round:
         """Do one resource's step; False when the visit is over without one."""
         assert visit.resource is not None
         try:
-            kind = self.engine.types[visit.resource.type]
+            kind = self.engine.types[visit.resource.kind]
         except NotFound as error:
             known = known_before(visit, self.engine.cipher)
             reason = failure_reason(error.heat_type, visit.resource.name, str(error))
@@ -139,7 +141,7 @@ class _Round:
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
         values = self.engine.parameters.get(visit.stack)
-        plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin)
+        plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin, self.engine.files)
         try:
             self._record(
                 visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)

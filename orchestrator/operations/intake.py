@@ -56,11 +56,12 @@ def create(context: OperationContext, body: Body) -> Accepted:
     return accepted
 
 
-def validate(context: OperationContext, body: Body) -> dict[str, Any]:
+def validate(context: OperationContext, body: Body, *, overlook: bool = False) -> dict[str, Any]:
     """Validate a template, in this process or, when the body is large, in another."""
     if body.path is None:
-        return validation.validate(context, body)
-    result: dict[str, Any] = _apart(context, body, _validate)
+        return validation.validate(context, body, overlook=overlook)
+    work = _validate_overlooking if overlook else _validate
+    result: dict[str, Any] = _apart(context, body, work)
     return result
 
 
@@ -118,6 +119,10 @@ def _context(job: _Job) -> OperationContext:
 
 def _validate(job: _Job, answer: Connection) -> None:
     answer.send(validation.validate(_context(job), Body(path=job.path)))
+
+
+def _validate_overlooking(job: _Job, answer: Connection) -> None:
+    answer.send(validation.validate(_context(job), Body(path=job.path), overlook=True))
 
 
 def _create(job: _Job, answer: Connection) -> None:

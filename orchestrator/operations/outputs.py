@@ -13,13 +13,17 @@ from sqlalchemy import select
 from orchestrator.engine.visit import NodeData
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.carry_out import proxy
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, Revision
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
+from orchestrator.template.functions.yaql_function import allowance
 from orchestrator.template.template import Template
+
+EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +36,14 @@ class Output:
     error: str | None = None
 
 
+@allowance(EXPRESSIONS_SECONDS)
 def resolve_outputs(
     database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
 ) -> list[Output]:
     """Return a stack's outputs in the template's order, or just those named."""
     with database.engine.connect() as connection:
         revision = connection.execute(
-            select(Revision.outline, Revision.parameters, Revision.sealed).where(
+            select(Revision.outline, Revision.parameters, Revision.sealed, Revision.files).where(
                 Revision.id == stack.revision_id
             )
         ).one_or_none()
@@ -49,7 +54,14 @@ def resolve_outputs(
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(revision.parameters, revision.sealed, cipher, given)
     proxies = _proxies(database, cipher, stack, wanted)
-    return [_resolve(output, StackDefinition(template.version, values, proxies)) for output in wanted]
+    files = FileCache(database)
+
+    def view() -> StackDefinition:
+        return StackDefinition(
+            template.version, values, proxies, files.reader(revision.files), mappings=template.mappings
+        )
+
+    return [_resolve(output, view()) for output in wanted]
 
 
 def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:

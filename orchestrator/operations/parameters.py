@@ -11,6 +11,7 @@ from orchestrator.engine.visit import StackView
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.models import Revision
+from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 
 
@@ -41,9 +42,23 @@ class ParameterCache:
         )
 
 
-def pseudo(uuid: str, name: str, project_id: str) -> dict[str, str]:
-    """Return the values of the pseudo parameters (spec/hot-language.md §4.4)."""
-    return {"OS::stack_id": uuid, "OS::stack_name": name, "OS::project_id": project_id}
+REGION = "ap-southeast-1"  # what templates in the CloudFormation dialect have always been told
+
+
+def pseudo(uuid: str, name: str, project_id: str, form: Format | None = None) -> dict[str, str]:
+    """Return the values of the pseudo parameters that a format has, without one those of all
+    (spec/hot-language.md §4.4). Before there is a stack its `uuid` is the text None.
+    """
+    arn = uuid if uuid == "None" else f"arn:openstack:heat::{project_id}:stacks/{name}/{uuid}"
+    values = {
+        "OS::stack_id": uuid,
+        "OS::stack_name": name,
+        "OS::project_id": project_id,
+        "AWS::StackId": arn,
+        "AWS::StackName": name,
+        "AWS::Region": REGION,
+    }
+    return values if form is None else {key: values[key] for key in form.pseudo if key in values}
 
 
 def stored_values(

@@ -8,7 +8,7 @@ releases is there before it, and a second planner reads what the first wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
+from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
@@ -29,7 +30,10 @@ from orchestrator.store import nodes, planning
 from orchestrator.store.database import Database
 from orchestrator.store.planning import DefinitionRow, NodeRow, Target
 from orchestrator.telemetry import logger
-from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.functions import ALL
+from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load
@@ -94,13 +98,27 @@ class Planner:
         except NotFound:
             return "check"  # whoever visits it says what is missing
 
+    def _kinds(self, revision: planning.RevisionTexts) -> Kinds:
+        settings = self.settings
+        return Kinds.of_stack(
+            self.types,
+            Environment(resource_registry=revision.environment.get("resource_registry") or {}),
+            {},
+            Limits.of(settings),
+            globals=global_environment(settings.environment_dir),
+            max_depth=settings.max_nested_stack_depth,
+            max_resources=settings.max_resources_per_stack,
+        )
+
     def _create(
         self, db: Connection[TupleRow], stack: StackView, template: Template | None
     ) -> Iterator[None]:
+        values = self.parameters.get(stack)
+        revision = planning.revision(db, stack.revision_id)
+        kinds = self._kinds(revision)
         if template is None:
             text = planning.template_text(db, stack.revision_id)
-            template = load(text, Limits.of(self.settings))
-        values = self.parameters.get(stack)
+            template = with_implicit(load(text, Limits.of(self.settings), values), kinds)
         names = list(template.resources)
         layout = lay_out(build(names, [template.resources[name].requires for name in names]))
         target = self._target(db, stack)
@@ -117,18 +135,28 @@ class Planner:
                     visits, definition_ids, resource_ids, strict=True
                 ):
                     definition = template.resources[names[node]]
+                    files = _chosen(definition.files, revision.files)
+                    mappings = _chosen(definition.mappings, template.mappings)
                     definitions.append(
                         DefinitionRow(
                             definition_id,
                             definition.name,
-                            definition.digest(values),
-                            _stored(definition, template.version, values),
+                            definition.digest(values, (files, mappings) if files or mappings else None),
+                            _stored(definition, template.version, values, files, mappings),
                             sorted(definition.requires),
                             {name: sorted(attributes) for name, attributes in definition.dep_attrs.items()},
                         )
                     )
-                    resources.append((resource_id, definition.name, definition.type))
-                    queue = self._queue(definition.type)
+                    runs_as = kinds.resolved_name(definition)
+                    resources.append(
+                        (
+                            resource_id,
+                            definition.name,
+                            definition.type,
+                            None if runs_as == definition.type else runs_as,
+                        )
+                    )
+                    queue = self._queue(runs_as)
                     rows.append(ids.row(node, node_ids[node], resource_id, definition_id, queue))
                 planning.copy_definitions(db, target, definitions)
                 planning.copy_resources(db, target, resources)
@@ -161,14 +189,32 @@ class Planner:
             yield
 
 
-def _stored(definition: ResourceDefinition, version: str, values: ParameterValues) -> dict[str, Any]:
-    """Return a snippet as a check needs it: with the language's version, and its deletion policy resolved.
+def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a definition uses of the files or the mappings."""
+    if not names:
+        return NOTHING
+    return held if ALL in names else {name: held[name] for name in names if name in held}
+
+
+def _stored(
+    definition: ResourceDefinition,
+    version: str,
+    values: ParameterValues,
+    files: Mapping[str, Any],
+    mappings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a snippet as a check needs it: with the language's version, the hashes of the files and the
+    mappings it uses, and its deletion policy resolved.
 
     What was built is removed by the policy it was built with, and no template is read then.
     """
     body = {**definition.body, "version": version}
+    if files:
+        body["files"] = files
+    if mappings:
+        body["mappings"] = mappings
     if isinstance(body.get("deletion_policy"), dict):
-        view = StackDefinition(version, values, {})
+        view = StackDefinition(version, values, {}, mappings=mappings)
         body["deletion_policy"] = view.resolve(
             body["deletion_policy"], f"resources.{definition.name}.deletion_policy"
         )

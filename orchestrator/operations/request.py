@@ -30,6 +30,10 @@ class StackRequest:
     disable_rollback: bool = True
     timeout_mins: int | None = None
     tags: tuple[str, ...] = ()
+    # Names among `files`, merged in this order in place of `environment`; `parameters_win` says whether the
+    # request's own parameters beat them, which in Heat they do not.
+    environment_files: tuple[str, ...] = ()
+    parameters_win: bool = False
 
 
 def refuse_nul(*texts: bytes) -> None:
@@ -76,8 +80,6 @@ def read_request(body: bytes, *, named: bool = True) -> StackRequest:
             raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
     if document.get("adopt_stack_data"):
         raise InvalidRequest("Stack Adopt is not supported.")
-    if document.get("environment_files"):
-        raise InvalidRequest("'environment_files' is not supported yet: merge them into 'environment'.")
     template = document.get("template")
     if template is None:
         if document.get("template_url"):
@@ -85,15 +87,18 @@ def read_request(body: bytes, *, named: bool = True) -> StackRequest:
         raise InvalidRequest("No template specified")
     if not isinstance(template, dict | str):
         raise InvalidRequest("The template is not a JSON object or YAML mapping.")
+    files = _files(document)
     return StackRequest(
         template=template,
         stack_name=name if isinstance(name, str) else "",
-        files=_mapping(document, "files"),
+        files=files,
         environment=_environment(document),
         parameters=_mapping(document, "parameters"),
         disable_rollback=_boolean(document, "disable_rollback", True),
         timeout_mins=_timeout(document),
         tags=_tags(document),
+        environment_files=_environment_files(document, files),
+        parameters_win=_boolean(document, "parameters_win", False),
     )
 
 
@@ -122,6 +127,26 @@ def _environment(document: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
     if value is not None and not isinstance(value, dict | str):
         raise InvalidRequest("'environment' must be a JSON object or a text in YAML or JSON.")
     return value
+
+
+def _files(document: Mapping[str, Any]) -> Mapping[str, str]:
+    files = _mapping(document, "files")
+    for name, text in files.items():
+        if not isinstance(text, str):
+            raise InvalidRequest(f"The content of the file {name} must be a text.")
+    return files
+
+
+def _environment_files(document: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, ...]:
+    names = document.get("environment_files")
+    if names is None:
+        return ()
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest("'environment_files' must be a list of names in 'files'.")
+    for name in names:
+        if not isinstance(files.get(name), str):
+            raise InvalidRequest(f'No content found in the "files" section for environment file: {name}')
+    return tuple(names)
 
 
 def _boolean(document: Mapping[str, Any], key: str, default: bool) -> bool:

@@ -15,10 +15,11 @@ from typing import Any
 import orjson
 
 from orchestrator.engine.messages import Ring
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
+from orchestrator.resources.template_type import TemplateType
 from orchestrator.store import traversals
 from orchestrator.store.acceptance import Wanted, accept_create
 from orchestrator.store.stacks import StackRow
@@ -53,6 +54,7 @@ def accept(
     request = read_request(body.read())
     stack_uuid = uuid.uuid4()
     vetted = vet(context, request, stack_uuid=str(stack_uuid))
+    _refuse_nested(vetted)
     wanted = _wanted(context, request, vetted, stack_uuid)
     with context.database.connect() as db:
         opened = accept_create(
@@ -76,6 +78,17 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.ring]
+
+
+def _refuse_nested(vetted: Vetted) -> None:
+    """Refuse what can be checked and not yet be carried out.
+
+    Raises:
+        NotSupported: a resource is made from a template.
+    """
+    for definition in vetted.template.resources.values():
+        if isinstance(vetted.kinds.of(definition), TemplateType):
+            raise NotSupported(f"Nested stack {definition.name} ({definition.type})")
 
 
 def _wanted(

@@ -19,14 +19,16 @@ TYPES = {
 }
 
 
-def validate(context: OperationContext, body: Body) -> dict[str, Any]:
+def validate(context: OperationContext, body: Body, *, overlook: bool = False) -> dict[str, Any]:
     """Return a template's parameters and environment as clients print them; values need not be given.
+
+    `overlook` lets types pass that are known and not available.
 
     Raises:
         InvalidTemplate: with every fault found.
     """
     request = read_request(body.read(), named=False)
-    vetted = vet(context, request, stack_uuid="None", strict=False)
+    vetted = vet(context, request, stack_uuid="None", strict=False, overlook=overlook)
     template, values = vetted.template, vetted.values
     result: dict[str, Any] = {
         "Description": template.description,
@@ -38,7 +40,7 @@ def validate(context: OperationContext, body: Body) -> dict[str, Any]:
     }
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)
-    if template.warnings:
+    if vetted.warnings:
         result["warnings"] = [
             {
                 "code": w.code,
@@ -48,7 +50,7 @@ def validate(context: OperationContext, body: Body) -> dict[str, Any]:
                 "column": w.column,
                 "hint": w.hint,
             }
-            for w in template.warnings
+            for w in vetted.warnings
         ]
     return result
 

@@ -6,27 +6,48 @@ each as far as the others let it, and answered together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import orjson
 
 from orchestrator.config import Settings
+from orchestrator.engine.kinds import Kinds, with_implicit
+from orchestrator.engine.nested import beside, circles
 from orchestrator.engine.validate import validate_stack
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
-from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.request import StackRequest
 from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
+from orchestrator.template.environment_files import merge_environment_files, schemas_in
+from orchestrator.template.functions.yaql_function import allowance
+from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.parse import Limits, parse
+from orchestrator.template.parse import Limits
 from orchestrator.template.places import placed
-from orchestrator.template.template import FaultyTemplate, Template, load
+from orchestrator.template.template import Draft, FaultyTemplate, Template, read
 
 log = logger()
+
+# What depends on values, or is only asked for when a stack is made: without values it is worth a warning.
+ONLY_WITH_VALUES: Final = frozenset(
+    {
+        "wrong-value",
+        "missing-property",
+        "unknown-parameter",
+        "unknown-name",
+        "unknown-mapping",
+        "function-error",
+        "reserved-name",
+    }
+)
+
+
+EXPRESSIONS_SECONDS: Final = 20.0  # for all that a request's template lets evaluate
+VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may still change
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +58,22 @@ class Vetted:
     template: Template
     environment: Environment
     values: ParameterValues
+    kinds: Kinds
+    warnings: Sequence[Diagnostic]
 
 
-def vet(context: OperationContext, request: StackRequest, *, stack_uuid: str, strict: bool = True) -> Vetted:
+@allowance(EXPRESSIONS_SECONDS)
+def vet(
+    context: OperationContext,
+    request: StackRequest,
+    *,
+    stack_uuid: str,
+    strict: bool = True,
+    overlook: bool = False,
+) -> Vetted:
     """Return a request's parts, checked; `strict` where parameter values must be complete.
+
+    `overlook` lets types pass that are known and not available, their properties unchecked.
 
     Raises:
         InvalidTemplate: with every fault found, the first being the one Heat would tell.
@@ -49,62 +82,107 @@ def vet(context: OperationContext, request: StackRequest, *, stack_uuid: str, st
     settings = context.settings
     limits = Limits.of(settings)
     _check_size(request, settings.max_template_size)
-    environment = Environment.parse(request.environment, limits)
-    supplied = {**environment.parameters, **request.parameters}
-    given = pseudo(stack_uuid, request.stack_name, context.caller.project_id)
-    document, template, faults = _read(request, limits)
-    broken = bool(faults)
+    assert request.template is not None
+    draft = read(request.template, limits)
+    environment = _environment(request, draft, limits)
+    given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
+    values, faults, complete = _values(draft, environment, given, strict=strict)
+    template, broken = _define(draft, values if complete else None)
+    if not strict:
+        broken = [_excused(fault, ONLY_WITH_VALUES) for fault in broken]
+        faults = [_excused(fault, VALUES) for fault in faults]
+    faults = broken + beside(broken, faults)
     if len(template.resources) > settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
-    schemas, defaults = template.parameters, environment.parameter_defaults
+    kinds = kinds_of(context, environment, request.files, overlook=overlook)
+    timeout, sound = _timeout_seconds(request, settings), not broken
     try:
-        values = ParameterValues.build(schemas, supplied, defaults, given, missing_ok=not strict)
-    except InvalidTemplate as error:
-        faults += _beside(faults, error.diagnostics)
-        values, strict = ParameterValues.build(schemas, {}, {}, given, missing_ok=True), False
-    timeout = _timeout_seconds(request, settings)
-    try:
-        found = validate_stack(template, values, context.types, strict=strict, stack_timeout_seconds=timeout)
-        faults += _beside(faults, [*_cycle(template), *found])
+        template = with_implicit(template, kinds)
+        found = validate_stack(template, values, kinds, strict=strict, stack_timeout_seconds=timeout)
+        faults += beside(faults, [*circles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
-        if not broken:
+        if sound:
             raise
         log.info("vetting_cut_short", fault=faults[0].message)  # what is broken cannot always be looked into
-    if faults:
-        raise InvalidTemplate(placed(faults, request.template, document))
-    return Vetted(document, template, environment, values)
+    own = iter(placed([f for f in faults if not f.file], request.template, draft.document))
+    faults = [fault if fault.file else next(own) for fault in faults]
+    errors = [fault for fault in faults if fault.severity == "error"]
+    warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
+    if errors:
+        raise InvalidTemplate(errors)
+    return Vetted(draft.document, template, environment, values, kinds, warnings)
 
 
-def _read(request: StackRequest, limits: Limits) -> tuple[Mapping[str, Any], Template, list[Diagnostic]]:
-    """Return the template as data and as a definition, with the faults of its language.
+def kinds_of(
+    context: OperationContext, environment: Environment, files: Mapping[str, str], *, overlook: bool = False
+) -> Kinds:
+    """Return what stands for the types of a stack with this environment."""
+    settings = context.settings
+    return Kinds.of_stack(
+        context.types,
+        environment,
+        files,
+        Limits.of(settings),
+        globals=global_environment(settings.environment_dir),
+        overlook=overlook,
+        max_depth=settings.max_nested_stack_depth,
+        max_resources=settings.max_resources_per_stack,
+    )
 
-    A text is parsed once, and again only to find where it is wrong.
-    """
-    source = request.template
-    assert source is not None
-    document = parse(source, limits) if isinstance(source, str) else source
+
+def _environment(request: StackRequest, draft: Draft, limits: Limits) -> Environment:
+    """Return what the request says besides its template, its own parameters on top."""
+    if not request.environment_files:
+        return Environment.parse(request.environment, limits).with_parameters(request.parameters)
+    own = Environment().with_parameters(request.parameters)
+    return merge_environment_files(
+        request.environment_files,
+        request.files,
+        schemas_in(request.files, draft.parameters, limits),
+        own,
+        limits,
+        parameters_win=request.parameters_win,
+    )
+
+
+def _values(
+    draft: Draft, environment: Environment, given: Mapping[str, str], *, strict: bool
+) -> tuple[ParameterValues, list[Diagnostic], bool]:
+    """Return the parameters' values and what is wrong with them; then there are none."""
+    schemas, supplied = draft.parameters, environment.parameters
     try:
-        return document, load(document, limits, request.files), []
-    except FaultyTemplate as error:
-        return document, error.rest, list(error.diagnostics)
-
-
-def _beside(known: Collection[Diagnostic], more: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the faults that are not at, in or around a place already known to be wrong."""
-    return [fault for fault in more if not any(_overlap(fault.path, place.path) for place in known)]
-
-
-def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith(f"{one}.")
-
-
-def _cycle(template: Template) -> list[Diagnostic]:
-    names = list(template.resources)
-    try:
-        build(names, [template.resources[name].requires for name in names])
+        values = ParameterValues.build(
+            schemas, supplied, environment.parameter_defaults, given, missing_ok=not strict
+        )
     except InvalidTemplate as error:
-        return list(error.diagnostics)
-    return []
+        faults = list(error.diagnostics)
+        return _without({fault.path for fault in faults}, draft, environment, given), faults, False
+    return values, [], True
+
+
+def _without(
+    wrong: Container[str], draft: Draft, environment: Environment, given: Mapping[str, str]
+) -> ParameterValues:
+    """Return the values of the parameters whose faults are not at one of these places."""
+    good = {name: one for name, one in draft.parameters.items() if f"parameters.{name}" not in wrong}
+    supplied = {name: value for name, value in environment.parameters.items() if name in good}
+    built = ParameterValues.build(good, supplied, environment.parameter_defaults, given, missing_ok=True)
+    missing = built.missing | (draft.parameters.keys() - good.keys())
+    hidden = built.hidden | {name for name, schema in draft.parameters.items() if schema.hidden}
+    return ParameterValues(dict(built), hidden, frozenset(missing))
+
+
+def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, list[Diagnostic]]:
+    """Return the template with the faults of its language."""
+    try:
+        return draft.define(values), []
+    except FaultyTemplate as error:
+        return error.rest, list(error.diagnostics)
+
+
+def _excused(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
+    """Return a fault as a warning when it is none without values."""
+    return replace(fault, severity="warning") if fault.code in codes else fault
 
 
 def _timeout_seconds(request: StackRequest, settings: Settings) -> float:

@@ -8,11 +8,13 @@ gone". Types register under the entry point group `orchestrator.resource_types`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from orchestrator.schema.properties import Property
+from orchestrator.schema.properties import Property, PropertyFault, convert
+from orchestrator.schema.translation import Finder, Rule, translate
+from orchestrator.template.definition import ResourceDefinition
 
 __all__ = [
     "Attribute",
@@ -29,6 +31,8 @@ __all__ = [
 
 Value = Any  # what JSON can say
 Change = Literal["keep", "update", "replace"]
+
+_NEVER = object()  # is no value
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ class ResourceType:
     doc: ClassVar[str] = ""
     properties: ClassVar[Mapping[str, Property]] = {}
     attributes: ClassVar[Mapping[str, Attribute]] = {}
+    update_policy: ClassVar[Mapping[str, Property]] = {}  # what a definition's update_policy may hold
+    translation: ClassVar[tuple[Rule, ...]] = ()  # done to given properties before they are converted
     calls_out: ClassVar[bool] = True  # False: its verbs touch nothing but our own row
     flight_seconds: ClassVar[float] = 30.0  # how long after its deadline a lost create may still land
     any_properties: ClassVar[bool] = False  # accepts names that are not declared
@@ -117,6 +123,42 @@ class ResourceType:
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
     support_version: ClassVar[str | None] = None
+
+    def read_properties(
+        self,
+        given: Mapping[str, Value],
+        *,
+        path: str = "",
+        unknown: object = _NEVER,
+        resolve: Finder | None = None,
+    ) -> tuple[dict[str, Value], list[PropertyFault]]:
+        """Return given properties, functions evaluated, as the verbs see them, and everything that is wrong.
+
+        They are translated, then converted. `unknown` stands for values not known yet, `resolve` turns names
+        into ids (see `translation.Resolve`), and places are named under `path`.
+        """
+        values, wrong = translate(self.translation, given, path=path, resolve=resolve, unknown=unknown)
+        seen, faults = convert(
+            self.properties, values, path=path, unknown=unknown, any_properties=self.any_properties
+        )
+        return seen, wrong + faults
+
+    def read_update_policy(
+        self, given: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
+    ) -> tuple[dict[str, Value], list[PropertyFault]]:
+        """Return a given update policy with its defaults, and everything that is wrong with it."""
+        return convert(
+            self.update_policy, given, path=path, unknown=unknown, any_properties=self.any_properties
+        )
+
+    def implicit_requires(
+        self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
+    ) -> Iterable[str]:
+        """Return the names of resources of the same template that this one needs without saying so.
+
+        Values are not known yet: look at the snippets as written.
+        """
+        return ()
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Return what is wrong beyond the schema; values not known yet are absent."""

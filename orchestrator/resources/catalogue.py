@@ -80,9 +80,7 @@ def type_schema(types: Registry, name: str, *, with_description: bool = False) -
     kind = _visible(types, name)
     schema: dict[str, Any] = {
         "resource_type": kind.name,
-        "properties": {
-            key: property_schema(prop) for key, prop in kind.properties.items() if not prop.hidden
-        },
+        "properties": {key: property_schema(prop) for key, prop in _shown(kind).items()},
         "attributes": {key: _attribute_schema(attribute) for key, attribute in _attributes(kind).items()},
         "support_status": {
             "status": kind.support_status,
@@ -129,7 +127,7 @@ def type_template(types: Registry, name: str, template_type: str = "cfn") -> dic
         raise InvalidRequest(f'Template type is not supported: {template_type}, should be "hot" or "cfn"')
     kind = _visible(types, name)
     logical = kind.name.rpartition("::")[2]
-    shown = {key: prop for key, prop in kind.properties.items() if not prop.hidden}
+    shown = _shown(kind)
     return _hot(kind, logical, shown) if template_type == "hot" else _cfn(kind, logical, shown)
 
 
@@ -205,6 +203,11 @@ def _cfn_constraint(constraint: Constraint) -> dict[str, Any]:
         case _:  # the dialect has no word for it
             found = {}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _shown(kind: ResourceType) -> dict[str, Property]:
+    """Return the properties that somebody may want to give."""
+    return {key: prop for key, prop in kind.properties.items() if prop.implemented and not prop.hidden}
 
 
 def _attributes(kind: ResourceType) -> dict[str, Attribute]:

@@ -23,7 +23,10 @@ NUMERIC: Final = frozenset({"number", "integer"})
 SIZED: Final = frozenset({"string", "list", "map", "comma_delimited_list", "json"})
 LISTED: Final = frozenset({"string", "number", "integer", "boolean", "list", "comma_delimited_list"})
 TEXT: Final = frozenset({"string"})
-ANYTHING: Final = frozenset({"any"})
+BOOLEANS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("t", "true", "on", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "off", "n", "no", "0"), False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,10 @@ class Length:
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002 - every constraint is asked the same way
         """Return what is wrong with `value`, None when nothing is."""
-        size = len(value)
+        try:
+            size = len(value)
+        except TypeError as error:  # JSON may be a number, and an author may forget the quotes
+            return str(error)
         if _within(size, self.min, self.max):
             return None
         return self.description or f"length ({size}) is out of range (min: {self.min}, max: {self.max})"
@@ -71,8 +77,8 @@ class Range:
 class Modulo:
     """A number that leaves `offset` when divided by `step`."""
 
-    step: int
-    offset: int
+    step: Number
+    offset: Number
     description: str = ""
     types: ClassVar[frozenset[str]] = NUMERIC
 
@@ -97,17 +103,19 @@ class AllowedValues:
 
     def check(self, value: Any, type: str) -> str | None:
         """Return what is wrong with `value`, None when nothing is."""
-        if isinstance(value, (list, tuple)):
-            # Items of a parameter's list are text, whatever the author wrote in the constraint.
-            allowed = [str(v) for v in self.values] if type == "comma_delimited_list" else list(self.values)
-            if all(_among(item, allowed) for item in value):
-                return None
-            shown = json.dumps(value)
-        else:
-            if _among(value, [_as(type, v) for v in self.values]):
-                return None
-            shown = str(value)
-        return self.description or f'"{shown}" is not an allowed value {json.dumps(list(self.values))}'
+        if type == "string" and value in self.values:
+            return None
+        try:
+            if isinstance(value, (list, tuple)):
+                found = all(item in self.values for item in value)
+            else:
+                allowed = [_as(type, item) for item in self.values]
+                found = _as(type, value) in allowed
+        except ValueError as error:
+            return str(error)
+        if found:
+            return None
+        return self.description or f"{json.dumps(value)} is not an allowed value {json.dumps(self.values)}"
 
     def to_hot(self) -> dict[str, Any]:
         """Return the item as a template writes it."""
@@ -124,7 +132,9 @@ class AllowedPattern:
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
         """Return what is wrong with `value`, None when nothing is."""
-        if matcher(self.pattern).matches(str(value)):
+        if not isinstance(value, str):
+            return f"expected string or bytes-like object, got '{value.__class__.__name__}'"
+        if matcher(self.pattern).matches(value):
             return None
         return self.description or f'"{value}" does not match pattern "{self.pattern}"'
 
@@ -135,7 +145,7 @@ class AllowedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A check known by `name` (`custom.py`); of a list, for every element."""
+    """A check known by `name` (`custom.py`)."""
 
     name: str
     description: str = ""
@@ -143,11 +153,8 @@ class Custom:
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
         """Return what is wrong with `value`, None when nothing is."""
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            wrong = custom_check(self.name, item)
-            if wrong is not None:
-                return self.description or wrong
-        return None
+        wrong = custom_check(self.name, value)
+        return None if wrong is None else self.description or wrong
 
     def to_hot(self) -> dict[str, Any]:
         """Return the item as a template writes it."""
@@ -160,29 +167,37 @@ Constraint = Length | Range | Modulo | AllowedValues | AllowedPattern | Custom
 _NAMES: Final[Mapping[type[Constraint], str]] = {Custom: "CustomConstraint"}
 
 
-def constraint_from_hot(item: Any, type: str) -> Constraint:
-    """Read one item of a parameter's `constraints`.
+def constraint_from_hot(item: Any, *, modulo: bool = True) -> Constraint:
+    """Read one item of a parameter's `constraints`; whether it suits the parameter is `misplaced`'s to say.
+
+    Without `modulo` that key is known and not looked at, as in the older versions.
 
     Raises:
-        ValueError: the item is malformed or does not apply to values of `type`; the message is Heat's.
+        ValueError: the item is malformed; the message is Heat's.
     """
     _only(item, {*_READERS, "description"}, "parameter constraints")
-    kind = next((key for key in _READERS if key in item), None)
+    kind = next((key for key in _READERS if key in item and (modulo or key != "modulo")), None)
     if kind is None:
         raise ValueError("No constraint expressed")
     description = item.get("description")
-    constraint = _READERS[kind](item[kind], "" if description is None else str(description))
-    if type not in constraint.types | ANYTHING:
-        name = _NAMES.get(constraint.__class__, constraint.__class__.__name__)
-        raise ValueError(f"{name} constraint invalid for {type}")
-    return constraint
+    return _READERS[kind](item[kind], "" if description is None else str(description))
+
+
+def misplaced(constraint: Constraint, type: str) -> str | None:
+    """Return Heat's message when a constraint has no meaning for values of `type`, None when it has."""
+    if type in constraint.types:
+        return None
+    name = _NAMES.get(constraint.__class__, constraint.__class__.__name__)
+    return f"{name} constraint invalid for {type}"
 
 
 def _length(body: Any, description: str) -> Length:
     _only(body, {"min", "max"}, "length constraint")
     if body.get("min") is None and body.get("max") is None:
         raise ValueError("A length constraint must have a min value and/or a max value specified.")
-    low, high = (_whole(body.get(key), "min/max length must be integral") for key in ("min", "max"))
+    low, high = (_number(body.get(key), "min/max length must be integral") for key in ("min", "max"))
+    if isinstance(low, float) or isinstance(high, float):
+        raise ValueError("min/max length must be integral")
     return Length(low, high, description)
 
 
@@ -196,9 +211,11 @@ def _range(body: Any, description: str) -> Range:
 
 def _modulo(body: Any, description: str) -> Modulo:
     _only(body, {"step", "offset"}, "modulo constraint")
-    step, offset = (_whole(body.get(key), "step/offset must be integer") for key in ("step", "offset"))
+    step, offset = (_number(body.get(key), "step/offset must be integer") for key in ("step", "offset"))
     if step is None or offset is None:
         raise ValueError("A modulo constraint must have a step value and an offset value specified.")
+    if step != int(step) or offset != int(offset):
+        raise ValueError("step/offset must be integer")
     if step == 0:
         raise ValueError("step cannot be 0.")
     if abs(offset) >= abs(step):
@@ -222,15 +239,15 @@ def _allowed_pattern(body: Any, description: str) -> AllowedPattern:
 
 
 def _custom(body: Any, description: str) -> Custom:
-    if not isinstance(body, str):
+    if isinstance(body, (dict, list)):
         raise ValueError("custom_constraint must be the name of a constraint")
-    return Custom(body, description)
+    return Custom(str(body), description)
 
 
 _READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
+    "modulo": _modulo,  # of several in one item the first of these counts
     "range": _range,
     "length": _length,
-    "modulo": _modulo,
     "allowed_values": _allowed_values,
     "allowed_pattern": _allowed_pattern,
     "custom_constraint": _custom,
@@ -245,13 +262,6 @@ def _only(body: Any, allowed: set[str], what: str) -> None:
             raise ValueError(f"Invalid key '{key}' for {what}")
 
 
-def _whole(value: Any, otherwise: str) -> int | None:
-    number = _number(value, otherwise)
-    if number is not None and number != int(number):
-        raise ValueError(otherwise)
-    return None if number is None else int(number)
-
-
 def _number(value: Any, otherwise: str) -> Number | None:
     if value is None:
         return None
@@ -263,9 +273,7 @@ def _number(value: Any, otherwise: str) -> Number | None:
                 value = float(value)
             except ValueError:
                 raise ValueError(otherwise) from None
-    if (
-        isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0
-    ):  # inf and nan are no bounds
+    if not isinstance(value, (int, float)) or value - value != 0:  # inf and nan are no bounds
         raise ValueError(otherwise)
     return value
 
@@ -282,13 +290,12 @@ def _item(key: str, body: Any, description: str) -> dict[str, Any]:
     return {key: body, "description": description} if description else {key: body}
 
 
-def _among(value: Any, allowed: list[Any]) -> bool:
-    # Python holds True equal to 1; a template does not.
-    return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in allowed)
-
-
 def _as(type: str, value: Any) -> Any:
-    """Return an allowed value in the type it is compared as; as it is where it cannot be converted."""
+    """Return a value, or an allowed one, as the kind of thing that two of them are compared as.
+
+    Raises:
+        ValueError: it is nothing of that type; the message is Heat's.
+    """
     try:
         match type:
             case "string":
@@ -301,8 +308,8 @@ def _as(type: str, value: Any) -> Any:
                 except ValueError:
                     return float(value)
             case "boolean" if not isinstance(value, bool):
-                return {"true": True, "false": False}.get(str(value).lower(), value)
+                return BOOLEANS[str(value).strip().lower()]
             case _:
                 return value
-    except (ValueError, TypeError, OverflowError):
-        return value
+    except (ValueError, TypeError, OverflowError, LookupError):
+        raise ValueError(f'Value "{value}" is invalid for data type "{type}".') from None

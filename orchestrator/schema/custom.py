@@ -1,181 +1,100 @@
 """Custom constraints: checks known by a name (spec/hot-language.md §4.3).
 
-Here are those that need no service. A resource package that can ask a cloud registers its own
-with `register`. A check takes one value and returns why it is wrong, None when it is fine.
+A check takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
+beyond that. Checks register under the entry point group `orchestrator.constraints`, the entry's name being
+the constraint's; each is loaded when it is first asked for. Ours that need no service are in `checks.py`.
+
+Those of Heat that ask a service are known by name. Where none is registered for such a name there is no
+service to ask, and the value is accepted: it is the service that refuses what it does not have when the
+resource is made, and a template that names a flavor must not be refused where flavors cannot be listed. A
+name that neither Heat nor a plugin knows is an error.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import ipaddress
-import json
-import re
-import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
+
+from orchestrator.errors import Misconfigured
+
+GROUP: Final = "orchestrator.constraints"
 
 Check = Callable[[Any], str | None]
 
-_CHECKS: Final[dict[str, Check]] = {}
-
-_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
-_MAC = re.compile(r"[0-9A-Fa-f]{2}(?P<gap>[:-])(?:[0-9A-Fa-f]{2}(?P=gap)){4}[0-9A-Fa-f]{2}")
-_MAX_DNS_NAME = 255
-_CRON_FIELDS: Final = ((0, 59, ""), (0, 23, ""), (1, 31, ""), (1, 12, "jan"), (0, 7, "sun"), (0, 59, ""))
-_CRON_NAMES: Final = {
-    "jan": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
-    "sun": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+# Of each service, the kinds of things that a value may be the name or the id of.
+_SERVICES: Final[Mapping[str, str]] = {
+    "barbican": "container secret",
+    "blazar": "reservation",
+    "cinder": "backup qos_specs snapshot volume vtype",
+    "designate": "zone",
+    "glance": "image",
+    "ironic": "node portgroup",
+    "keystone": "domain group project region role service user",
+    "magnum": "cluster_template",
+    "manila": "share_network share_snapshot share_type",
+    "mistral": "workflow",
+    "neutron": "address_scope flow_classifier lbaas.listener lbaas.loadbalancer lbaas.pool lbaas.provider "
+    "network port port_pair port_pair_group qos_policy router security_group segment subnet subnetpool "
+    "taas.tap_flow taas.tap_service",
+    "nova": "flavor host keypair network server",
+    "octavia": "availabilityzone availabilityzoneprofile flavor flavorprofile l7policy listener "
+    "loadbalancer pool",
+    "trove": "flavor",
+    "zaqar": "queue",
 }
-
-
-def register(name: str) -> Callable[[Check], Check]:
-    """Make a check known as `name`; a later one of the same name replaces it."""
-
-    def keep(check: Check) -> Check:
-        _CHECKS[name] = check
-        return check
-
-    return keep
+CLOUD: Final = frozenset(
+    f"{service}.{kind}" for service, kinds in _SERVICES.items() for kind in kinds.split()
+)
 
 
 def custom_check(name: str, value: Any) -> str | None:
-    """Return what is wrong with `value` by the constraint `name`, in Heat's words, None when nothing is."""
-    check = _CHECKS.get(name)
+    """Return what is wrong with `value` by the constraint `name`, in Heat's words, None when nothing is.
+
+    Of a list every element is checked.
+
+    Raises:
+        Misconfigured: the plugin that has the check cannot be loaded, or fails.
+    """
+    check = find_check(name)
     if check is None:
-        return f'"{value}" does not validate {name} (constraint not found)'
-    reason = check(value)
-    return None if reason is None else f"Error validating value '{value}': {reason}"
+        return None if name in CLOUD else f'"{value}" does not validate {name} (constraint not found)'
+    for item in value if isinstance(value, (list, tuple)) else (value,):
+        try:
+            reason = check(item)
+        except Exception as error:
+            raise Misconfigured(f"constraint {name} failed: {type(error).__name__}: {error}") from error
+        if reason is not None:
+            return f"Error validating value '{value}'" + (f": {reason}" if reason else "")
+    return None
 
 
-@register("ip_addr")
-def _ip_addr(value: Any) -> str | None:
-    return None if _parses(ipaddress.ip_address, value) else "Invalid IP address"
+def known_constraints() -> frozenset[str]:
+    """Return the names that a template may use."""
+    return CLOUD | _points().keys()
 
 
-@register("net_cidr")
-def _net_cidr(value: Any) -> str | None:
-    if "/" in str(value) and _parses(lambda text: ipaddress.ip_network(text, strict=False), value):
+@lru_cache(maxsize=256)  # names come from templates
+def find_check(name: str) -> Check | None:
+    """Return the check registered as `name`, None when there is none.
+
+    Raises:
+        Misconfigured: it is registered and cannot be loaded.
+    """
+    point = _points().get(name)
+    if point is None:
         return None
-    return f"Invalid net cidr {value}"
-
-
-@register("ip_or_cidr")
-def _ip_or_cidr(value: Any) -> str | None:
-    return (
-        None if _ip_addr(value) is None or _net_cidr(value) is None else f"{value} is not a valid IP or CIDR"
-    )
-
-
-@register("mac_addr")
-def _mac_addr(value: Any) -> str | None:
-    return None if _MAC.fullmatch(str(value)) else "Invalid MAC address."
-
-
-@register("rel_dns_name")
-def _rel_dns_name(value: Any) -> str | None:
-    text = str(value)
-    if len(text) > _MAX_DNS_NAME:
-        return f"'{text}' exceeds the {_MAX_DNS_NAME} character FQDN limit"
-    for label in text.removesuffix(".").split("."):
-        if not label:
-            return "Encountered an empty component."
-        if not _LABEL.fullmatch(label):
-            return (
-                f"Name '{label}' must be 1-63 characters in length, "
-                "each of which can only be alphanumeric or a hyphen."
-            )
-    return None
-
-
-@register("dns_name")
-def _dns_name(value: Any) -> str | None:
-    wrong = _rel_dns_name(value)
-    if wrong is not None:
-        return wrong
-    last = str(value).removesuffix(".").rpartition(".")[2]
-    if "." in str(value).removesuffix(".") and last.isdigit():
-        return f"TLD '{last}' must not be all numeric"
-    return None
-
-
-@register("dns_domain")
-def _dns_domain(value: Any) -> str | None:
-    if not value:  # an empty domain takes the name away
-        return None
-    if not str(value).endswith("."):
-        return f"'{value}' must end with '.'."
-    return _dns_name(value)
-
-
-@register("iso_8601")
-def _iso_8601(value: Any) -> str | None:
-    return (
-        None
-        if _parses(dt.datetime.fromisoformat, value)
-        else f"{value!r} is not a time in the form of ISO 8601"
-    )
-
-
-@register("expiration")
-def _expiration(value: Any) -> str | None:
     try:
-        when = dt.datetime.fromisoformat(str(value))
-    except ValueError:
-        return f"Expiration {value} is invalid: not a time in the form of ISO 8601"
-    when = when if when.tzinfo else when.replace(tzinfo=dt.UTC)
-    return None if when > dt.datetime.now(dt.UTC) else f"Expiration {value} is invalid: it is in the past"
+        check = point.load()
+    except Exception as error:
+        raise Misconfigured(f"constraint {name} cannot be loaded from {point.value}: {error}") from error
+    if not callable(check):
+        raise Misconfigured(f"constraint {name}: {point.value} cannot be called")
+    found: Check = check
+    return found
 
 
-@register("json_string")
-def _json_string(value: Any) -> str | None:
-    try:
-        json.loads(value)
-    except (ValueError, TypeError, RecursionError) as error:
-        return f"JSON string error: {error}"
-    return None
-
-
-@register("timezone")
-def _timezone(value: Any) -> str | None:
-    try:
-        zoneinfo.ZoneInfo(str(value))
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        return f"Invalid timezone: '{value}'"
-    return None
-
-
-@register("cron_expression")
-def _cron_expression(value: Any) -> str | None:
-    fields = str(value).split()
-    if len(fields) not in (5, 6):
-        return f"Invalid CRON expression: it has {len(fields)} fields, not 5 or 6"
-    for text, (low, high, names) in zip(fields, _CRON_FIELDS, strict=False):
-        for part in text.lower().split(","):
-            if not _is_cron_part(part, low, high, _CRON_NAMES.get(names, [])):
-                return f"Invalid CRON expression: [{text}] is not acceptable"
-    return None
-
-
-@register("test_constr")
-def _test_constr(value: Any) -> str | None:  # noqa: ARG001 - only ever slow, and that is the resource's own waiting here
-    return None
-
-
-def _is_cron_part(part: str, low: int, high: int, names: list[str]) -> bool:
-    """Whether `part` is ``*``, ``n``, ``a-b``, any with ``/step``, or ``l`` (last), within the bounds."""
-    span, slash, step = part.partition("/")
-    if slash and not (step.isdecimal() and int(step) > 0):
-        return False
-    if span in ("*", "l"):
-        return True
-    first, dash, last = span.partition("-")
-    ends = [first, last] if dash else [first]
-    return all(end in names or (end.isdecimal() and low <= int(end) <= high) for end in ends)
-
-
-def _parses(parse: Callable[[str], object], value: Any) -> bool:
-    try:
-        parse(str(value))
-    except ValueError:
-        return False
-    return True
+@cache
+def _points() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}

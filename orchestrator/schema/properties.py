@@ -6,12 +6,13 @@ no text before something is wrong. Rules and messages are those of spec/hot-lang
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestrator.schema.constraints import Constraint
+from orchestrator.schema.constraints import Constraint, Custom, misplaced
 from orchestrator.schema.hints import did_you_mean
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
@@ -25,6 +26,16 @@ class Property:
 
     `type` is one of string, integer, number, boolean, map, list, any. `schema` describes the members: a
     mapping of names to properties for a map, one Property for the items of a list.
+
+    A change of a property is made in place where it is `update_allowed`, refused where it is `immutable`, and
+    replaces the resource otherwise. One that is not `implemented` is known and may not be given; a `hidden`
+    one may, and is not shown; `deprecated` says what to use instead, in a warning. A `lax` one belongs to a
+    template resource: its map may be JSON in a text, or a list, and its list a text such as ``a,b``.
+
+    `default_value` is the default as the verbs see it.
+
+    Raises:
+        ValueError: these do not go together, or the default breaks its own rules.
     """
 
     type: str
@@ -36,6 +47,20 @@ class Property:
     hidden: bool = False
     constraints: tuple[Constraint, ...] = ()
     schema: Mapping[str, Property] | Property | None = None
+    implemented: bool = True
+    deprecated: str = ""
+    lax: bool = False
+    default_value: Any = field(init=False, repr=False, compare=False, default=None)
+    # The class of the values that are fine as they are, which most are; None if there is more to look at.
+    exact: object = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Check the declaration, and prepare what `convert` needs of it."""
+        _declared(self)
+        if not self.constraints and self.schema is None and self.implemented:
+            object.__setattr__(self, "exact", _EXACT.get(self.type))
+        if self.default is not None:
+            object.__setattr__(self, "default_value", _default(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +71,7 @@ class PropertyFault:
     lack or hold it), `where` the nearest place in the template; both continue the `path` given to `convert`.
     """
 
-    code: str  # "unknown-property", "missing-property", "wrong-value"
+    code: str  # "unknown-property", "missing-property", "unimplemented-property", "wrong-value", …
     message: str
     path: str
     where: str
@@ -78,8 +103,16 @@ def convert(
         faults.extend(_unknown(name, schema, path) for name in values if name not in schema)
     for name, prop in schema.items():
         if name in values:
+            value = values[name]
+            if value.__class__ is prop.exact:
+                result[name] = value
+                continue
+            if not prop.implemented:
+                message = f"Property {name} not implemented yet"
+                place = join(path, name)
+                faults.append(PropertyFault("unimplemented-property", message, path, place))
             try:
-                value = _value(prop, values[name], (path, name), faults, unknown)
+                value = _value(prop, value, (path, name), faults, unknown)
             except ValueError as error:
                 place = join(path, name)
                 faults.append(PropertyFault("wrong-value", str(error), place, place))
@@ -87,11 +120,50 @@ def convert(
                 if value is not unknown:
                     result[name] = value
         elif prop.default is not None:
-            result[name] = prop.default
+            result[name] = prop.default_value
         elif prop.required:
             message = f"Property {name} not assigned"
             faults.append(PropertyFault("missing-property", message, path, path))
     return result, faults
+
+
+def deprecations(
+    schema: Mapping[str, Property], values: Mapping[str, Any], *, path: str = ""
+) -> list[PropertyFault]:
+    """Return a warning for each deprecated property that is given, members included."""
+    warnings: list[PropertyFault] = []
+    for name, prop in schema.items():
+        value = values.get(name)
+        if value is None:
+            continue
+        place = join(path, name)
+        if prop.deprecated:
+            message = f"Property {name} is deprecated: {prop.deprecated}"
+            warnings.append(PropertyFault("deprecated-property", message, place, place))
+        items: Sequence[tuple[Any, str]] = [(value, place)]
+        members = prop.schema
+        if isinstance(members, Property):
+            given = value if isinstance(value, list | tuple) else ()
+            items, members = [(item, join(place, index)) for index, item in enumerate(given)], members.schema
+        if isinstance(members, Mapping):
+            for item, where in items:
+                if isinstance(item, Mapping):
+                    warnings += deprecations(members, item, path=where)
+    return warnings
+
+
+def immutable_changes(
+    schema: Mapping[str, Property], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[str]:
+    """Return the names of the immutable properties that differ, sorted; coming and going are changes too."""
+    return sorted(
+        name for name, prop in schema.items() if prop.immutable and before.get(name) != after.get(name)
+    )
+
+
+def immutable_message(names: Sequence[str], resource: str, type_name: str) -> str:
+    """Return what Heat says of a change that `immutable_changes` found."""
+    return f"Update to properties {', '.join(names)} of {resource} ({type_name}) is not supported."
 
 
 def join(path: str, key: str | int) -> str:
@@ -116,25 +188,35 @@ def _value(
     Raises:
         ValueError: it is wrong itself.
     """
+    value = _converted(prop, value, place, faults, unknown)
+    if value is not unknown:
+        for constraint in prop.constraints:
+            wrong = constraint.check(value, prop.type)
+            if wrong is not None:
+                raise ValueError(wrong)
+    return value
+
+
+def _converted(
+    prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
+) -> Any:
+    """Return one value converted, its own constraints apart."""
     kind = prop.type
     if value is unknown:
         return unknown
     if value is None:
-        value = prop.default if prop.default is not None else _ZEROS[kind]
+        value = prop.default_value if prop.default is not None else _ZEROS[kind]
     elif kind == "string" and value.__class__ is str:
         pass  # by far the most
+    elif prop.lax and kind in _LAX:
+        if _holds(value, unknown):
+            return unknown
+        value = _LAX[kind](value)
     elif kind != "any":
         value = _CONVERTERS[kind](value)
     if prop.schema is not None:
-        value = _members(prop.schema, value, join(*place), faults, unknown)
-    elif _holds(value, unknown):
-        return unknown
-    if value is not unknown:
-        for constraint in prop.constraints:
-            wrong = constraint.check(value, kind)
-            if wrong is not None:
-                raise ValueError(wrong)
-    return value
+        return _members(prop.schema, value, join(*place), faults, unknown)
+    return unknown if _holds(value, unknown) else value
 
 
 def _members(
@@ -178,18 +260,20 @@ def _string(value: Any) -> str:
 def _integer(value: Any) -> int:
     try:
         return int(value)
-    except (ValueError, TypeError, OverflowError):
+    except ValueError:
         raise ValueError(f"Value '{value}' is not an integer") from None
+    except (TypeError, OverflowError) as error:  # their own messages are those that users know
+        raise ValueError(str(error)) from None
 
 
 def _number(value: Any) -> int | float:
-    if value.__class__ is int or value.__class__ is float:
+    if isinstance(value, int | float):
         number: int | float = value
     else:
         try:
             number = int(value)
-        except TypeError:
-            raise ValueError(f"Value '{value}' is not a number") from None
+        except TypeError as error:
+            raise ValueError(str(error)) from None
         except ValueError:
             number = float(value)  # its own message is the one users know
     if isinstance(number, float) and not math.isfinite(number):  # JSON cannot say them
@@ -220,6 +304,47 @@ def _list(value: Any) -> Sequence[Any]:
     raise ValueError(f'"{value!r}" is not a list')
 
 
+def _lax_map(value: Any) -> Mapping[str, Any] | str:
+    if isinstance(value, str):
+        return value  # the parameter it is meant for reads it
+    return json.dumps(value) if isinstance(value, list | tuple) else _map(value)
+
+
+def _lax_list(value: Any) -> Sequence[Any]:
+    if isinstance(value, str):
+        return value.split(",") if value else []
+    return _list(value)
+
+
+def _declared(prop: Property) -> None:
+    if prop.type not in TYPES:
+        raise ValueError(f"Invalid type ({prop.type})")
+    if prop.immutable and prop.update_allowed:
+        raise ValueError("Options UpdateAllowed and Immutable cannot both be True")
+    if prop.schema is not None and prop.type != ("list" if isinstance(prop.schema, Property) else "map"):
+        raise ValueError(f"{prop.type} has no members of that kind")
+    for constraint in prop.constraints:
+        wrong = misplaced(constraint, prop.type)
+        if wrong is not None:
+            raise ValueError(wrong)
+
+
+def _default(prop: Property) -> Any:
+    """Return the default converted, its members with the defaults of theirs."""
+    faults: list[PropertyFault] = []
+    try:
+        value = _converted(prop, prop.default, ("", "default"), faults, _NEVER)
+    except ValueError as error:
+        raise ValueError(f"default: {error}") from None
+    # What others check may depend on what exists.
+    plain = [constraint for constraint in prop.constraints if not isinstance(constraint, Custom)]
+    broken = [wrong for constraint in plain if (wrong := constraint.check(value, prop.type))]
+    for wrong in [*(fault.message for fault in faults), *broken]:
+        raise ValueError(f"default: {wrong}")
+    return value
+
+
+_EXACT: Final[Mapping[str, type]] = {"string": str, "integer": int, "boolean": bool}
 _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "string": _string,
     "integer": _integer,
@@ -228,6 +353,7 @@ _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "map": _map,
     "list": _list,
 }
+_LAX: Final[Mapping[str, Callable[[Any], Any]]] = {"map": _lax_map, "list": _lax_list}
 _ZEROS: Final[Mapping[str, Any]] = {
     "string": "",
     "integer": 0,

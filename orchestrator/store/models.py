@@ -258,7 +258,8 @@ class Resource(Base):
     uuid: Mapped[uuid_.UUID]
     stack_id: Mapped[int]
     name: Mapped[str]
-    type: Mapped[str]
+    type: Mapped[str]  # as written
+    runs_as: Mapped[str | None]  # the type that the environment puts in its place
     definition_id: Mapped[int | None]  # what it was last built from
     physical_id: Mapped[str | None]
     reference_id: Mapped[str | None]  # what get_resource gives, when it is not the physical id

@@ -159,7 +159,7 @@ def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:
             "stack_id": visit.stack.id,
             "resource_id": visit.resource.id,
             "token": token,
-            "type": visit.resource.type,
+            "type": visit.resource.kind,
             "physical_id": physical_id,
         },
     )
@@ -190,7 +190,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = None if row[18] is None else ResourceView(*row[18:37])
-    definition = None if row[37] is None else DefinitionView(*row[37:42])
-    inputs = tuple([NodeData(*data) for data in row[42]]) if row[42] else ()
+    resource = None if row[18] is None else ResourceView(*row[18:38])
+    definition = None if row[38] is None else DefinitionView(*row[38:43])
+    inputs = tuple([NodeData(*data) for data in row[43]]) if row[43] else ()
     return Visit(*row[:7], StackView(*row[7:18]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any

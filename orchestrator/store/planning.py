@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DIS
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
 """
-COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type) FROM STDIN"
+COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type, runs_as) FROM STDIN"
 COPY_NODE = """
 COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by,
     blocked_by, state)
@@ -54,7 +54,7 @@ DELETE FROM resource WHERE id IN (
         LIMIT %s FOR UPDATE SKIP LOCKED)
 AND lease IS NULL AND action = 'INIT'
 """
-MADE = "SELECT id, name, type, requires FROM resource WHERE stack_id = %s ORDER BY id"
+MADE = "SELECT id, name, coalesce(runs_as, type), requires FROM resource WHERE stack_id = %s ORDER BY id"
 DROP_OLD_NODES = """
 DELETE FROM graph_node WHERE id IN (
     SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s)
@@ -176,11 +176,11 @@ def copy_definitions(db: Db, target: Target, rows: Iterable[DefinitionRow]) -> N
             )
 
 
-def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str]]) -> None:
-    """Write new resources: (id, name, type)."""
+def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str, str | None]]) -> None:
+    """Write new resources: (id, name, type as written, the type it runs as where that is another)."""
     with db.cursor() as cursor, cursor.copy(COPY_RESOURCE) as copy:
-        for id_, name, type_ in rows:
-            copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_))
+        for id_, name, type_, runs_as in rows:
+            copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_, runs_as))
 
 
 def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
@@ -222,6 +222,21 @@ def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
     """Remove, in slices, what earlier traversals left."""
     while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionTexts:
+    """What a plan is made from."""
+
+    environment: Mapping[str, Any]
+    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+
+
+def revision(db: Db, revision_id: int) -> RevisionTexts:
+    """Return a revision's environment and the hashes of its files."""
+    row = db.execute("SELECT environment, files FROM revision WHERE id = %s", (revision_id,)).fetchone()
+    assert row is not None
+    return RevisionTexts(row[0] or {}, row[1] or {})
 
 
 def template_text(db: Db, revision_id: int) -> bytes:

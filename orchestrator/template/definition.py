@@ -10,49 +10,34 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.telemetry import logger
 from orchestrator.template.diagnostics import Path, path_text
+from orchestrator.template.formats import format_named
 from orchestrator.template.functions import (
     Function,
     FunctionError,
+    References,
     UnknownParameter,
     UnknownReference,
-    callable_functions,
 )
-from orchestrator.template.functions import References as _Found
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.scan import Scanner
-from orchestrator.template.view import UNKNOWN, ResourceProxy, Unknown
+from orchestrator.template.view import UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
 
 __all__ = [
     "UNKNOWN",
     "OutputDefinition",
-    "References",
+    "ParentResourceProxy",
     "ResourceDefinition",
     "ResourceProxy",
     "StackDefinition",
     "Unknown",
-    "references",
 ]
 
+log = logger()
+
 NOTHING: Final[Mapping[str, frozenset[str]]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """What an expression refers to.
-
-    `dep_attrs` has the attributes of each resource that `get_attr` reads; "*" among the attributes or the
-    parameters means all of them (`get_attr: [res]`, or a name that is computed).
-    """
-
-    requires: frozenset[str]
-    dep_attrs: Mapping[str, frozenset[str]]
-    parameters: frozenset[str]
-
-    @classmethod
-    def of(cls, found: _Found) -> References:
-        """Freeze what a scan found."""
-        return cls(frozenset(found.requires), frozen(found.attributes), frozenset(found.parameters))
+NOBODY: Final[frozenset[str]] = frozenset()
+ZONES: Final = ("nova",)  # what compute services call the zone that there is without any
 
 
 def frozen(attributes: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
@@ -60,33 +45,34 @@ def frozen(attributes: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in attributes.items()} if attributes else NOTHING
 
 
-def references(value: Any, version: str) -> References:
-    """Return what the functions in `value` refer to; malformed ones refer to nothing."""
-    found = _Found()
-    Scanner(version).scan(value, found)
-    return References.of(found)
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """One resource as written, and what it needs by name (spec/hot-language.md §7)."""
+    """One resource as written, and what it needs by name (spec/hot-language.md §7).
+
+    `body` is the snippet with HOT's keys whatever the format calls them, its functions as written, every `if`
+    replaced by its branch. `dep_attrs` has the attributes of each resource that the snippet reads; `ALL`
+    among the attributes, the parameters, the files or the mappings means all of them, where the name itself
+    is computed.
+    """
 
     name: str
     type: str
-    body: Mapping[str, Any]  # the snippet, functions and all
+    body: Mapping[str, Any]
     requires: frozenset[str]  # explicitly, and by the functions of properties and metadata
     dep_attrs: Mapping[str, frozenset[str]]
     parameters: frozenset[str]
+    files: frozenset[str] = NOBODY
+    mappings: frozenset[str] = NOBODY
 
-    def digest(self, values: ParameterValues) -> bytes:
-        """Return 32 bytes that differ when the snippet or a parameter that it uses does."""
+    def digest(self, values: ParameterValues, beside: object = None) -> bytes:
+        """Return 32 bytes that differ when the snippet, a parameter that it uses or what is `beside` does."""
+        text: tuple[Any, ...] = (self.type, self.body)
         if self.parameters:
             names = values.keys() if "*" in self.parameters else self.parameters
-            used = {name: values[name] for name in names if name in values}
-            text = orjson.dumps((self.type, self.body, used), option=orjson.OPT_SORT_KEYS)
-        else:
-            text = orjson.dumps((self.type, self.body), option=orjson.OPT_SORT_KEYS)
-        return hashlib.sha256(text).digest()
+            text += ({name: values[name] for name in names if name in values},)
+        if beside:
+            text += (beside,)
+        return hashlib.sha256(orjson.dumps(text, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +92,7 @@ def _no_files(_: str) -> str | None:
 
 
 class StackDefinition:
-    """A stack as its functions see it: parameter values, and the resources handed in.
+    """A stack as its functions see it: parameter values, and the resources handed in, nothing else.
 
     With `strict` (carrying out), an attribute of a resource that is not created is null. Without
     (validating), it is `UNKNOWN`, and so is everything computed from it and every parameter whose value is
@@ -123,16 +109,24 @@ class StackDefinition:
         resources: Mapping[str, ResourceProxy],
         files: Callable[[str], str | None] = _no_files,
         strict: bool = True,
+        *,
+        mappings: Mapping[str, Any] = NOTHING,
+        parent: ParentResourceProxy | None = None,
     ) -> None:
-        """Only the names in `resources` may be referred to."""
+        """Only the names in `resources` may be referred to; `version` is the name of the template's format.
+
+        `parent` is the resource that a nested stack stands for.
+        """
         self.version = version
         self.touched_secret = False
         self.touched_uncreated = False
-        self._functions = callable_functions(version)
+        self._functions = format_named(version).callable
         self._parameters = parameters
         self._resources = resources
         self._files = files
         self._strict = strict
+        self._mappings = mappings
+        self._parent = parent
         self._unknowns = 0
 
     def resolve(self, value: Any, path: str = "") -> Any:
@@ -200,7 +194,12 @@ class StackDefinition:
 
     def _call(self, function: Function, written: Any) -> Any:
         if function.raw:
-            return function.call(self, written)
+            try:
+                return function.call(self, written)
+            except FunctionError:
+                raise
+            except Exception as error:
+                raise self._broken(function, error) from error
         if written.__class__ is not function.wants:
             raise FunctionError(f'Incorrect arguments to "{function.name}"')
         args: Any = written
@@ -212,8 +211,31 @@ class StackDefinition:
                 return UNKNOWN if self._unknowns != before else function.call(**args)
             args = self._resolved_list(args)
             return UNKNOWN if self._unknowns != before else function.call(*args)
-        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        except (ValueError, LookupError, ArithmeticError) as error:
             raise FunctionError(str(error)) from error
+        except TypeError as error:
+            raise FunctionError(self._form(function, written) or str(error)) from error
+        except FunctionError:
+            raise
+        except Exception as error:
+            raise self._broken(function, error) from error
+
+    def _form(self, function: Function, written: Any) -> str:
+        """Return what is wrong with the form of a call, nothing when it is right.
+
+        The scan refuses such a call; one that a macro put in its place may come here all the same.
+        """
+        try:
+            function.check(written, References())
+        except (ValueError, TypeError) as error:
+            return str(error)
+        return ""
+
+    def _broken(self, function: Function, error: Exception) -> FunctionError:
+        """Return what to say when a function did not foresee its arguments."""
+        if not isinstance(error, ValueError | TypeError | LookupError):
+            log.warning("function_broken", function=function.name, error=repr(error))
+        return FunctionError(f'Incorrect arguments to "{function.name}"')
 
     def _argument(self, name: str, value: Any) -> Any:
         try:
@@ -231,8 +253,12 @@ class StackDefinition:
             return values[name]
         except KeyError:
             if name in values.missing and not self._strict:
-                return self._unknown()
+                return self.missing(name)
             raise UnknownParameter(name) from None
+
+    def missing(self, name: str) -> Any:  # noqa: ARG002 - conditions mind which
+        """Return what stands for a parameter whose value is not given yet."""
+        return self._unknown()
 
     def resource(self, name: str) -> ResourceProxy:
         """Return a resource that was handed in; reading a secret or an uncreated one is remembered."""
@@ -245,9 +271,41 @@ class StackDefinition:
             self.touched_uncreated = True
         return proxy
 
+    def reference(self, name: str) -> Any:
+        """Return a resource's reference id, else a parameter's value."""
+        if name in self._resources:
+            proxy = self.resource(name)
+            return proxy.name if proxy.reference_id is None else proxy.reference_id
+        try:
+            return self.parameter(name)
+        except UnknownParameter:
+            raise UnknownReference(name) from None
+
     def file(self, name: str) -> str | None:
         """Return the text of a file sent along."""
         return self._files(name)
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """Return one of the template's mappings."""
+        held = self._mappings.get(name)
+        if not isinstance(held, Mapping):
+            raise FunctionError(f'The template has no mapping "{name}"')
+        return held
+
+    def facade(self, key: str) -> Any:
+        """Return the parent resource's `metadata`, `deletion_policy` or `update_policy`."""
+        if self._parent is None:
+            raise FunctionError("there is no parent resource: this is not a nested stack")
+        value = getattr(self._parent, key)
+        return {} if value is None and key != "deletion_policy" else value
+
+    def zones(self) -> list[str]:
+        """Return the names of the compute zones."""
+        return list(ZONES)
+
+    def holds(self, condition: Any) -> Any:
+        """Refuse: conditions were decided when the template was read."""
+        raise FunctionError(f'Invalid condition "{condition}"')
 
     def not_yet(self) -> Any:
         """Return null, or `UNKNOWN` while validating."""

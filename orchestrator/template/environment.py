@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.parse import Limits, check_size, parse
+from orchestrator.template.places import placed
+from orchestrator.template.resource_registry import ResourceRegistry, Target
 
 SECTIONS: Final = (
     "parameters",
@@ -18,7 +20,10 @@ SECTIONS: Final = (
     "event_sinks",
     "parameter_merge_strategies",
 )
-_LISTS: Final[Mapping[str, type]] = {"encrypted_param_names": list, "event_sinks": list}
+NAME: Final = "environment"  # what diagnostics call a text that is not one of the files
+SINK_TYPES: Final = ("zaqar-queue",)
+_SINK_KEYS: Final = ("type", "target", "ttl")
+_LISTS: Final = frozenset({"encrypted_param_names", "event_sinks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Environment:
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Any] = field(default_factory=dict)
-    resource_registry: Mapping[str, Any] = field(default_factory=dict)
+    resource_registry: Mapping[str, Any] = field(default_factory=dict)  # as written, null entries and all
     encrypted_param_names: tuple[str, ...] = ()
     event_sinks: tuple[Mapping[str, Any], ...] = ()
     parameter_merge_strategies: Mapping[str, Any] = field(default_factory=dict)
@@ -38,56 +43,59 @@ class Environment:
         source: bytes | str | Mapping[str, Any] | None,
         limits: Limits | None = None,
         *,
-        files: object = None,
+        file: str = NAME,
     ) -> Environment:
         """Read an environment from its text, or from an object sent in its place; nothing is an empty one.
 
-        `files` is the request's `environment_files`.
+        An object with none of the sections holds bare parameters; a text must name its sections. `file` is
+        what diagnostics call the text: `environment`, or its name among the request's files.
 
         Raises:
             InvalidTemplate: with all its faults.
             LimitExceeded: it is too large.
         """
-        if files:
-            raise InvalidTemplate(
-                [
-                    _fault(
-                        "environment-files-not-supported-yet",
-                        "environment_files are not supported yet; send one environment",
-                    )
-                ]
-            )
         limits = limits or Limits()
         if source is None:
             return cls()
         if isinstance(source, Mapping):
             document = dict(source)
             check_size(document, limits, "environment")
+            if not any(section in document for section in SECTIONS):
+                document = {"parameters": document}
         else:
-            document = parse(source, limits, "environment")
-        if document and not any(section in document for section in SECTIONS):
-            document = {"parameters": document}  # bare values, without a section
-        faults = _faults(document)
-        if faults:
-            raise InvalidTemplate(faults)
+            document = _document(source, limits, file)
+        if faults := _faults(document):
+            raise InvalidTemplate(_placed(faults, source, document, file))
         return cls(
-            parameters=document.get("parameters", {}),
-            parameter_defaults=document.get("parameter_defaults", {}),
-            resource_registry=document.get("resource_registry", {}),
-            encrypted_param_names=tuple(document.get("encrypted_param_names", ())),
-            event_sinks=tuple(document.get("event_sinks", ())),
-            parameter_merge_strategies=document.get("parameter_merge_strategies", {}),
+            document.get("parameters", {}),
+            document.get("parameter_defaults", {}),
+            _registry(document.get("resource_registry", {})),
+            tuple(document.get("encrypted_param_names", ())),
+            tuple(document.get("event_sinks", ())),
+            document.get("parameter_merge_strategies", {}),
         )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment with a request's own parameters on top."""
+        return replace(self, parameters={**self.parameters, **parameters})
+
+    def registry(
+        self,
+        globals: Mapping[str, Any] = {},
+        known: Callable[[str], bool] | None = None,
+    ) -> ResourceRegistry:
+        """Return what stands for which type, over the operator's `globals`; see `ResourceRegistry.build`."""
+        return ResourceRegistry.build(self.resource_registry, globals, known)
+
+    def child(self, resource_name: str, properties: Mapping[str, Any], target: Target | None) -> Environment:
+        """Return the environment of the stack nested in a resource (§9.7).
+
+        Its values are the resource's properties and nothing else; defaults and event sinks are inherited.
+        `target` is what made the resource a template, None where a type nests a stack by itself.
+        """
+        registry = self.registry().child(resource_name, target).to_json()
         return Environment(
-            {**self.parameters, **parameters},
-            self.parameter_defaults,
-            self.resource_registry,
-            self.encrypted_param_names,
-            self.event_sinks,
-            self.parameter_merge_strategies,
+            properties, self.parameter_defaults, _registry(registry), event_sinks=self.event_sinks
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -95,14 +103,41 @@ class Environment:
         return {
             "parameters": dict(self.parameters),
             "parameter_defaults": dict(self.parameter_defaults),
-            "resource_registry": {"resources": {}, **self.resource_registry},
+            "resource_registry": self.registry().to_json(),
             "encrypted_param_names": list(self.encrypted_param_names),
             "event_sinks": list(self.event_sinks),
         }
 
 
+def _document(source: bytes | str, limits: Limits, file: str) -> dict[str, Any]:
+    try:
+        return parse(source, limits, "environment")
+    except InvalidTemplate as error:
+        raise InvalidTemplate([_of_text(fault, file) for fault in error.diagnostics]) from None
+
+
+def _placed(
+    faults: list[Diagnostic], source: object, document: Mapping[str, Any], file: str
+) -> list[Diagnostic]:
+    if not isinstance(source, str | bytes):
+        return faults
+    return [_of_text(fault, file) for fault in placed(faults, source, document)]
+
+
+def _of_text(fault: Diagnostic, file: str) -> Diagnostic:
+    """Return the fault as one of a text; Heat says of a request's own that it is "not in valid format"."""
+    of_request = file == NAME and fault.heat_type == "HTTPBadRequest"
+    message = f"Environment not in valid format: {fault.message}" if of_request else fault.message
+    return replace(fault, message=message, file=file)
+
+
+def _registry(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a registry without the empty `resources` that the API always shows."""
+    return {name: entry for name, entry in body.items() if name != "resources" or entry}
+
+
 def _faults(document: Mapping[str, Any]) -> list[Diagnostic]:
-    faults = []
+    faults: list[Diagnostic] = []
     hints = Hints()
     for name, body in document.items():
         if name not in SECTIONS:
@@ -110,23 +145,54 @@ def _faults(document: Mapping[str, Any]) -> list[Diagnostic]:
             faults.append(_fault("unknown-section", f'environment has wrong section "{name}"', name, hint))
         elif body is None:
             faults.append(_fault("empty-section", f'environment has empty section "{name}"', name))
-        elif not isinstance(body, _LISTS.get(name, dict)):
+        elif not isinstance(body, list if name in _LISTS else dict):
             wanted = "list" if name in _LISTS else "map"
             faults.append(_fault("wrong-type", f'environment section "{name}" must be a {wanted}', name))
-        elif name == "resource_registry" and isinstance(body, dict):
+        elif name == "resource_registry":
             faults += _registry_faults(body)
-        elif name == "event_sinks" and body:
-            faults.append(_fault("event-sinks-not-supported-yet", "event_sinks are not supported yet.", name))
+        elif name == "event_sinks":
+            faults += _sink_faults(body)
+        elif name == "encrypted_param_names" and not all(isinstance(item, str) for item in body):
+            message = 'environment section "encrypted_param_names" must be a list of names'
+            faults.append(_fault("wrong-type", message, name))
     return faults
 
 
-def _registry_faults(registry: Mapping[str, Any]) -> list[Diagnostic]:
+def _registry_faults(body: Any) -> list[Diagnostic]:
+    try:
+        ResourceRegistry.build(body)
+    except InvalidTemplate as error:
+        return list(error.diagnostics)
+    return []
+
+
+def _sink_faults(sinks: Any) -> list[Diagnostic]:
+    """Return what is wrong with the sinks, which are called only when the first event is told."""
     faults = []
-    for name, target in registry.items():
-        if name == "resources" and not target:
+    hints = Hints()
+    for index, sink in enumerate(sinks):
+        path = f"event_sinks[{index}]"
+
+        def fault(message: str, key: str = "", hint: str = "", path: str = path) -> None:
+            at = f"{path}.{key}" if key else path
+            faults.append(_fault("invalid-event-sink", message, at, hint))
+
+        if not isinstance(sink, dict):
+            fault("An event sink must be a map with type and target")
             continue
-        message = f'The resource_registry entry "{name}" is not supported yet.'
-        faults.append(_fault("registry-not-supported-yet", message, f"resource_registry.{name}"))
+        for key in sink:
+            if key not in _SINK_KEYS:
+                fault(f'Invalid key "{key}" for an event sink', key, hints.near(key, _SINK_KEYS))
+        kind, ttl = sink.get("type"), sink.get("ttl")
+        if kind not in SINK_TYPES:
+            known = ", ".join(SINK_TYPES)
+            fault(
+                f'Invalid event sink type "{kind}", acceptable types are: {known}', "type" * ("type" in sink)
+            )
+        if not sink.get("target") or not isinstance(sink["target"], str):
+            fault("An event sink must name its target", "target")
+        if ttl is not None and (not isinstance(ttl, int) or isinstance(ttl, bool) or ttl < 1):
+            fault("The ttl of an event sink must be a positive number of seconds", "ttl")
     return faults
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
 import yaml
 from yaml.events import (
     AliasEvent,
@@ -17,7 +16,7 @@ from yaml.events import (
 )
 
 from orchestrator.template.diagnostics import Path
-from orchestrator.template.scalars import plain, tagged
+from orchestrator.template.scalars import key_text, scalar
 
 Trie = dict[str | int, Any]
 
@@ -126,10 +125,6 @@ def _key(event: Any) -> str | int:
     if event.__class__ is not ScalarEvent:
         return -1
     try:
-        if event.tag is not None:
-            value = tagged(event.tag, event.value)
-        else:
-            value = plain(event.value) if event.implicit[0] else event.value
+        return key_text(scalar(event.tag, event.implicit[0], event.value))
     except ValueError:
         return -1
-    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
-
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.schema.constraints import Constraint, Custom, Modulo, constraint_from_hot
+from orchestrator.schema.constraints import (
+    BOOLEANS,
+    AllowedValues,
+    Constraint,
+    Custom,
+    constraint_from_hot,
+    misplaced,
+)
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.scalars import WHOLE
@@ -23,10 +29,11 @@ PSEUDO: Final = ("OS::stack_id", "OS::stack_name", "OS::project_id")
 RESERVED: Final = (*PSEUDO, "OS::region")  # the last is a name without a value
 MASK: Final = "******"
 
-TRUE: Final = frozenset({"t", "true", "on", "y", "yes", "1"})
-FALSE: Final = frozenset({"f", "false", "off", "n", "no", "0"})
 LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
 DEEPEST_JSON: Final = 100
+
+_ABSENT: Final = object()
+Report = Callable[..., None]  # (code, message, path, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,38 +63,24 @@ class ParameterSchema:
             faults.append(Diagnostic(code, message, path, hint=hint, heat_type="InvalidSchemaError"))
 
         if not isinstance(body, dict):
-            fault(
-                "parameter-not-a-map",
-                f'"parameters" must contain a map of parameter maps. Found a [{_kind(body)}] instead',
-            )
+            fault("parameter-not-a-map", f"Invalid parameter ({name}), expected a mapping")
             raise InvalidTemplate(faults)
         allowed = KEYS if version >= versions.WITH_TAGS else KEYS - {"tags"}
         for key in body:
             if key not in allowed:
-                hint = Hints().near(key, allowed)
+                hint = Hints().near(str(key), allowed)
                 if key in KEYS:
                     hint = f"{key} came with version {versions.WITH_TAGS}"
                 fault("unknown-key", f"Invalid key '{key}' for parameter ({name})", key, hint)
         kind: Any = body.get("type")
-        if kind is None:
+        if "type" not in body:
             fault("missing-type", f"Missing parameter type for parameter: {name}")
         elif kind not in TYPES:
             fault("unknown-type", f"Invalid type ({kind})", "type", Hints().near(str(kind), TYPES))
-        for key in ("label", "description"):
-            if isinstance(body.get(key), (dict, list)):
-                fault("wrong-type", _invalid(name, f"{key} must be a string"), key)
-        flags = {}
-        for key in ("hidden", "immutable"):
-            try:
-                flags[key] = False if body.get(key) is None else _boolean(body[key])
-            except ValueError as error:
-                fault("wrong-type", _invalid(name, f"{key}: {error}"), key)
-        tags = body.get("tags") or []
-        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            fault("wrong-type", _invalid(name, "tags must be a list of strings"), "tags")
-        constraints: list[Constraint] = []
-        if kind in TYPES:
-            constraints = _constraints(name, kind, body.get("constraints"), version, fault)
+        tags = body.get("tags", [])
+        if not isinstance(tags, list):
+            fault("wrong-type", f"Tags property should be a list for parameter: {name}", "tags")
+        constraints = _constraints(name, kind, body.get("constraints"), version, fault)
         if faults:
             raise InvalidTemplate(faults)
         schema = cls(
@@ -96,23 +89,18 @@ class ParameterSchema:
             str(body.get("label") or name),
             _text(body.get("description")),
             body.get("default"),
-            flags["hidden"],
+            bool(body.get("hidden")),  # any text hides it, be it "false"
             tuple(constraints),
-            flags["immutable"],
-            tuple(tags),
+            bool(body.get("immutable")),
+            tuple(str(tag) for tag in tags),
         )
-        if schema.default is not None:
-            try:
-                wrong = schema.broken(schema.convert(schema.default), at_definition=True)
-            except ValueError as error:
-                wrong = str(error)
-            if wrong:
-                fault(
-                    "invalid-default",
-                    _invalid(name, f"Invalid default {schema.default} ({wrong})"),
-                    "default",
-                )
-                raise InvalidTemplate(faults)
+        wrong = None if schema.default is None else schema.wrong_default()
+        if wrong is not None:
+            hint = ""
+            if kind == "string" and not isinstance(schema.default, str):
+                hint = "write the default as a text, in quotes"
+            fault("invalid-default", _invalid(name, wrong), "default", hint)
+            raise InvalidTemplate(faults)
         return schema
 
     def convert(self, value: Any) -> Any:
@@ -123,7 +111,7 @@ class ParameterSchema:
         """
         match self.type:
             case "string":
-                return _string(value)
+                return _text(value)
             case "number":
                 return _number(value)
             case "comma_delimited_list":
@@ -133,17 +121,41 @@ class ParameterSchema:
             case _:
                 return _boolean(value)
 
-    def broken(self, value: Any, *, at_definition: bool = False) -> str | None:
+    def broken(self, value: Any) -> str | None:
         """Return the message of the first constraint that a converted value breaks.
 
-        `at_definition` leaves out the custom ones, which may depend on what exists.
+        Raises:
+            Misconfigured: a custom constraint's plugin is broken.
         """
         for constraint in self.constraints:
-            if at_definition and isinstance(constraint, Custom):
-                continue
             wrong = constraint.check(value, self.type)
             if wrong is not None:
                 return wrong
+        return None
+
+    def wrong_default(self) -> str | None:
+        """Return what is wrong with the default in the declaration itself.
+
+        Constraints see it as it is written, but for lists and for the bounds of numbers. One that only
+        cannot be converted is no fault as long as nobody uses it, and custom constraints, which may depend
+        on what exists, wait until somebody does.
+        """
+        default, seen = self.default, self.default
+        if self.type == "comma_delimited_list":
+            try:
+                seen = _items(default) or [""] * (default == "")
+            except ValueError as error:
+                return str(error).replace("Value", "Default", 1)
+        plain = [constraint for constraint in self.constraints if not isinstance(constraint, Custom)]
+        for constraint in plain:
+            try:
+                # The values of a list of allowed ones are converted when they are compared.
+                number = self.type == "number" and not isinstance(constraint, AllowedValues)
+                wrong = constraint.check(_number(default) if number else seen, self.type)
+            except ValueError as error:
+                wrong = str(error)
+            if wrong is not None:
+                return f"Invalid default {default} ({wrong})"
         return None
 
     def to_text(self, value: Any) -> str:
@@ -151,7 +163,7 @@ class ParameterSchema:
         if isinstance(value, list) and self.type == "comma_delimited_list":
             return ",".join(map(str, value))
         if self.type == "json":
-            return orjson.dumps(value).decode()
+            return json.dumps(value)
         return _text(value)
 
 
@@ -190,14 +202,12 @@ class ParameterValues(Mapping[str, Any]):
         Raises:
             InvalidTemplate: with every fault; the path is the parameter's, under `parameters`.
         """
-        build = _Build(schemas)
-        values = {name: build.value(schema, supplied, defaults) for name, schema in schemas.items()}
+        build = _Build(schemas, missing_ok)
         build.unknown(supplied)
-        if not missing_ok:
-            build.report_missing()
+        values = {name: build.value(schema, supplied, defaults) for name, schema in schemas.items()}
         if build.faults:
             raise InvalidTemplate(build.faults)
-        present = {name: value for name, value in values.items() if value is not None}
+        present = {name: value for name, value in values.items() if value is not _ABSENT}
         hidden = frozenset(name for name, schema in schemas.items() if schema.hidden)
         return cls({**present, **pseudo}, hidden, frozenset(build.missing))
 
@@ -227,18 +237,26 @@ class _Build:
     """Gathers the faults of one set of values."""
 
     schemas: Mapping[str, ParameterSchema]
+    missing_ok: bool
     faults: list[Diagnostic] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
     def value(self, schema: ParameterSchema, supplied: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
-        """Return the effective value, None when there is none or it is wrong."""
+        """Return the effective value, `_ABSENT` when there is none or it is wrong."""
         name = schema.name
         given = next(
             (v for v in (supplied.get(name), defaults.get(name), schema.default) if v is not None), None
         )
         if given is None:
             self.missing.append(name)
-            return None
+            if not self.missing_ok:
+                message = f"The Parameter ({name}) was not provided."
+                self.faults.append(
+                    Diagnostic(
+                        "missing-parameter", message, f"parameters.{name}", heat_type="UserParameterMissing"
+                    )
+                )
+            return _ABSENT
         try:
             value = schema.convert(given)
             wrong = schema.broken(value)
@@ -249,17 +267,7 @@ class _Build:
         if schema.hidden and not any(wrong == c.description for c in schema.constraints):
             wrong = "the value, which is hidden, is not accepted"  # any other message might quote it
         self.faults.append(Diagnostic("invalid-parameter", _invalid(name, wrong), f"parameters.{name}"))
-        return None
-
-    def report_missing(self) -> None:
-        """Turn what has no value into faults."""
-        for name in self.missing:
-            message = f"The Parameter ({name}) was not provided."
-            self.faults.append(
-                Diagnostic(
-                    "missing-parameter", message, f"parameters.{name}", heat_type="UserParameterMissing"
-                )
-            )
+        return _ABSENT
 
     def unknown(self, supplied: Mapping[str, Any]) -> None:
         """Report supplied names that the template does not declare."""
@@ -279,26 +287,34 @@ class _Build:
                 )
 
 
-def _constraints(name: str, kind: str, items: Any, version: str, fault: Any) -> list[Constraint]:
+def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) -> list[Constraint]:
     if items is None:
         return []
     if not isinstance(items, list):
-        fault(
-            "invalid-constraint",
-            _invalid(name, f"Invalid parameter constraints for parameter {name}, expected a list"),
-            "constraints",
-        )
+        message = f"Invalid parameter constraints for parameter {name}, expected a list"
+        fault("invalid-constraint", message, "constraints")
         return []
     made: list[Constraint] = []
+    misplacements: list[tuple[str, str]] = []
     for index, item in enumerate(items):
+        path = f"constraints[{index}]"
         try:
-            constraint = constraint_from_hot(item, kind)
-            if isinstance(constraint, Modulo) and version < versions.WITH_MODULO:
-                raise ValueError("Invalid key 'modulo' for parameter constraints")
-            made.append(constraint)
+            constraint = constraint_from_hot(item, modulo=version >= versions.WITH_MODULO)
         except ValueError as error:
-            fault("invalid-constraint", _invalid(name, str(error)), f"constraints[{index}]")
+            hint = f"modulo came with version {versions.WITH_MODULO}" if _has(item, "modulo") else ""
+            fault("invalid-constraint", str(error), path, hint if version < versions.WITH_MODULO else "")
+            continue
+        wrong = misplaced(constraint, kind) if kind in TYPES else None
+        if wrong is not None:
+            misplacements.append((wrong, path))
+        made.append(constraint)
+    for wrong, path in misplacements:  # told after those that cannot be read at all
+        fault("invalid-constraint", _invalid(name, wrong), path)
     return made
+
+
+def _has(item: Any, key: str) -> bool:
+    return isinstance(item, dict) and key in item
 
 
 def _invalid(name: str, why: str) -> str:
@@ -313,12 +329,6 @@ def _text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else str(value)
 
 
-def _string(value: Any) -> str:
-    if isinstance(value, (dict, list)):
-        raise ValueError(f"Value must be a string; got {_kind(value)}")
-    return _text(value)
-
-
 def _number(value: Any) -> int | float:
     if isinstance(value, str):
         if len(value) > LONGEST_NUMBER:
@@ -327,8 +337,10 @@ def _number(value: Any) -> int | float:
             value = int(value)
         except ValueError:
             value = float(value)  # its own message says what could not be read
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"Value must be a number; got {_kind(value)}")
+    if not isinstance(value, (int, float)):
+        raise ValueError(
+            f"int() argument must be a string, a bytes-like object or a real number, not '{_kind(value)}'"
+        )
     if isinstance(value, int):
         if value not in WHOLE:
             raise ValueError(f"{value} does not fit in 64 bits")
@@ -339,20 +351,29 @@ def _number(value: Any) -> int | float:
 
 def _items(value: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
-        return [_text(item) for item in value]
+        return [str(item) for item in value]
     if isinstance(value, str):
         return value.split(",") if value else []
-    raise ValueError(f"Value must be a comma-delimited list string; got {_kind(value)}")
+    raise ValueError(
+        f"Value must be a comma-delimited list string: '{_kind(value)}' object has no attribute 'split'"
+    )
 
 
 def _json(value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str) and value:
         try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError as error:
+            read = json.loads(value, parse_int=_number, parse_float=_number, parse_constant=_number)
+            if "\\u" in value:
+                json.dumps(read, ensure_ascii=False).encode()
+        except RecursionError:
+            raise ValueError(f"Value must be valid JSON: nested deeper than {DEEPEST_JSON}") from None
+        except UnicodeEncodeError:
+            raise ValueError("Value must be valid JSON: half of a character") from None
+        except ValueError as error:
             raise ValueError(f"Value must be valid JSON: {error}") from None
-    elif not isinstance(value, (dict, list)):
-        raise ValueError(f"Value must be valid JSON: got {_kind(value)}")
+        value = read
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"Value must be valid JSON: {value} is not a finite number")
     if too_deep(value, DEEPEST_JSON):
         raise ValueError(f"Value must be valid JSON: nested deeper than {DEEPEST_JSON}")
     return value
@@ -361,13 +382,11 @@ def _json(value: Any) -> Any:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    word = str(value).strip().lower()
-    if word in TRUE:
-        return True
-    if word in FALSE:
-        return False
-    known = ", ".join(f"'{w}'" for w in sorted(TRUE | FALSE))
-    raise ValueError(f"Unrecognized value '{value}', acceptable values are: {known}")
+    found = BOOLEANS.get(str(value).strip().lower())
+    if found is None:
+        known = ", ".join(f"'{word}'" for word in sorted(BOOLEANS))
+        raise ValueError(f"Unrecognized value '{value}', acceptable values are: {known}")
+    return found
 
 
 def too_deep(value: Any, limit: int) -> bool:

@@ -5,6 +5,7 @@ Values are those JSON can carry everywhere: integers of 64 bits, finite floats.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -23,6 +24,8 @@ _MAKERS: Final[Mapping[str, Callable[[yaml.ScalarNode], Any]]] = {
 }
 _TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "merge", "value"))
 _LONGEST: Final = 400  # characters; no number that fits is longer, and converting a long one is quadratic
+_NONZERO: Final = frozenset("123456789")  # a leading zero may mean octal
+_SURELY_FITS: Final = 18  # digits that 64 bits have room for
 WHOLE: Final = range(-(2**63), 2**64)  # what JSON carries between all parties
 
 
@@ -33,23 +36,32 @@ def plain(text: str) -> Any:
     Raises:
         ValueError: a number that JSON cannot carry.
     """
+    if text[:1] in _NONZERO and len(text) <= _SURELY_FITS and text.isascii() and text.isdigit():
+        return int(text)  # much the commonest number
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if pattern.match(text):
             return text if tag in _TEXTS else _made(tag, text)
     return text
 
 
-def tagged(tag: str, text: str) -> Any:
-    """Return what a scalar with an explicit tag means.
+def scalar(tag: str | None, implicit: bool, text: str) -> Any:
+    """Return what a scalar means that may have an explicit tag; `implicit` as the parser's event has it.
 
     Raises:
         ValueError: a tag that has no place in a template, or a text it does not fit.
     """
-    if tag in _TEXTS or tag == "!":
+    if tag is None or tag == "!":
+        return plain(text) if implicit else text
+    if tag in _TEXTS:
         return text
     if tag not in _MAKERS:
         raise ValueError(f"could not determine a constructor for the tag '{shown(tag)}'")
     return _made(tag, text)
+
+
+def key_text(value: Any) -> str:
+    """Return a scalar as the text that JSON writes when it is a key: ``yes`` is ``true``."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def shown(tag: str) -> str:

@@ -6,21 +6,27 @@ parent and only spelled out for a fault.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import re
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.template import versions
+from orchestrator.template.conditions import Conditions, MissingParameter
 from orchestrator.template.diagnostics import Path, path_text
-from orchestrator.template.functions.registry import (
+from orchestrator.template.formats import Format
+from orchestrator.template.functions import (
+    ALL,
     Function,
+    FunctionError,
     References,
     UnknownParameter,
     UnknownReference,
-    table,
 )
+
+CHOSEN = re.compile(r"\.(if|Fn::If)\[[12]\]")  # messages name the macro, not the branch
 
 Link = tuple[Any, str | int] | None  # (the parent's link, the key under it)
 
@@ -40,35 +46,58 @@ class Fault:
 
 
 class Everything:
-    """Contains every name."""
+    """Contains every name but a few."""
 
-    def __contains__(self, _: object) -> bool:
-        """Yes."""
-        return True
+    def __init__(self, but: Collection[str] = ()) -> None:
+        """Take the names that are not in it."""
+        self._but = but
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a name is in it."""
+        return name not in self._but
+
+
+ANY: Final = Everything()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names a template declares: what its functions may refer to, and what to suggest."""
+
+    parameters: Container[str]  # the pseudo ones among them
+    resources: Container[str]  # without those whose condition does not hold
+    mappings: Container[str] = ()
 
 
 class Scanner:
-    """Scans the expressions of one template.
+    """Scans the expressions of one template. Faults gather in `faults`."""
 
-    `parameters` and `resources` are the names that exist. Faults gather in `faults`.
-    """
-
-    def __init__(
-        self, version: str, parameters: Container[str] | None = None, resources: Container[str] | None = None
-    ) -> None:
-        """Without names to compare with, every name is taken to exist."""
-        self._version = version
-        self._table = table(version)
-        self._parameters: Container[str] = Everything() if parameters is None else parameters
-        self._resources: Container[str] = Everything() if resources is None else resources
+    def __init__(self, form: Format, names: Names, conditions: Conditions) -> None:
+        """`conditions` decide which branch of an `if` there is; the other is not looked at."""
+        self._form = form
+        self._functions = form.functions
+        self._names = names
+        self._conditions = conditions
+        self._absent = False
         self.faults: list[Fault] = []
+
+    def of_absent(self) -> Scanner:
+        """Return a scanner, of the same faults, for what a condition leaves out.
+
+        Its functions must be well formed all the same; what they refer to, and whether the version still has
+        them, is nobody's concern.
+        """
+        made = Scanner(self._form, Names(ANY, ANY, ANY), self._conditions)
+        made.faults, made._absent = self.faults, True
+        return made
 
     def scan(self, value: Any, found: References, path: Path = (), place: str = "") -> None:
         """Add what `value` refers to to `found`.
 
-        `path` is where the value is in the document, `place` what Heat calls that in its messages.
+        `path` is where the value is in the document, `place` what Heat calls that in its messages; without
+        one the value orders nothing (an output's).
         """
-        functions = self._table
+        functions = self._functions
         todo: list[tuple[Any, Link]] = [(value, None)]
         while todo:
             value, link = todo.pop()
@@ -78,13 +107,17 @@ class Scanner:
                     known = functions.get(name)
                     if known is not None:
                         link = (link, name)
+                        if known.macro:
+                            todo += self._branch(known, args, found, link, (path, place))
+                            continue
                         self._call(known, args, found, link, (path, place))
                         if args.__class__ is dict or args.__class__ is list:
                             todo.append((args, link))
                         continue
-                    hint = mistyped(name, self._version)
+                    hint = mistyped(name, self._form)
                     if hint:
-                        self._fault(f'"{name}" is plain data here, not a function.', (link, name), path, hint)
+                        where = path + spell((link, name))
+                        self._warn(f'"{name}" is plain data here, not a function.', where, hint)
                 for key, item in value.items():
                     if item.__class__ is dict or item.__class__ is list:
                         todo.append((item, (link, key)))
@@ -93,52 +126,137 @@ class Scanner:
                     if item.__class__ is dict or item.__class__ is list:
                         todo.append((item, (link, index)))
 
-    def _fault(self, message: str, link: Link, path: Path, hint: str) -> None:
-        self.faults.append(Fault("mistyped-function", message, path + spell(link), hint, warning=True))
+    def _warn(self, message: str, path: Path, hint: str) -> None:
+        self.faults.append(Fault("mistyped-function", message, path, hint, warning=True))
+
+    def _branch(
+        self, known: Function, args: Any, found: References, link: Link, at: tuple[Path, str]
+    ) -> list[tuple[Any, Link]]:
+        """Return the branch of a macro that there is."""
+        where = at[0] + spell(link)
+        try:
+            known.check(args, found)
+        except (ValueError, TypeError) as error:
+            self._fault("function-arguments", f"{path_text(where)}: {error}", where)
+            return []
+        try:
+            chosen = self._conditions.choose(args)
+        except FunctionError as error:
+            if error.keys:
+                where += (0, *reversed(error.keys))
+            message, heat_type = error.text(path_text(where)), error.heat_type
+            self.faults.append(Fault(error.code, message, where, error.hint, heat_type))
+            return []
+        if chosen is None or chosen >= len(args):  # not decided yet, or the branch that is nothing
+            return []
+        return [(args[chosen], (link, chosen))]
 
     def _call(self, known: Function, args: Any, found: References, link: Link, at: tuple[Path, str]) -> None:
-        path, place = at
-        if known.state != "ready":
-            self.faults.append(_refusal(known, path + spell(link)))
+        path = at[0]
+        if known.state == "removed":
+            if self._absent:
+                return
+            where = path + spell(link)
+            message = (
+                f"{path_text(where)}: The template version is invalid: "
+                f"The function {known.name} is not supported in this version of HOT."
+            )
+            self._fault("function-removed", message, where)
             return
         used = References()
         try:
-            known.check(args, used)
+            known.check(self._decided(args), used)
         except (ValueError, TypeError) as error:
             where = path + spell(link)
-            self.faults.append(Fault("function-arguments", f"{path_text(where)}: {error}", where))
+            self._fault("function-arguments", f"{path_text(where)}: {error}", where)
             return
+        except FunctionError:
+            return  # of the macro in it, which is looked at by itself
+        if used.either:
+            self._either(used, link, at)
         if used.requires:
-            for name in used.requires - found.requires:
-                if name not in self._resources:
-                    wrong = UnknownReference(name)
-                    message = wrong.text(path_text(spell(link), place))
-                    where = path + spell(link)
-                    self.faults.append(
-                        Fault(wrong.code, message, where, "", wrong.heat_type, word=name, near="resources")
-                    )
-                else:
-                    found.requires.add(name)
-            for name, attributes in used.attributes.items():
-                found.attributes.setdefault(name, set()).update(attributes)
-        elif used.parameters:
+            self._requires(used, found, link, at)
+        if used.parameters:
             for name in used.parameters - found.parameters:
-                if name != "*" and name not in self._parameters:
-                    missing = UnknownParameter(name)
-                    where = path + spell(link)
-                    self.faults.append(
-                        Fault(
-                            missing.code,
-                            missing.text(""),
-                            where,
-                            "",
-                            missing.heat_type,
-                            word=name,
-                            near="parameters",
-                        )
-                    )
-                else:
+                if name == ALL or name in self._names.parameters:
                     found.parameters.add(name)
+                else:
+                    self._unresolved(UnknownParameter(name), UnknownParameter.code, name, link, at)
+        if used.files:
+            found.files |= used.files
+        if used.mappings:
+            self._mappings(used, found, path + spell(link))
+
+    def _decided(self, args: Any) -> Any:
+        """Return arguments with the branch of an `if` in place of it."""
+        items = args.values() if args.__class__ is dict else args if args.__class__ is list else ()
+        for item in items:
+            if item.__class__ is dict and len(item) == 1:
+                known = self._functions.get(next(iter(item)))
+                if known is not None and known.macro:
+                    return self._conditions.expand(args)
+        return args
+
+    def _either(self, used: References, link: Link, at: tuple[Path, str]) -> None:
+        """Tell which of two things a name is."""
+        for name in used.either:
+            if name in self._names.resources:
+                used.requires.add(name)
+            elif name in self._names.parameters:
+                used.parameters.add(name)
+            else:
+                self._unresolved(UnknownReference(name), "unknown-name", name, link, at)
+
+    def _requires(self, used: References, found: References, link: Link, at: tuple[Path, str]) -> None:
+        for name in used.requires - found.requires:
+            if name in self._names.resources:
+                found.requires.add(name)
+            else:
+                self._unknown_resource(name, link, at)
+        for name, attributes in used.attributes.items():
+            found.attributes.setdefault(name, set()).update(attributes)
+
+    def _unknown_resource(self, name: str, link: Link, at: tuple[Path, str]) -> None:
+        path, place = at
+        wrong, where = UnknownReference(name), path + spell(link)
+        if not place:
+            self._unordered(wrong, where, name)
+            return
+        called = CHOSEN.sub(r".\1", path_text(spell(link), place))
+        self._unknown(wrong, wrong.text(called), where, name, "resources")
+
+    def _unordered(self, wrong: UnknownReference, where: Path, name: str) -> None:
+        """Tell of a reference to nothing in an output: there one to a resource itself is no fault yet."""
+        message, plain = f"{path_text(where)}: {wrong.text('')}", where[-1] == "get_resource"
+        self.faults.append(Fault(wrong.code, message, where, warning=plain, word=name, near="resources"))
+
+    def _unresolved(
+        self, wrong: FunctionError, code: str, name: str, link: Link, at: tuple[Path, str]
+    ) -> None:
+        """Tell of a name that Heat meets only when it resolves the value, an output's when it is shown."""
+        (path, place), where = at, at[0] + spell(link)
+        message, heat_type, words = wrong.text(""), wrong.heat_type, self._form.words
+        if len(path) > 2 and path[2] in (words.external_id, words.deletion_policy):
+            code = MissingParameter.code  # these are evaluated whatever is asked for
+        elif len(path) > 2 and path[2] == words.properties:
+            message, heat_type = f"Property error: {path_text(where[:4])}: {message}", "StackValidationFailed"
+        self.faults.append(
+            Fault(code, message, where, "", heat_type, warning=not place, word=name, near="parameters")
+        )
+
+    def _mappings(self, used: References, found: References, where: Path) -> None:
+        for name in used.mappings:
+            if name == ALL or name in self._names.mappings:
+                found.mappings.add(name)
+            else:
+                message = f'{path_text(where)}: The template has no mapping "{name}"'
+                self.faults.append(Fault("unknown-mapping", message, where, word=name, near="mappings"))
+
+    def _unknown(self, error: FunctionError, message: str, where: Path, word: str, near: str) -> None:
+        self.faults.append(Fault(error.code, message, where, "", error.heat_type, word=word, near=near))
+
+    def _fault(self, code: str, message: str, where: Path) -> None:
+        self.faults.append(Fault(code, message, where))
 
 
 def spell(link: Link) -> Path:
@@ -150,29 +268,16 @@ def spell(link: Link) -> Path:
     return tuple(reversed(keys))
 
 
-def _refusal(known: Function, path: Path) -> Fault:
-    if known.state == "removed":
-        return Fault(
-            "function-removed",
-            f"{path_text(path)}: The function {known.name} is not supported in this version of HOT.",
-            path,
-        )
-    return Fault(
-        "function-not-supported-yet",
-        f"{path_text(path)}: The function {known.name} is not supported yet.",
-        path,
-    )
-
-
 @lru_cache(maxsize=4096)
-def mistyped(name: Any, version: str) -> str:
-    """Return a hint when the single key of a map looks like a function that `version` does not have."""
+def mistyped(name: Any, form: Format) -> str:
+    """Return a hint when the single key of a map looks like a function that the format does not have."""
     if not isinstance(name, str) or not 5 <= len(name) <= 24:
         return ""
-    have = versions.functions_of(version)
     if name in versions.EVERY_FUNCTION:
+        if form.key != versions.HOT_KEY or name not in versions.functions_of(versions.LATEST):
+            return f"the function {name} belongs to another format"
         return f"the function {name} came with version {versions.since(name)}"
-    alike = _same_ends(name, have)
+    alike = _same_ends(name, form.callable)
     found = get_close_matches(name, alike, n=1, cutoff=0.82) if alike else []
     return f'did you mean "{found[0]}"?' if found else ""
 

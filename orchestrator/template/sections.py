@@ -1,96 +1,109 @@
-"""The static rules of a template's sections (spec/hot-language.md §3, §4.1, §7).
+"""The static rules of a template's sections (spec/hot-language.md §3, §6).
 
-Every rule that is broken becomes a `Fault` with its path; nothing here stops at the first.
+Every rule that is broken becomes a `Fault` with its path; nothing here stops at the first. What a resource
+may hold is in `snippets.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.template import versions
-from orchestrator.template.definition import NOTHING, OutputDefinition, ResourceDefinition, frozen
-from orchestrator.template.diagnostics import Hints, Path
-from orchestrator.template.functions import References
-from orchestrator.template.parameters import RESERVED, ParameterSchema
+from orchestrator.template.conditions import DROPPED, Conditions
+from orchestrator.template.definition import OutputDefinition, frozen
+from orchestrator.template.diagnostics import Hints, Path, path_text
+from orchestrator.template.formats import Format
+from orchestrator.template.functions import FunctionError, References
+from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.scan import Fault, Scanner
+from orchestrator.template.view import UNKNOWN
 
+CONSTRAINT: Final = re.compile(r"(constraints)\[(\d+)\]")
 DESCRIPTION: Final = "No description"
 OUTPUT_DESCRIPTION: Final = "No description given"
 
-SECTIONS: Final = ("description", "parameter_groups", "parameters", "resources", "outputs")
-RESOURCE_KEYS: Final = frozenset(
-    {"type", "properties", "metadata", "depends_on", "update_policy", "deletion_policy", "description"}
-)
-COMMON_KEYS: Final = frozenset({"type", "properties", "metadata", "depends_on"})
-LATER_RESOURCE_KEYS: Final = frozenset({"condition", "external_id"})
-OUTPUT_KEYS: Final = frozenset({"value", "description"})
-POLICIES: Final = ("Delete", "Retain", "Snapshot")
-NOBODY: Final[frozenset[str]] = frozenset()
+
+class Faults:
+    """Gathers what is wrong with one template, in no particular order."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.hints = Hints()
+        self.all: list[Fault] = []
+
+    def add(
+        self, code: str, message: str, path: Path, hint: str = "", heat_type: str = "StackValidationFailed"
+    ) -> None:
+        """Add one."""
+        self.all.append(Fault(code, message, path, hint, heat_type))
+
+    def warn(self, code: str, message: str, path: Path, hint: str = "") -> None:
+        """Add what is no fault, and probably not meant."""
+        self.all.append(Fault(code, message, path, hint, warning=True))
+
+    def of_function(self, error: FunctionError, path: Path) -> None:
+        """Add an error of a function somewhere under `path`."""
+        where = (*path, *reversed(error.keys))
+        self.add(error.code, error.text(path_text(where)), where, error.hint, error.heat_type)
 
 
 class Sections:
-    """Reads one document section by section. `faults` gathers what is wrong, in no particular order."""
+    """Reads one document section by section, as far as that takes no parameter's value."""
 
-    def __init__(self, document: Mapping[str, Any], version: str) -> None:
+    def __init__(self, document: Mapping[str, Any], form: Format) -> None:
         """Look at nothing yet."""
-        self._document = document
-        self._version = version
-        self._conditions = version >= versions.WITH_CONDITIONS
-        self._hints = Hints()
-        self.faults: list[Fault] = []
+        self.document = document
+        self.form = form
+        self.words = form.words
+        self.faults = Faults()
 
     def check_names(self) -> None:
-        """Refuse sections that the version does not have."""
-        for name, body in self._document.items():
-            if name in SECTIONS or name == versions.HOT_KEY:
-                continue
-            if name == "conditions" and self._conditions:
-                if body:
-                    self._fault("conditions-not-supported-yet", "Conditions are not supported yet.", (name,))
-                continue
-            hint = self._hints.near(name, SECTIONS)
-            self._fault(
-                "unknown-section",
-                f"The template section is invalid: {name}",
-                (name,),
-                hint,
-                heat_type="InvalidTemplateSection",
-            )
+        """Refuse sections that the format does not have."""
+        known = self.words.sections()
+        for name in self.document:
+            if name not in known and name != self.form.key:
+                self.faults.add(
+                    "unknown-section",
+                    f"The template section is invalid: {name}",
+                    (name,),
+                    self.faults.hints.near(str(name), known),
+                    "InvalidTemplateSection",
+                )
 
     def description(self) -> str:
-        """Return the text of `description`."""
-        text = self._document.get("description")
-        if isinstance(text, (dict, list)):
-            self._fault("wrong-type", "description must be a string", ("description",))
+        """Return the text of the description."""
+        text = self.document.get(self.words.description)
         return DESCRIPTION if text is None else str(text)
 
     def parameters(self) -> dict[str, ParameterSchema]:
         """Return the declared parameters that can be read."""
+        section, form = self.words.parameters, self.form
         made = {}
-        for name, body in self._section("parameters"):
-            if name in RESERVED:
-                self._fault("reserved-name", f"The parameter name ({name}) is reserved", ("parameters", name))
+        for name, body in self.section(section):
+            if name in form.reserved:
+                message = f"The parameter name ({name}) is reserved"
+                self.faults.add("reserved-name", message, (section, name))
                 continue
             try:
-                made[name] = ParameterSchema.from_hot(name, body, self._version)
+                made[name] = form.read_parameter(name, body, form.rules)
             except InvalidTemplate as error:
                 for fault in error.diagnostics:
-                    path: Path = ("parameters", name, *_parts(fault.path))
-                    self._fault(fault.code, fault.message, path, fault.hint, fault.heat_type)
+                    path: Path = (section, name, *_parts(fault.path))
+                    self.faults.add(fault.code, fault.message, path, fault.hint, fault.heat_type)
         return made
 
     def parameter_groups(self) -> list[Any]:
         """Return the groups as written."""
-        section = "parameter_groups"
-        groups = self._document.get(section)
-        if groups is None:
+        section = self.words.parameter_groups
+        groups = self.document.get(section) if section else None
+        if not groups:
             return []
         if not isinstance(groups, list):
             self._group_fault((section,), section, "The parameter_groups should be a list.")
             return []
-        declared = self._names("parameters")
+        declared = self.names(self.words.parameters)
         grouped: set[str] = set()
         for index, group in enumerate(groups):
             path: Path = (section, index)
@@ -112,7 +125,7 @@ class Sections:
             for at, name in enumerate(names):
                 where: Path = (*path, "parameters", at)
                 if not isinstance(name, str) or name not in declared:
-                    hint = self._hints.near(str(name), declared)
+                    hint = self.faults.hints.near(str(name), declared.keys())
                     why = f"The grouped parameter {name} does not reference a valid parameter."
                     self._group_fault(where, label, why, hint)
                 elif name in grouped:
@@ -122,166 +135,136 @@ class Sections:
                     grouped.add(name)
         return groups
 
-    def resources(self, scanner: Scanner) -> dict[str, ResourceDefinition]:
-        """Return the resources that can be read."""
-        parameters = self._names("parameters")
-        allowed = RESOURCE_KEYS | LATER_RESOURCE_KEYS if self._conditions else RESOURCE_KEYS
-        made = {}
-        for name, body in self._section("resources"):
-            if not isinstance(body, dict):
-                self._not_a_map("resources", name, body)
-                continue
-            if name in parameters:
-                self._fault("duplicate-name", f"Duplicate names {{{name!r}}}", ("resources", name))
-            if "/" in name or not name:
-                wrong = 'Resource name may not contain "/"' if name else "Resource name may not be empty"
-                self._fault("bad-name", wrong, ("resources", name))
-            if not body.keys() <= allowed:
-                self._resource_keys(name, body, allowed)
-            for key in LATER_RESOURCE_KEYS & body.keys() if self._conditions else ():
-                message = f'The resource key "{key}" is not supported yet.'
-                self._fault(f"{key.replace('_', '-')}-not-supported-yet", message, ("resources", name, key))
-            made[name] = self._resource(name, body, scanner)
+    def mappings(self) -> dict[str, Any]:
+        """Return the mappings that can be read: tables of tables."""
+        section = self.words.mappings
+        made: dict[str, Any] = {}
+        body = self.document.get(section) if section else None
+        if body and not isinstance(body, dict):  # wrong only for who uses one
+            message = f"{section} must be a map of mappings; found a {type(body).__name__}"
+            self.faults.warn("mapping-not-a-map", message, (section,))
+            return made
+        for name, table in self.section(section):
+            rows = table.values() if isinstance(table, dict) else (None,)
+            if all(isinstance(row, dict) for row in rows):
+                made[name] = table
+            else:  # wrong only for who uses it
+                message = f"Mapping {name} must be a map of maps"
+                self.faults.warn("mapping-not-a-map", message, (section, name))
         return made
 
-    def outputs(self, scanner: Scanner) -> dict[str, OutputDefinition]:
-        """Return the outputs that can be read."""
-        made = {}
-        for name, body in self._section("outputs"):
-            if not isinstance(body, dict):
-                self._not_a_map("outputs", name, body)
-                continue
-            for key in body.keys() - OUTPUT_KEYS:
-                path: Path = ("outputs", name, key)
-                if key == "condition" and self._conditions:
-                    message = 'The output key "condition" is not supported yet.'
-                    self._fault("condition-not-supported-yet", message, path)
-                else:
-                    message = f'"{key}" is not a valid keyword inside a output definition'
-                    self._fault("unknown-key", message, path, self._hints.near(key, OUTPUT_KEYS))
-            if "value" not in body:
-                self._fault("missing-value", "Each output must contain a value key.", ("outputs", name))
-                continue
-            found = References()
-            scanner.scan(body["value"], found, ("outputs", name, "value"), f"outputs.{name}.value")
-            made[name] = output(name, body, found)
-        return made
-
-    def _resource(self, name: str, body: dict[str, Any], scanner: Scanner) -> ResourceDefinition:
-        found = References()
-        kind = body.get("type")
-        if kind is None:
-            self._fault("missing-type", "Each resource must contain a type key.", ("resources", name))
-        elif not isinstance(kind, str):
-            self._resource_type(name, "type", "string")
-        for key, called in (("properties", "Properties"), ("metadata", "Metadata")):
-            part = body.get(key)
-            if part is not None:
-                if part.__class__ is not dict:
-                    self._resource_type(name, key, "object")
-                else:
-                    scanner.scan(part, found, ("resources", name, key), f"{name}.{called}")
-        if not body.keys() <= COMMON_KEYS:
-            self._policies(name, body, found, scanner)
-        needs = frozenset(found.requires)
-        if body.get("depends_on") is not None:
-            needs |= frozenset(self._depends_on(name, body["depends_on"]))
-        attributes = frozen(found.attributes) if found.attributes else NOTHING
-        used = frozenset(found.parameters) if found.parameters else NOBODY
-        return ResourceDefinition(name, str(kind), body, needs, attributes, used)
-
-    def _policies(self, name: str, body: dict[str, Any], found: References, scanner: Scanner) -> None:
-        if isinstance(body.get("description"), (dict, list)):
-            self._resource_type(name, "description", "string")
-        update, deletion = body.get("update_policy"), body.get("deletion_policy")
-        if update is not None:
-            if not isinstance(update, dict):
-                self._resource_type(name, "update_policy", "object")
-            self._scan_without_order(name, "update_policy", update, found, scanner)
-        if isinstance(deletion, dict):
-            self._scan_without_order(name, "deletion_policy", deletion, found, scanner)
-        elif deletion is not None and not isinstance(deletion, str):
-            self._resource_type(name, "deletion_policy", "string")
-        elif deletion is not None:
-            known = POLICIES + tuple(p.lower() for p in POLICIES) if self._conditions else POLICIES
-            if deletion not in known:
-                message = f'Invalid deletion policy "{deletion}"'
-                hint = self._hints.near(deletion, known) or f"one of {', '.join(POLICIES)}"
-                self._fault("bad-policy", message, ("resources", name, "deletion_policy"), hint)
-
-    def _scan_without_order(
-        self, name: str, key: str, value: Any, found: References, scanner: Scanner
-    ) -> None:
-        # What a policy refers to must exist; only its parameters count for what the resource is.
-        aside = References()
-        scanner.scan(value, aside, ("resources", name, key), f"{name}.{key}")
-        found.parameters |= aside.parameters
-
-    def _depends_on(self, name: str, value: Any) -> Iterator[str]:
-        path: Path = ("resources", name, "depends_on")
-        items = [value] if isinstance(value, str) else value
-        if not isinstance(items, list):
-            self._resource_type(name, "depends_on", "list or string")
-            return
-        known = self._names("resources")
-        for index, item in enumerate(items):
-            if isinstance(item, str) and item in known:
-                yield item
-                continue
-            self._fault(
-                "unknown-resource",
-                f'The specified reference "{item}" (in {name}.DependsOn) is incorrect.',
-                path if isinstance(value, str) else (*path, index),
-                self._hints.near(str(item), known),
-                "InvalidTemplateReference",
+    def conditions(self) -> Mapping[str, Any]:
+        """Return the conditions as written."""
+        section = self.words.conditions
+        body = self.document.get(section) if section else None
+        if body is not None and not isinstance(body, dict):
+            found = type(body).__name__
+            message = (
+                f"Conditions validation error: Condition definitions must be a map. Found a {found} instead"
             )
+            self.faults.add("condition", message, (section,))
+        return self.names(section)
 
-    def _resource_keys(self, name: str, body: dict[str, Any], allowed: frozenset[str]) -> None:
-        for key in body.keys() - allowed:
-            hint = self._hints.near(key, allowed)
-            if key in LATER_RESOURCE_KEYS:
-                hint = f"{key} came with version {versions.WITH_CONDITIONS}"
-            message = f"Invalid keyword(s) inside a resource definition: {key}"
-            self._fault("unknown-key", message, ("resources", name, key), hint)
+    def check_conditions(self, conditions: Conditions) -> None:
+        """Refuse conditions that are malformed, whether something uses them or not."""
+        section = self.words.conditions
+        for name in self.names(section):
+            for error in conditions.faults(name):
+                self.faults.of_function(error, (section, name))
 
-    def _section(self, section: str) -> Iterator[tuple[str, Any]]:
-        body = self._document.get(section)
-        if body is None:
+    def warn_of_unused(self, conditions: Conditions) -> None:
+        """Warn of conditions that would be errors if something used them."""
+        section = self.words.conditions
+        for name, error in conditions.unused():
+            self.faults.warn(error.code, error.text(f"{section}.{name}"), (section, name))
+
+    def is_wanted(self, body: Mapping[str, Any], path: Path, conditions: Conditions) -> bool:
+        """Return whether the condition of a resource or an output holds, or is not known yet."""
+        key = self.words.condition
+        if not key or key not in body:
+            return True
+        condition = body[key]
+        if condition is None or isinstance(condition, list):
+            message = f"{path[0][:-1].capitalize()} {path[1]} {key} type must be string_or_boolean"  # type: ignore[index]
+            self.faults.add("wrong-type", message, (*path, key))
+            return True
+        try:
+            held = conditions.holds(condition)
+        except FunctionError as error:
+            self.faults.of_function(error, (*path, key))
+            return True
+        return held is UNKNOWN or bool(held)
+
+    def outputs(self, scanner: Scanner, conditions: Conditions) -> dict[str, OutputDefinition]:
+        """Return the outputs that can be read and are wanted."""
+        words, section = self.words, self.words.outputs
+        known = {words.value, words.description, words.condition} - {""}
+        made = {}
+        for name, body in self.section(section):
+            path: Path = (section, name)
+            place = f"Output validation error: {section}.{name}"
+            if not isinstance(body, dict):
+                found_type = type(body).__name__
+                message = f"{place}: Output definitions must be a map. Found a {found_type} instead"
+                self.faults.add("output-not-a-map", message, path)
+                continue
+            for key in body.keys() - known:
+                message = f'"{key}" is not a valid keyword inside a output definition'
+                hint = self.faults.hints.near(str(key), known)
+                self.faults.warn("unknown-key", message, (*path, key), hint)
+            if words.value not in body:
+                message = f"{place}: Each output definition must contain a {words.value} key."
+                self.faults.add("missing-value", message, path)
+                continue
+            if not self.is_wanted(body, path, conditions):
+                continue
+            value, found = body[words.value], References()
+            scanner.scan(value, found, (*path, words.value))
+            if found.macros:
+                value = self.expanded(value, conditions)
+            made[name] = output(name, value, body.get(words.description), found)
+        return made
+
+    def expanded(self, value: Any, conditions: Conditions) -> Any:
+        """Return a value with its macros replaced, nothing for one that is dropped or broken."""
+        try:
+            made = conditions.expand(value)
+        except FunctionError:
+            return None  # told by the scan
+        return None if made is DROPPED else made
+
+    def section(self, section: str) -> Iterator[tuple[str, Any]]:
+        """Go over a section's members; one that is no map is a fault, one that is empty has none."""
+        body = self.document.get(section) if section else None
+        if not body:
             return
         if not isinstance(body, dict):
-            self._not_a_map(section, "", body)
+            self.not_a_map(section, "", body)
             return
         yield from body.items()
 
-    def _names(self, section: str) -> Mapping[str, Any]:
-        body = self._document.get(section)
+    def names(self, section: str) -> Mapping[str, Any]:
+        """Return a section as far as it is a map."""
+        body = self.document.get(section)
         return body if isinstance(body, dict) else {}
 
-    def _not_a_map(self, section: str, name: str, body: Any) -> None:
-        message = (
-            f'"{section}" must contain a map of {section[:-1]} maps. Found a [{type(body).__name__}] instead'
-        )
-        self._fault(f"{section[:-1]}-not-a-map", message, (section, name) if name else (section,))
-
-    def _resource_type(self, name: str, key: str, wanted: str) -> None:
-        self._fault("wrong-type", f"Resource {name} {key} type must be {wanted}", ("resources", name, key))
+    def not_a_map(self, section: str, name: str, body: Any) -> None:
+        """Refuse what should be a map, a section or a member of one."""
+        found = type(body).__name__
+        message = f'"{section}" must contain a map of {section[:-1]} maps. Found a [{found}] instead'
+        path = (section, name) if name else (section,)
+        self.faults.add(f"{section[:-1].lower()}-not-a-map", message, path)
 
     def _group_fault(self, path: Path, place: str, why: str, hint: str = "") -> None:
-        self._fault("parameter-groups", f"Parameter Groups error: {place}: {why}", path, hint)
-
-    def _fault(
-        self, code: str, message: str, path: Path, hint: str = "", heat_type: str = "StackValidationFailed"
-    ) -> None:
-        self.faults.append(Fault(code, message, path, hint, heat_type))
+        self.faults.add("parameter-groups", f"Parameter Groups error: {place}: {why}", path, hint)
 
 
-def output(name: str, body: Mapping[str, Any], found: References) -> OutputDefinition:
+def output(name: str, value: Any, description: Any, found: References) -> OutputDefinition:
     """Return an output as written."""
-    text = body.get("description")
     return OutputDefinition(
         name,
-        body["value"],
-        OUTPUT_DESCRIPTION if text is None else str(text),
+        value,
+        OUTPUT_DESCRIPTION if description is None else str(description),
         frozenset(found.requires),
         frozen(found.attributes),
         frozenset(found.parameters),
@@ -290,7 +273,7 @@ def output(name: str, body: Mapping[str, Any], found: References) -> OutputDefin
 
 def _parts(path: str) -> Path:
     """Return the parts of a path inside a parameter: ``default``, ``constraints[1]``, or none."""
-    name, _, index = path.partition("[")
-    if not name:
+    if not path:
         return ()
-    return (name, int(index[:-1])) if index else (name,)
+    constraint = CONSTRAINT.fullmatch(path)
+    return (constraint[1], int(constraint[2])) if constraint else (path,)

@@ -1,70 +1,84 @@
-"""A template, read and checked: the way in is `load`."""
+"""A template, read and checked.
+
+The way in is `read`, which gives a `Draft`: what can be known without the values of parameters. Its `define`
+takes the values, decides the conditions and gives the `Template`. `load` does both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.template import versions
-from orchestrator.template.definition import NOTHING, OutputDefinition, ResourceDefinition
+from orchestrator.template.conditions import Conditions
+from orchestrator.template.definition import OutputDefinition, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
+from orchestrator.template.formats import Format, format_named, format_of
 from orchestrator.template.functions import References
-from orchestrator.template.parameters import PSEUDO, ParameterSchema
+from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits, check_size, locate, parse
-from orchestrator.template.scan import Fault, Scanner
+from orchestrator.template.scan import ANY, Everything, Fault, Names, Scanner
 from orchestrator.template.sections import DESCRIPTION, Sections, output
-
-NO_FILES: Final[Mapping[str, str]] = {}
+from orchestrator.template.snippets import Snippets
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template. Immutable, and without values: those are `ParameterValues`."""
+    """One template, its conditions decided. Immutable, and without values: those are `ParameterValues`."""
 
-    version: str  # the date, never an alias
+    version: str  # the name of its format: for HOT the date, never an alias
     description: str
     parameters: Mapping[str, ParameterSchema]
     parameter_groups: list[Any]
     resources: Mapping[str, ResourceDefinition]
     outputs: Mapping[str, OutputDefinition]
     warnings: tuple[Diagnostic, ...] = ()
-    written: Mapping[str, Any] = field(
-        default_factory=dict, repr=False
-    )  # `parameters` and `outputs` as in the text
+    mappings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the parameters as in the text
+
+    @property
+    def form(self) -> Format:
+        """Return the format it is written in."""
+        return format_named(self.version)
 
     def outline(self) -> dict[str, Any]:
         """Return everything that showing a stack needs, as JSON: all but the resources."""
         return {
             "version": self.version,
             "description": self.description,
-            "parameters": self.written.get("parameters") or {},
+            "parameters": self.written,
             "parameter_groups": self.parameter_groups,
-            "outputs": self.written.get("outputs") or {},
+            "outputs": {
+                name: {"value": one.value, "description": one.description}
+                for name, one in self.outputs.items()
+            },
+            "mappings": self.mappings,
         }
 
     @classmethod
     def from_outline(cls, outline: Mapping[str, Any]) -> Template:
         """Return the template that `outline()` described, without its resources."""
-        version = outline["version"]
+        form, mappings = format_named(outline["version"]), outline.get("mappings") or {}
         schemas = {
-            name: ParameterSchema.from_hot(name, body, version)
-            for name, body in outline["parameters"].items()
+            name: form.read_parameter(name, body, form.rules) for name, body in outline["parameters"].items()
         }
+        resources = Everything(but=schemas.keys() | set(form.pseudo))  # a `Ref` may mean either
+        scanner = Scanner(form, Names(ANY, resources, ANY), _no_conditions(form))
         outputs = {}
         for name, body in outline["outputs"].items():
             found = References()
-            Scanner(version).scan(body["value"], found)
-            outputs[name] = output(name, body, found)
+            scanner.scan(body["value"], found)
+            outputs[name] = output(name, body["value"], body.get("description"), found)
         return cls(
-            version,
+            form.name,
             outline.get("description") or DESCRIPTION,
             schemas,
             outline.get("parameter_groups") or [],
             {},
             outputs,
-            written={"parameters": outline["parameters"], "outputs": outline["outputs"]},
+            mappings=mappings,
+            written=outline["parameters"],
         )
 
 
@@ -77,16 +91,77 @@ class FaultyTemplate(InvalidTemplate):
         self.rest = rest
 
 
-def load(
-    source: bytes | str | Mapping[str, Any],
-    limits: Limits,
-    files: Mapping[str, str] = NO_FILES,  # noqa: ARG001 - nested templates will look here
-) -> Template:
-    """Read and check a template, from its text or from an object that was sent in its place.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A template of which is known what takes no parameter's value."""
+
+    form: Format
+    document: Mapping[str, Any] = field(repr=False)
+    text: bytes | str | None = field(repr=False)
+    sections: Sections = field(repr=False)
+    description: str
+    parameters: Mapping[str, ParameterSchema]
+    parameter_groups: list[Any]
+    mappings: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def define(self, values: ParameterValues | None = None) -> Template:
+        """Return the template as it is with these values; without, what depends on them stays undecided.
+
+        May be called once: faults gather in the sections.
+
+        Raises:
+            InvalidTemplate: with all its faults, in the order of the document; without line and column when
+                it came as an object.
+        """
+        sections, form, words = self.sections, self.form, self.form.words
+        conditions = Conditions(form, sections.conditions(), values, self.mappings)
+        sections.check_conditions(conditions)
+        snippets = Snippets(sections, conditions)
+        parameters = sections.names(words.parameters).keys() | set(form.pseudo)
+        scanner = Scanner(form, Names(parameters, snippets.wanted.keys(), self.mappings.keys()), conditions)
+        resources = snippets.read(scanner)
+        outputs = sections.outputs(scanner, conditions)
+        sections.warn_of_unused(conditions)
+        placed = self._placed(sections.faults.all + scanner.faults)
+        errors = [d for d in placed if d.severity == "error"]
+        template = Template(
+            form.name,
+            self.description,
+            self.parameters,
+            self.parameter_groups,
+            resources,
+            outputs,
+            (*_quoted(self.warnings, self.text), *(d for d in placed if d.severity != "error")),
+            self.mappings,
+            sections.names(words.parameters),
+        )
+        if errors:
+            raise FaultyTemplate(errors, template)
+        return template
+
+    def _placed(self, faults: Sequence[Fault]) -> list[Diagnostic]:
+        """Return faults with what may have been meant and where they are."""
+        if not faults:
+            return []
+        hints, words = Hints(), self.form.words
+        found = [
+            replace(
+                fault, hint=hints.near(fault.word, self.sections.names(getattr(words, fault.near)).keys())
+            )
+            if fault.near
+            else fault
+            for fault in faults
+        ]
+        return place(found, self.document, self.text)
+
+
+def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
+    """Read a template, from its text or from an object that was sent in its place.
 
     Raises:
-        InvalidTemplate: with all its faults, in the order of the document; without line and column for an
-        object. LimitExceeded: it is too large.
+        InvalidTemplate: it cannot be read, or is of no known format. Other faults are told by `define`.
+        LimitExceeded: it is too large.
     """
     warnings: list[Diagnostic] = []
     text = None if isinstance(source, Mapping) else source
@@ -94,45 +169,49 @@ def load(
         document = plain_data(source, limits)
     else:
         document = parse(source, limits, warnings=warnings)
+    return read_document(document, text, warnings)
+
+
+def read_document(
+    document: Mapping[str, Any], text: bytes | str | None = None, warnings: Sequence[Diagnostic] = ()
+) -> Draft:
+    """Return the draft of a template that was parsed from `text`.
+
+    Raises:
+        InvalidTemplate: it is of no known format.
+    """
     try:
-        version = versions.version_of(document, from_text=text is not None)
+        form = format_of(document, from_text=text is not None)
     except InvalidTemplate as error:
         faults = [
             Fault(d.code, d.message, (d.path,) if d.path else (), d.hint, d.heat_type)
             for d in error.diagnostics
         ]
         raise InvalidTemplate(place(faults, document, text)) from None
-    sections = Sections(document, version)
+    sections = Sections(document, form)
     sections.check_names()
-    names = _names(document, "parameters").keys() | set(PSEUDO)
-    scanner = Scanner(version, names, _names(document, "resources").keys())
-    description = sections.description()
-    schemas = sections.parameters()
-    groups = sections.parameter_groups()
-    resources = sections.resources(scanner)
-    outputs = sections.outputs(scanner)
-    hints = Hints()
-    found = [
-        replace(fault, hint=hints.near(fault.word, _names(document, fault.near).keys()))
-        if fault.near
-        else fault
-        for fault in sections.faults + scanner.faults
-    ]
-    placed = place(found, document, text) if found else []
-    errors = [d for d in placed if d.severity == "error"]
-    template = Template(
-        version,
-        description,
-        schemas,
-        groups,
-        resources,
-        outputs,
-        (*_quoted(warnings, text), *(d for d in placed if d.severity != "error")),
-        {key: _names(document, key) for key in ("parameters", "outputs")},
+    return Draft(
+        form,
+        document,
+        text,
+        sections,
+        sections.description(),
+        sections.parameters(),
+        sections.parameter_groups(),
+        sections.mappings(),
+        tuple(warnings),
     )
-    if errors:
-        raise FaultyTemplate(errors, template)
-    return template
+
+
+def load(
+    source: bytes | str | Mapping[str, Any], limits: Limits, values: ParameterValues | None = None
+) -> Template:
+    """Read a template and define it with these values; see `read` and `Draft.define`."""
+    return read(source, limits).define(values)
+
+
+def _no_conditions(form: Format) -> Conditions:
+    return Conditions(form, {}, ParameterValues({}), {})
 
 
 def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -197,12 +276,7 @@ class _Order:
         return tuple(places)
 
 
-def _names(document: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    body = document.get(section)
-    return body if isinstance(body, dict) else NOTHING
-
-
-def _quoted(warnings: list[Diagnostic], text: bytes | str | None) -> list[Diagnostic]:
+def _quoted(warnings: Sequence[Diagnostic], text: bytes | str | None) -> list[Diagnostic]:
     """Return the parser's warnings with their source lines."""
     lines = source_lines(text) if text is not None and warnings else []
     return [replace(d, excerpt=excerpt(lines, d.line, d.column)[0]) for d in warnings]

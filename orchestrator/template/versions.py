@@ -1,15 +1,12 @@
-"""The versions of the language, and which functions each of them knows (spec/hot-language.md §1, §5)."""
+"""The versions of HOT: which functions and which words each of them knows (spec/hot-language.md §1, §5)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
-
-from orchestrator.errors import Diagnostic, InvalidTemplate
+from typing import Final
 
 HOT_KEY: Final = "heat_template_version"
-CFN_KEYS: Final = ("AWSTemplateFormatVersion", "HeatTemplateFormatVersion")
 
 ALIASES: Final[Mapping[str, str]] = {
     "newton": "2016-10-14",
@@ -33,6 +30,8 @@ VERSIONS: Final = (
 WITH_CONDITIONS: Final = "2016-10-14"
 WITH_MODULO: Final = "2017-02-24"
 WITH_TAGS: Final = "2018-03-02"
+WITH_OPTIONAL_ELSE: Final = "2021-04-16"
+LATEST: Final = VERSIONS[-1]
 
 # name -> the version that brought it
 _SINCE: Final[Mapping[str, str]] = {
@@ -70,16 +69,47 @@ _UNTIL: Final[Mapping[str, str]] = {
     "Fn::ResourceFacade": "2014-10-16",
     "Fn::Select": "2015-10-15",
 }
-EVERY_FUNCTION: Final = (*_SINCE, *_UNTIL)
+# What a condition may call.
+_CONDITIONS_SINCE: Final[Mapping[str, str]] = {
+    "get_param": WITH_CONDITIONS,
+    "equals": WITH_CONDITIONS,
+    "not": WITH_CONDITIONS,
+    "and": WITH_CONDITIONS,
+    "or": WITH_CONDITIONS,
+    "yaql": "2017-09-01",
+    "contains": "2017-09-01",
+}
+# CloudFormation's names in the dialects of their own
+CFN_FUNCTIONS: Final = (
+    "Ref",
+    "Fn::GetAtt",
+    "Fn::FindInMap",
+    "Fn::GetAZs",
+    "Fn::Select",
+    "Fn::Join",
+    "Fn::Split",
+    "Fn::Replace",
+    "Fn::Base64",
+    "Fn::MemberListToMap",
+    "Fn::ResourceFacade",
+)
+CFN_CONDITIONS: Final = ("Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or", "Ref", "Fn::FindInMap")
+EVERY_FUNCTION: Final = frozenset([*_SINCE, *_UNTIL, *CFN_FUNCTIONS, "Fn::If"])
 
 
 @cache
 def functions_of(version: str) -> frozenset[str]:
-    """Return the names of the functions that `version` has."""
+    """Return the names of the functions that a version of HOT has."""
     return frozenset(
         [name for name, since in _SINCE.items() if since <= version]
         + [name for name, until in _UNTIL.items() if version < until]
     )
+
+
+@cache
+def conditions_of(version: str) -> frozenset[str]:
+    """Return the names of what a condition may call in a version of HOT."""
+    return frozenset(name for name, since in _CONDITIONS_SINCE.items() if since <= version)
 
 
 @cache
@@ -89,49 +119,5 @@ def removed_from(version: str) -> frozenset[str]:
 
 
 def since(function: str) -> str:
-    """Return the version that brought a function in."""
+    """Return the version of HOT that brought a function in; the first when it never was one of HOT's."""
     return _SINCE.get(function, FIRST)
-
-
-def version_of(document: Mapping[str, Any], *, from_text: bool = False) -> str:
-    """Return the version a template is written in, aliases replaced by their date.
-
-    Raises:
-        InvalidTemplate: none, several or an unknown version; or a dialect that is not supported yet. Heat
-        words "none" differently
-            for text (`from_text`) and for an object.
-    """
-    present = [key for key in (HOT_KEY, *CFN_KEYS) if isinstance(document.get(key), str)]
-    if len(present) > 1:
-        raise _refused(
-            "ambiguous-version", f"The template version is invalid: Ambiguous versions ({', '.join(present)})"
-        )
-    if not present:
-        if from_text and not any(key in document for key in (HOT_KEY, *CFN_KEYS)):
-            raise _refused("no-version", "Template format version not found.", heat_type="HTTPBadRequest")
-        raise _refused("no-version", "The template version is invalid: Template version was not provided")
-    key, value = present[0], str(document[present[0]])
-    if key != HOT_KEY:
-        raise _refused(
-            "dialect-not-supported-yet",
-            f'The template version is invalid: "{key}: {value}". This dialect is not supported yet.',
-            path=key,
-            hint=f"write the template in HOT, with {HOT_KEY}",
-        )
-    version = ALIASES.get(value, value)
-    if version not in VERSIONS:
-        known = ", ".join(sorted([*VERSIONS, *ALIASES]))
-        raise _refused(
-            "unknown-version",
-            f'The template version is invalid: "{key}: {value}". "{key}" should be one of: {known}',
-            path=key,
-        )
-    return version
-
-
-def _refused(
-    code: str, message: str, *, path: str = "", hint: str = "", heat_type: str = "InvalidTemplateVersion"
-) -> InvalidTemplate:
-    return InvalidTemplate(
-        [Diagnostic(code=code, message=message, path=path, hint=hint, heat_type=heat_type)]
-    )

@@ -43,6 +43,16 @@ class ResourceProxy:
         return self.action in CREATED
 
 
+@dataclass(frozen=True, slots=True)
+class ParentResourceProxy:
+    """The resource that a nested stack stands for, as `resource_facade` sees it: values, not expressions."""
+
+    name: str
+    metadata: Any = None
+    deletion_policy: Any = None
+    update_policy: Any = None
+
+
 class View(Protocol):
     """The side of `StackDefinition` that functions get."""
 
@@ -60,3 +70,18 @@ class View(Protocol):
 
     def not_yet(self) -> Any:
         """Return what stands for a value that is not there yet."""
+
+    def reference(self, name: str) -> Any:
+        """Return the reference id of a resource of this name, else the value of the parameter."""
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """Return one of the template's mappings; raise FunctionError when there is none."""
+
+    def facade(self, key: str) -> Any:
+        """Return a part of the parent resource; raise FunctionError in a root stack."""
+
+    def zones(self) -> list[str]:
+        """Return the names of the compute zones."""
+
+    def holds(self, condition: Any) -> Any:
+        """Return whether a condition holds; only where conditions are evaluated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,10 +17,13 @@ from orchestrator.errors import OrchestratorError
 from tests.bench import bars
 from tests.bench.bars import PLAN, Wanted
 from tests.bench.measure import Measurement, Unfinished
+from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
 from tests.bench.results import Results, line, show, write
 from tests.bench.servers import Servers, servers, system
 from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
 from tests.bench.yardstick import TASKS, measure_yardstick
+
+PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
 
 
 def chosen(value: str, known: Sequence[str]) -> list[str]:
@@ -53,7 +57,12 @@ def numbers(value: str) -> list[int]:
 
 
 @click.command()
-@click.option("--shapes", default=",".join(SHAPES), show_default=True, help="Which shapes, with commas.")
+@click.option(
+    "--shapes",
+    default=",".join((*SHAPES, PARSE)),
+    show_default=True,
+    help=f"Which shapes, with commas; {PARSE} reads {RESOURCES:,} resources, whatever the sizes.",
+)
 @click.option("--sizes", default="1000", show_default=True, help="How many resources, with commas.")
 @click.option("--ops", default=",".join(OPERATIONS), show_default=True, help="Which operations.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Worker processes.  [default: one per core]")
@@ -74,20 +83,25 @@ def main(
 ) -> None:
     """Measure how fast stacks are made, on servers of its own."""
     operations = tuple(chosen(ops, OPERATIONS))
+    names = chosen(shapes, (*SHAPES, PARSE))
     plan: Sequence[Wanted] = PLAN
     if not hold:
         plan = [
             Wanted(shape, size, operations, repeat, rows)
             for size in numbers(sizes)
-            for shape in chosen(shapes, tuple(SHAPES))
+            for shape in names
+            if shape != PARSE
         ]
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     results = Results()
     try:
-        with servers() as on:
-            measure_all(on, plan, workers or available_cores(), results)
-    except (OrchestratorError, Unfinished, TimeoutError) as error:
+        if hold or PARSE in names:
+            measure_parsing(results)
+        if plan:
+            with servers() as on:
+                measure_all(on, plan, workers or available_cores(), results)
+    except (OrchestratorError, Unfinished, TimeoutError, subprocess.SubprocessError) as error:
         raise click.ClickException(str(error)) from error
     finally:  # also of a run that was interrupted
         show(results)
@@ -98,6 +112,14 @@ def main(
         click.echo(bars.circumstances(results))
     click.echo(f"Written to {write(results, path, verdicts)}")
     sys.exit(1 if bars.short(verdicts) or results.failures else 0)
+
+
+def measure_parsing(results: Results) -> None:
+    """Measure in rounds what reading a large template costs."""
+    for _ in range(ROUNDS):
+        run = measure_parse()
+        results.parses.append(run)
+        _tell(str(run))
 
 
 def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:

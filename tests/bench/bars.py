@@ -20,6 +20,7 @@ SAME_ROWS = 1.15
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
+PARSE_TIMES_EVENTS, PARSE_TIMES_TEXT = 3.0, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +153,22 @@ def planner_memory(results: Results) -> Verdict:
     return Verdict("memory of the planner at 100,000", _peak(runs, "planner"), " MB", PLANNER_MB)
 
 
+def parse_time(results: Results) -> Verdict:
+    """Text to document of a large YAML template, over libyaml's bare events."""
+    value = middle(run.times_events for run in results.parses)
+    return Verdict("parse YAML of 20,000 resources", value, " times its events", PARSE_TIMES_EVENTS)
+
+
+def parse_memory(results: Results) -> Verdict:
+    """The most memory that takes."""
+    value = middle(run.times_text for run in results.parses if run.times_text is not None)
+    return Verdict("memory to parse it", value, " times its size", PARSE_TIMES_TEXT)
+
+
 BARS: tuple[Bar, ...] = (
     *(layered, flat, fan_in, fan_out, chain, growth, rows_read, rows_written),
     *(post_1k, post_20k, list_p99, worker_memory, api_memory, planner_memory),
+    *(parse_time, parse_memory),
 )
 
 

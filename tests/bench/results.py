@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.measure import Run
+from tests.bench.parse import ParseRun
 from tests.bench.yardstick import Yardstick
 
 FOLDER = Path("bench-results")
@@ -34,6 +35,7 @@ class Results:
 
     yardsticks: list[Yardstick] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
+    parses: list[ParseRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -58,8 +60,10 @@ def middle(values: Iterable[float]) -> float | None:
 
 
 def show(results: Results, console: Console | None = None) -> None:
-    """Print the yardstick, a line for each run, and what failed."""
+    """Print what parsing costs, the yardstick, a line for each run, and what failed."""
     console = console or _console()
+    for parsing in results.parses:
+        console.print(str(parsing), highlight=False)
     for yardstick in results.yardsticks:
         console.print(
             f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s with {yardstick.workers} workers "

@@ -8,7 +8,6 @@ from typing import Any
 
 from orchestrator.engine.names import physical_name
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
-from orchestrator.schema.properties import convert
 
 # Properties with which one of each type can be made: nothing more than what is required.
 PROPERTIES: dict[str, dict[str, Any]] = {"OS::Heat::Value": {"value": {"a": [1]}}}
@@ -25,9 +24,7 @@ class Operated:
 
     def __post_init__(self) -> None:
         made = uuid.uuid4()
-        given, faults = convert(
-            self.kind.properties, self.properties, any_properties=self.kind.any_properties
-        )
+        given, faults = self.kind.read_properties(self.properties)
         assert faults == []
         self.ctx = Context(
             name="a",
@@ -47,7 +44,7 @@ class Operated:
 
     def update(self, **changes: Any) -> Created:
         """Change properties in place."""
-        given, faults = convert(self.kind.properties, {**self.properties, **changes})
+        given, faults = self.kind.read_properties({**self.properties, **changes})
         assert faults == []
         before = self.ctx.properties
         changed = frozenset(name for name in before | given if before.get(name) != given.get(name))

@@ -84,7 +84,7 @@ class Blind(ResourceType):
         self.cloud.call("observe", ctx)
         if physical_id not in self.cloud.things:
             return Observation(exists=False)
-        if ctx.action != "DELETE" and self.cloud.made[ctx.name] <= ctx.properties["errors"]:
+        if ctx.action != "DELETE" and 0 < self.cloud.made[ctx.name] <= ctx.properties["errors"]:
             return Observation(exists=True, error="it broke", replaceable=not ctx.properties["final"])
         if ctx.action != "DELETE":
             self.cloud.looks[physical_id] += 1

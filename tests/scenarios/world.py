@@ -16,6 +16,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.operations import stacks
 from orchestrator.operations.check import Engine, check_nodes
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.outputs import resolve_outputs
 from orchestrator.operations.parameters import ParameterCache
@@ -55,7 +56,15 @@ class World:
         leases = Leases(self.database, self.settings.lease_seconds)
         windows = Windows(self.settings.ring_window)
         return Engine(
-            self.database, self.cipher, self.types, self.settings, parameters, windows, leases, plan
+            self.database,
+            self.cipher,
+            self.types,
+            self.settings,
+            parameters,
+            windows,
+            leases,
+            plan,
+            FileCache(self.database),
         )
 
     def plan_apart(self, node_id: int, lease: int) -> None:
@@ -73,7 +82,12 @@ class World:
     def create(self, name: str, resources: Mapping[str, Any], **request: Any) -> str:
         """Ask for a stack; return its uuid."""
         template = {"heat_template_version": "2021-04-16", "resources": resources}
-        template |= {key: request.pop(key) for key in ("outputs", "parameters") if key in request}
+        sections = ("outputs", "parameters", "conditions")
+        template |= {key: request.pop(key) for key in sections if key in request}
+        return self.submit(name, template, **request)
+
+    def submit(self, name: str, template: Mapping[str, Any], **request: Any) -> str:
+        """Ask for a stack of a whole template; return its uuid."""
         body = orjson.dumps({"stack_name": name, "template": template, **request})
         accepted = stacks.create(self.context, Body(body))
         self.messages += accepted.rings

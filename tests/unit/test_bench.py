@@ -15,6 +15,7 @@ from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from tests.bench.bars import BARS, PLAN, Wanted, judge, short
 from tests.bench.measure import Run, percentile
+from tests.bench.parse import ParseRun, measure_parse, yaml_text
 from tests.bench.processes import Seen, Watch, family
 from tests.bench.results import COLUMNS, Results, line, show, write
 from tests.bench.shapes import SHAPES, template
@@ -94,6 +95,7 @@ def good_results() -> Results:
     for wanted in PLAN:
         seconds = wanted.size * (0.009 if wanted.shape == "chain" else 0.002)
         results.runs += [run_of(wanted.shape, wanted.size, seconds)] * wanted.times
+    results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
     return results
 
 
@@ -146,6 +148,32 @@ def test_a_figure_beyond_its_bar_is_named(
         for run in results.runs
     ]
     assert failing(results) == {name}
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        (ParseRun(5_000_000, 0.5, 1.6, 39_000_000.0), "parse YAML of 20,000 resources"),
+        (ParseRun(5_000_000, 0.5, 1.4, 41_000_000.0), "memory to parse it"),
+        (ParseRun(5_000_000, 0.5, 1.4, None), "memory to parse it"),
+    ],
+)
+def test_parsing_beyond_its_bar_is_named(run: ParseRun, name: str) -> None:
+    results = good_results()
+    results.parses = [run] * 3
+    assert failing(results) == {name}
+
+
+def test_the_text_that_is_parsed_is_a_template_of_five_megabytes() -> None:
+    assert len(load(yaml_text(100), Limits()).resources) == 100
+    assert 4.9e6 < len(yaml_text(20_000)) < 5.5e6
+
+
+def test_parsing_is_measured_in_a_process_of_its_own() -> None:
+    run = measure_parse(2_000)
+    assert run.text_bytes == len(yaml_text(2_000))
+    assert 1 <= run.times_events < 100
+    assert run.times_text is None or 1 < run.times_text < 100
 
 
 def test_one_slow_run_of_three_does_not_decide() -> None:

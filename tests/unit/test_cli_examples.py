@@ -40,9 +40,12 @@ def test_the_demonstration_has_some_thirty_resources_in_several_layers() -> None
     assert max(depth.values()) >= 6
 
 
-def test_the_environment_fits_the_template_it_is_for() -> None:
-    template = load((ROOT / "examples" / "shop.yaml").read_text(), Limits())
-    environment = Environment.parse((ROOT / "examples" / "shop-harbour.env.yaml").read_text())
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if ".env." in path.name], ids=lambda path: path.stem
+)
+def test_an_environment_fits_the_template_it_is_for(path: Path) -> None:
+    template = load(path.with_name(f"{path.name.partition('-')[0]}.yaml").read_text(), Limits())
+    environment = Environment.parse(path.read_text())
     assert environment.parameters.keys() <= template.parameters.keys()
     assert environment.parameter_defaults.keys() <= template.parameters.keys()
 

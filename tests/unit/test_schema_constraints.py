@@ -14,6 +14,7 @@ from orchestrator.schema.constraints import (
     Modulo,
     Range,
     constraint_from_hot,
+    misplaced,
 )
 
 
@@ -33,7 +34,12 @@ from orchestrator.schema.constraints import (
         (AllowedValues(("1", "2")), 2, "number"),
         (AllowedValues(("true",)), True, "boolean"),
         (AllowedValues(("a", "b")), ["b", "a", "a"], "list"),
-        (AllowedValues((1, 2)), ["1"], "comma_delimited_list"),
+        (AllowedValues(("yes", 0)), True, "boolean"),
+        (AllowedValues(("yes", 0)), False, "boolean"),
+        (AllowedValues((1, 2)), True, "number"),
+        (AllowedValues((1.0,)), "1.0", "string"),
+        (AllowedValues((True,)), "True", "string"),
+        (AllowedValues(("1",)), ["1"], "comma_delimited_list"),
         (AllowedValues(("a",)), [], "list"),
         (AllowedPattern("[a-z]+"), "abc", "string"),
         (AllowedPattern("a|ab"), "ab", "string"),
@@ -54,8 +60,35 @@ def test_a_value_within_the_constraint_is_fine(constraint, value, kind):
         (Range(max=5), 5.5, "number", "5.5 is out of range (min: None, max: 5)"),
         (Modulo(10, 2), 13, "number", "13 is not a multiple of 10 with an offset of 2"),
         (AllowedValues(("a", "b")), "v", "string", '"v" is not an allowed value ["a", "b"]'),
-        (AllowedValues((1, 2)), True, "number", '"True" is not an allowed value [1, 2]'),
-        (AllowedValues(("a",)), ["a", "x"], "list", '"["a", "x"]" is not an allowed value ["a"]'),
+        (AllowedValues(('"é',)), "v", "string", '"v" is not an allowed value ["\\"\\u00e9"]'),
+        (AllowedValues((1, 2)), 3.5, "number", "3.5 is not an allowed value [1, 2]"),
+        (AllowedValues((1, 2)), False, "number", "false is not an allowed value [1, 2]"),
+        (AllowedValues((True,)), False, "boolean", "false is not an allowed value [true]"),
+        (AllowedValues(("x",)), 1, "number", 'Value "x" is invalid for data type "number".'),
+        (
+            AllowedValues((True, "maybe")),
+            True,
+            "boolean",
+            'Value "maybe" is invalid for data type "boolean".',
+        ),
+        (AllowedValues(("a",)), ["a", "x"], "list", '["a", "x"] is not an allowed value ["a"]'),
+        (AllowedValues((1,)), ["1"], "comma_delimited_list", '["1"] is not an allowed value [1]'),
+        (AllowedValues((None,)), "", "string", '"" is not an allowed value [null]'),
+        (Length(1), 5, "json", "object of type 'int' has no len()"),
+        (AllowedPattern("5"), 5, "string", "expected string or bytes-like object, got 'int'"),
+        (Modulo(2.0, 0), 3, "number", "3 is not a multiple of 2.0 with an offset of 0"),
+        (
+            Custom("ip_addr"),
+            ["10.0.0.1", "x"],
+            "list",
+            "Error validating value '['10.0.0.1', 'x']': Invalid IP address",
+        ),
+        (
+            Custom("nova.flavr"),
+            ["a", "b"],
+            "list",
+            "\"['a', 'b']\" does not validate nova.flavr (constraint not found)",
+        ),
         (AllowedPattern("[a-z]+"), "abc1", "string", '"abc1" does not match pattern "[a-z]+"'),
         (AllowedPattern("[a-z]+"), "abc\n", "string", '"abc\n" does not match pattern "[a-z]+"'),
         (Custom("ip_addr"), "x", "string", "Error validating value 'x': Invalid IP address"),
@@ -72,73 +105,106 @@ def test_a_description_replaces_the_message():
 
 
 @pytest.mark.parametrize(
-    ("item", "kind"),
+    "item",
     [
-        ({"length": {"min": 1, "max": 2}}, "string"),
-        ({"range": {"min": 0.5}}, "number"),
-        ({"modulo": {"step": 2, "offset": 1}, "description": "odd"}, "number"),
-        ({"allowed_values": ["a", 1]}, "string"),
-        ({"allowed_pattern": "a*"}, "string"),
-        ({"custom_constraint": "ip_addr"}, "comma_delimited_list"),
+        {"length": {"min": 1, "max": 2}},
+        {"range": {"min": 0.5}},
+        {"modulo": {"step": 2, "offset": 1}, "description": "odd"},
+        {"allowed_values": ["a", 1]},
+        {"allowed_pattern": "a*"},
+        {"custom_constraint": "ip_addr"},
     ],
 )
-def test_an_item_is_read_and_written_back_as_it_was(item, kind):
-    assert constraint_from_hot(item, kind).to_hot() == item
+def test_an_item_is_read_and_written_back_as_it_was(item):
+    assert constraint_from_hot(item).to_hot() == item
 
 
 @pytest.mark.parametrize(
-    ("item", "kind", "message"),
+    ("item", "message"),
     [
-        ({}, "string", "No constraint expressed"),
-        ({"description": "d"}, "string", "No constraint expressed"),
-        ("length", "string", "Invalid parameter constraints, expected a mapping"),
-        ({"lenght": {}}, "string", "Invalid key 'lenght' for parameter constraints"),
-        ({"length": {"mim": 1}}, "string", "Invalid key 'mim' for length constraint"),
-        ({"length": [1, 2]}, "string", "Invalid length constraint, expected a mapping"),
+        ({}, "No constraint expressed"),
+        ({"description": "d"}, "No constraint expressed"),
+        ("length", "Invalid parameter constraints, expected a mapping"),
+        (None, "Invalid parameter constraints, expected a mapping"),
+        ({"lenght": {}}, "Invalid key 'lenght' for parameter constraints"),
+        ({"length": {"min": 1, "mim": 1}}, "Invalid key 'mim' for length constraint"),
+        ({"length": [1, 2]}, "Invalid length constraint, expected a mapping"),
+        ({"length": {}}, "A length constraint must have a min value and/or a max value specified."),
         (
-            {"length": {}},
-            "string",
+            {"length": {"min": None}},
             "A length constraint must have a min value and/or a max value specified.",
         ),
-        ({"length": {"min": 1.5}}, "string", "min/max length must be integral"),
-        ({"length": {"min": 1}}, "number", "Length constraint invalid for number"),
-        ({"range": {}}, "number", "A range constraint must have a min value and/or a max value specified."),
-        ({"range": {"min": "x"}}, "number", "min/max must be numeric"),
-        ({"range": {"min": 1}}, "string", "Range constraint invalid for string"),
+        ({"length": {"min": 1.5}}, "min/max length must be integral"),
+        ({"length": {"min": 2.0}}, "min/max length must be integral"),
+        ({"range": {}}, "A range constraint must have a min value and/or a max value specified."),
+        ({"range": {"min": "x"}}, "min/max must be numeric"),
+        ({"range": {"min": [1]}}, "min/max must be numeric"),
         (
             {"modulo": {"step": 2}},
-            "number",
             "A modulo constraint must have a step value and an offset value specified.",
         ),
-        ({"modulo": {"step": 0, "offset": 0}}, "number", "step cannot be 0."),
-        (
-            {"modulo": {"step": 2, "offset": 2}},
-            "number",
-            "offset must be smaller (by absolute value) than step.",
-        ),
+        ({"modulo": {"step": 0, "offset": 0}}, "step cannot be 0."),
+        ({"modulo": {"step": 2, "offset": 2}}, "offset must be smaller (by absolute value) than step."),
         (
             {"modulo": {"step": 3, "offset": -1}},
-            "number",
             "step and offset must be both positive or both negative.",
         ),
-        ({"modulo": {"step": 2.5, "offset": 1}}, "number", "step/offset must be integer"),
-        ({"allowed_values": "a"}, "string", "AllowedValues must be a list"),
-        ({"allowed_values": [1]}, "json", "AllowedValues constraint invalid for json"),
-        ({"allowed_pattern": 1}, "string", "AllowedPattern must be a string"),
-        ({"allowed_pattern": "a"}, "number", "AllowedPattern constraint invalid for number"),
-        ({"custom_constraint": "ip_addr"}, "json", "CustomConstraint constraint invalid for json"),
+        ({"modulo": {"step": 2.5, "offset": 1}}, "step/offset must be integer"),
+        ({"allowed_values": "a"}, "AllowedValues must be a list"),
+        ({"allowed_values": None}, "AllowedValues must be a list"),
+        ({"allowed_pattern": 1}, "AllowedPattern must be a string"),
     ],
 )
-def test_a_malformed_item_is_refused_in_heats_words(item, kind, message):
+def test_a_malformed_item_is_refused_in_heats_words(item, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        constraint_from_hot(item, kind)
+        constraint_from_hot(item)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "kind", "message"),
+    [
+        (Length(1), "number", "Length constraint invalid for number"),
+        (Length(1), "any", "Length constraint invalid for any"),
+        (Range(1), "string", "Range constraint invalid for string"),
+        (Modulo(2, 0), "json", "Modulo constraint invalid for json"),
+        (AllowedValues((1,)), "json", "AllowedValues constraint invalid for json"),
+        (
+            AllowedPattern("a"),
+            "comma_delimited_list",
+            "AllowedPattern constraint invalid for comma_delimited_list",
+        ),
+        (Custom("ip_addr"), "json", "CustomConstraint constraint invalid for json"),
+        (Custom("ip_addr"), "boolean", None),
+        (Length(1), "json", None),
+    ],
+)
+def test_a_constraint_belongs_to_certain_types(constraint, kind, message):
+    assert misplaced(constraint, kind) == message
+
+
+def test_bounds_may_be_written_as_text():
+    assert constraint_from_hot({"length": {"min": "2"}}) == Length(2)
+    assert constraint_from_hot({"range": {"max": "2.5"}}) == Range(max=2.5)
+    assert constraint_from_hot({"modulo": {"step": "2", "offset": "1"}}) == Modulo(2, 1)
+
+
+def test_of_several_in_one_item_the_first_in_a_fixed_order_counts():
+    both = {"allowed_pattern": "a", "range": {"min": 5}, "modulo": {"step": 2, "offset": 0}}
+    assert constraint_from_hot(both) == Modulo(2, 0)
+    assert constraint_from_hot(both, modulo=False) == Range(5)
+    assert constraint_from_hot({"allowed_pattern": "b", "allowed_values": ["c"]}) == AllowedValues(("c",))
+
+
+def test_versions_without_modulo_overlook_it():
+    with pytest.raises(ValueError, match="No constraint expressed"):
+        constraint_from_hot({"modulo": {"step": 2, "offset": 0}}, modulo=False)
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "(" * 5000 + ")" * 5000])
 def test_a_pattern_that_is_no_regular_expression_is_refused(pattern):
     with pytest.raises(ValueError, match="is not a regular expression"):
-        constraint_from_hot({"allowed_pattern": pattern}, "string")
+        constraint_from_hot({"allowed_pattern": pattern})
 
 
 def test_a_pattern_that_python_only_warns_about_is_accepted():
-    assert constraint_from_hot({"allowed_pattern": "[[a]+"}, "string").check("[a", "string") is None
+    assert constraint_from_hot({"allowed_pattern": "[[a]+"}).check("[a", "string") is None

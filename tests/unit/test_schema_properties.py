@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.schema.constraints import AllowedValues, Length, Range
-from orchestrator.schema.properties import Property, convert
+from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
+from orchestrator.schema.members import list_to_text
+from orchestrator.schema.properties import (
+    Property,
+    convert,
+    deprecations,
+    immutable_changes,
+    immutable_message,
+)
 
 UNKNOWN = object()
 
@@ -32,7 +41,10 @@ def one(kind, value, **declared):
         ("integer", True, 1),
         ("integer", None, 0),
         ("number", 1.5, 1.5),
+        ("integer", " 7 ", 7),
+        ("number", True, True),
         ("number", "7", 7),
+        ("number", "1e3", 1000.0),
         ("number", "1.5", 1.5),
         ("number", None, 0),
         ("number", 10**400, 10**400),
@@ -62,15 +74,34 @@ def test_values_are_converted_to_the_type(kind, given, seen):
         ("string", ["a"], "Value must be a string; got ['a']"),
         ("string", {"a": 1}, "Value must be a string; got {'a': 1}"),
         ("integer", "x", "Value 'x' is not an integer"),
-        ("integer", [1], "Value '[1]' is not an integer"),
-        ("integer", float("inf"), "Value 'inf' is not an integer"),
+        ("string", [], "Value must be a string; got []"),
+        ("integer", "7.5", "Value '7.5' is not an integer"),
+        ("integer", "", "Value '' is not an integer"),
+        (
+            "integer",
+            [1],
+            "int() argument must be a string, a bytes-like object or a real number, not 'list'",
+        ),
+        ("integer", float("inf"), "cannot convert float infinity to integer"),
+        ("integer", float("nan"), "Value 'nan' is not an integer"),
         ("number", "x", "could not convert string to float: 'x'"),
-        ("number", [1], "Value '[1]' is not a number"),
+        ("number", "", "could not convert string to float: ''"),
+        (
+            "number",
+            {"a": 1},
+            "int() argument must be a string, a bytes-like object or a real number, not 'dict'",
+        ),
         ("number", "nan", "Value 'nan' is not a number"),
         ("boolean", 1, '"1" is not a valid boolean'),
+        ("boolean", "1", '"1" is not a valid boolean'),
+        ("boolean", " true ", '" true " is not a valid boolean'),
+        ("boolean", [], '"[]" is not a valid boolean'),
         ("boolean", "Yes", '"yes" is not a valid boolean'),
         ("map", "a", '"a" is not a map'),
+        ("map", '{"a": 1}', '"{"a": 1}" is not a map'),
+        ("map", 5, '"5" is not a map'),
         ("map", ["a"], "\"['a']\" is not a map"),
+        ("list", 5, '"5" is not a list'),
         ("list", "a,b", "\"'a,b'\" is not a list"),
         ("list", {"a": 1}, "\"{'a': 1}\" is not a list"),
     ],
@@ -83,6 +114,167 @@ def test_a_default_stands_in_for_absent_and_for_null():
     schema = {"p": Property("integer", default=7)}
     assert convert(schema, {}) == ({"p": 7}, [])
     assert convert(schema, {"p": None}) == ({"p": 7}, [])
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "seen"),
+    [
+        (Property("integer", default="5"), {}, 5),
+        (Property("map", default={}, schema={"a": Property("string", default="q")}), {}, {"a": "q"}),
+        (
+            Property(
+                "list", default=[{}], schema=Property("map", schema={"a": Property("string", default="q")})
+            ),
+            {},
+            [{"a": "q"}],
+        ),
+        (Property("map", schema={"a": Property("string", default="q")}), {"p": None}, {"a": "q"}),
+        (Property("list", schema=Property("string")), {"p": ["a", None]}, ["a", ""]),
+    ],
+)
+def test_defaults_and_nulls_are_seen_with_the_defaults_of_their_members(declared, given, seen):
+    assert convert({"p": declared}, given) == ({"p": seen}, [])
+
+
+@pytest.mark.parametrize(
+    ("constraint", "kind", "message"),
+    [
+        (Range(min=1), "integer", "0 is out of range (min: 1, max: None)"),
+        (Length(min=1), "string", "length (0) is out of range (min: 1, max: None)"),
+        (AllowedValues(("a",)), "string", '"" is not an allowed value ["a"]'),
+        (Modulo(2, 1), "number", "0 is not a multiple of 2 with an offset of 1"),
+        (AllowedPattern("a"), "string", '"" does not match pattern "a"'),
+        (Length(min=1), "map", "length (0) is out of range (min: 1, max: None)"),
+    ],
+)
+def test_the_zero_that_stands_for_null_obeys_the_constraints(constraint, kind, message):
+    assert one(kind, None, constraints=(constraint,)) == (None, [message])
+
+
+def test_a_property_that_is_not_implemented_may_not_be_given():
+    schema = {"p": Property("string", implemented=False), "m": Property("map", schema={})}
+    for value in ("x", None):
+        _, (fault,) = convert(schema, {"p": value}, path="r")
+        assert (fault.message, fault.path, fault.where) == ("Property p not implemented yet", "r", "r.p")
+    assert convert(schema, {}) == ({}, [])
+    _, (fault,) = convert({"m": Property("map", schema=schema)}, {"m": {"p": "x"}}, path="r")
+    assert fault.path == "r.m"
+
+
+def test_what_is_deprecated_is_warned_about_wherever_it_is_given():
+    old = Property("string", deprecated="use new instead")
+    schema = {
+        "old": old,
+        "m": Property("map", schema={"old": old}),
+        "l": Property("list", schema=Property("map", schema={"old": old})),
+        "s": Property("list", schema=Property("string")),
+    }
+    given = {"old": "x", "m": {"old": "x"}, "l": [{"old": None}, {"old": "x"}, UNKNOWN], "s": ["a"]}
+    warnings = deprecations(schema, given, path="r")
+    assert [warning.path for warning in warnings] == ["r.old", "r.m.old", "r.l[1].old"]
+    assert {warning.message for warning in warnings} == {"Property old is deprecated: use new instead"}
+    assert convert(schema, {"old": "x"}) == ({"old": "x"}, [])
+    assert deprecations(schema, {"l": UNKNOWN, "m": UNKNOWN}) == []
+
+
+def test_changes_of_immutable_properties_are_named():
+    fixed = Property("string", immutable=True)
+    schema = {"b": fixed, "a": fixed, "c": Property("string", update_allowed=True)}
+    assert immutable_changes(schema, {"a": "1", "b": "1", "c": "1"}, {"a": "2", "b": "2", "c": "2"}) == [
+        "a",
+        "b",
+    ]
+    assert immutable_changes(schema, {"a": "1"}, {}) == ["a"]
+    assert immutable_changes(schema, {}, {"a": "1"}) == ["a"]
+    assert immutable_changes(schema, {"a": "1", "c": "1"}, {"a": "1"}) == []
+    assert (
+        immutable_message(["a", "b"], "r", "My::T")
+        == "Update to properties a, b of r (My::T) is not supported."
+    )
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ({"type": "text"}, "Invalid type (text)"),
+        (
+            {"type": "string", "immutable": True, "update_allowed": True},
+            "Options UpdateAllowed and Immutable cannot both be True",
+        ),
+        ({"type": "string", "schema": {"a": Property("string")}}, "string has no members of that kind"),
+        ({"type": "map", "schema": Property("string")}, "map has no members of that kind"),
+        ({"type": "integer", "constraints": (Length(1),)}, "Length constraint invalid for integer"),
+        ({"type": "integer", "default": "x"}, "default: Value 'x' is not an integer"),
+        (
+            {"type": "integer", "default": 5, "constraints": (Range(max=3),)},
+            "default: 5 is out of range (min: None, max: 3)",
+        ),
+        (
+            {"type": "list", "default": ["x"], "schema": Property("integer")},
+            "default: Value 'x' is not an integer",
+        ),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(declaration, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Property(**declaration)
+
+
+def test_a_default_need_not_please_those_who_ask_elsewhere():
+    assert Property("string", default="x", constraints=(Custom("ip_addr"),)).default_value == "x"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "seen"),
+    [
+        ("map", '{"a": 1}', '{"a": 1}'),
+        ("map", "any text", "any text"),
+        ("map", ["a", None], '["a", null]'),
+        ("map", {"a": 1}, {"a": 1}),
+        ("map", None, {}),
+        ("list", "a,,b", ["a", "", "b"]),
+        ("list", "", []),
+        ("list", ["a"], ["a"]),
+        ("list", None, []),
+        ("string", 5, "5"),
+        ("number", "5", 5),
+    ],
+)
+def test_a_template_resource_takes_more(kind, given, seen):
+    assert one(kind, given, lax=True) == (seen, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        ("map", 5, '"5" is not a map'),
+        ("list", {"a": 1}, "\"{'a': 1}\" is not a list"),
+        ("list", 5, '"5" is not a list'),
+        ("string", ["a"], "Value must be a string; got ['a']"),
+        ("boolean", "yes", '"yes" is not a valid boolean'),
+    ],
+)
+def test_a_template_resource_does_not_take_everything(kind, given, message):
+    assert one(kind, given, lax=True) == (None, [message])
+
+
+def test_a_list_for_a_template_resource_may_hold_what_is_not_known_yet():
+    schema = {"m": Property("map", lax=True), "l": Property("list", lax=True)}
+    assert convert(schema, {"m": [UNKNOWN], "l": [UNKNOWN]}, unknown=UNKNOWN) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        (["a", None, 5], "a,,5"),
+        ([], ""),
+        ([{"k": "v", "z": 1}, {"k": None}], ".member.0.k=v,.member.0.z=1,.member.1.k=None"),
+        ([{"k": True}, "a"], ".member.0.k=True,a"),
+        ([{}], ""),
+    ],
+)
+def test_a_list_becomes_the_text_of_a_parameter(items, text):
+    assert list_to_text(items) == text
 
 
 def test_absent_without_default_stays_absent():

@@ -3,8 +3,10 @@
 import pytest
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.template.definition import UNKNOWN, ResourceProxy, StackDefinition, references
+from orchestrator.template.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
 from orchestrator.template.versions import VERSIONS
 
 OLD, MIDDLE, NEW = "2013-05-23", "2014-10-16", "2018-08-31"
@@ -259,6 +261,19 @@ def test_reading_a_resource_that_is_not_created_is_remembered():
     assert seen.touched_uncreated
 
 
+def definition(value):
+    names = {"parameters": "pao", "resources": "rqz"}
+    document = {
+        "heat_template_version": NEW,
+        "parameters": {name: {"type": "string"} for name in names["parameters"]},
+        "resources": {
+            **{name: {"type": "T"} for name in names["resources"]},
+            "seen": {"type": "T", "properties": {"value": value}},
+        },
+    }
+    return load(document, Limits()).resources["seen"]
+
+
 def test_references_tell_what_an_expression_needs():
     value = {
         "a": {"list_join": [",", [{"get_param": "p"}, {"get_attr": ["r", "x", 0]}]]},
@@ -271,13 +286,13 @@ def test_references_tell_what_an_expression_needs():
         "get_resource": "plain",
         "c": {"get_parm": "no"},
     }
-    found = references(value, NEW)
+    found = definition(value)
     assert found.requires == {"r", "q", "z"}
     assert found.dep_attrs == {"r": {"x", "y"}, "q": {"*"}}
     assert found.parameters == {"p", "o"}
 
 
 def test_a_computed_name_stands_for_all():
-    found = references([{"get_param": {"get_param": "p"}}, {"get_attr": ["r", {"get_param": "a"}]}], NEW)
+    found = definition([{"get_param": {"get_param": "p"}}, {"get_attr": ["r", {"get_param": "a"}]}])
     assert found.parameters == {"p", "a", "*"}
     assert found.dep_attrs == {"r": {"*"}}

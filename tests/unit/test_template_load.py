@@ -127,12 +127,12 @@ def test_a_section_that_is_null_is_empty(section):
     [
         (template(foo=1), "foo", "The template section is invalid: foo"),
         (template("2013-05-23", conditions={}), "conditions", "The template section is invalid: conditions"),
-        (template(conditions={"c": True}), "conditions", "Conditions are not supported yet."),
         (
-            template(resources=[]),
+            template(resources=[1]),
             "resources",
             '"resources" must contain a map of resource maps. Found a [list] instead',
         ),
+        (template(resources={"a": None}), "resources.a", "Each resource must contain a type key."),
         (
             template(resources={"a": 1}),
             "resources.a",
@@ -144,8 +144,10 @@ def test_a_section_that_is_null_is_empty(section):
         (
             resource(propertys={}),
             "resources.a.propertys",
-            "Invalid keyword(s) inside a resource definition: propertys",
+            '"propertys" is not a valid keyword inside a resource definition',
         ),
+        (resource(properties=None), "resources.a.properties", "Resource a properties type must be object"),
+        (resource(description=5), "resources.a.description", "Resource a description type must be string"),
         (resource(type={"get_param": "x"}), "resources.a.type", "Resource a type type must be string"),
         (resource(properties=[]), "resources.a.properties", "Resource a properties type must be object"),
         (resource(metadata="x"), "resources.a.metadata", "Resource a metadata type must be object"),
@@ -156,16 +158,21 @@ def test_a_section_that_is_null_is_empty(section):
         ),
         (resource(deletion_policy="Keep"), "resources.a.deletion_policy", 'Invalid deletion policy "Keep"'),
         (resource(condition="c"), "resources.a.condition", None),
-        (resource(external_id="c"), "resources.a.external_id", None),
+        (
+            resource(external_id="c", depends_on="b"),
+            "resources.a.depends_on",
+            "Invalid dependency with external T resource: c",
+        ),
+        (resource(external_id=5), "resources.a.external_id", "Resource a external_id type must be string"),
         (
             resource(depends_on="c"),
             "resources.a.depends_on",
-            'The specified reference "c" (in a.DependsOn) is incorrect.',
+            'The specified reference "c" (in a) is incorrect.',
         ),
         (
             resource(depends_on=["b", "c"]),
             "resources.a.depends_on[1]",
-            'The specified reference "c" (in a.DependsOn) is incorrect.',
+            'The specified reference "c" (in a) is incorrect.',
         ),
         (
             resource(properties={"p": {"get_resource": "c"}}),
@@ -196,29 +203,29 @@ def test_a_section_that_is_null_is_empty(section):
         (
             resource(properties={"p": {"repeat": {}}}),
             "resources.a.properties.p.repeat",
-            "resources.a.properties.p.repeat: The function repeat is not supported yet.",
+            None,
         ),
         (
             resource(properties={"p": {"Ref": "b"}}),
             "resources.a.properties.p.Ref",
-            "resources.a.properties.p.Ref: The function Ref is not supported in this version of HOT.",
+            "resources.a.properties.p.Ref: The template version is invalid: "
+            "The function Ref is not supported in this version of HOT.",
         ),
-        (template(outputs={"o": {}}), "outputs.o", "Each output must contain a value key."),
         (
-            template(outputs={"o": {"value": 1, "x": 2}}),
-            "outputs.o.x",
-            '"x" is not a valid keyword inside a output definition',
+            template(outputs={"o": {}}),
+            "outputs.o",
+            "Output validation error: outputs.o: Each output definition must contain a value key.",
         ),
         (template(outputs={"o": {"value": 1, "condition": "c"}}), "outputs.o.condition", None),
         (
             template(outputs={"o": 5}),
             "outputs.o",
-            '"outputs" must contain a map of output maps. Found a [int] instead',
+            "Output validation error: outputs.o: Output definitions must be a map. Found a int instead",
         ),
         (
             template(outputs={"o": {"value": {"get_attr": ["zz", "x"]}}}),
             "outputs.o.value.get_attr",
-            'The specified reference "zz" (in outputs.o.value) is incorrect.',
+            'outputs.o.value.get_attr: The specified reference "zz" (in unknown) is incorrect.',
         ),
         (
             template(parameters={"a": {"type": "string"}}, resources={"a": {"type": "T"}}),
@@ -236,7 +243,7 @@ def test_a_broken_rule_is_told_with_its_path(source, path, message):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ({}, f"{GROUPS}: The parameter_groups should be a list."),
+        ({"a": 1}, f"{GROUPS}: The parameter_groups should be a list."),
         (
             [{"label": "G"}],
             f"{GROUPS}.G: The parameters must be provided for each parameter group.",
@@ -270,7 +277,8 @@ def test_the_heat_type_is_that_of_the_first_fault():
     for source, heat_type in [
         (template(foo=1), "InvalidTemplateSection"),
         (resource(properties={"p": {"get_resource": "c"}}), "InvalidTemplateReference"),
-        (resource(properties={"p": {"get_param": "c"}}), "UserParameterMissing"),
+        (resource(properties={"p": {"get_param": "c"}}), "StackValidationFailed"),
+        (resource(metadata={"p": {"get_param": "c"}}), "UserParameterMissing"),
         (resource(propertys=1), "StackValidationFailed"),
     ]:
         with pytest.raises(InvalidTemplate) as caught:
@@ -281,7 +289,7 @@ def test_the_heat_type_is_that_of_the_first_fault():
 def test_faults_come_in_document_order_with_and_without_a_text():
     text = """heat_template_version: 2018-08-31
 outputs:
-  o: {value: {get_param: x}}
+  o: {value: {get_attr: [x, y]}}
 resources:
   z: {type: T, properties: {p: {get_param: y}, q: {get_resource: nope}}}
   a: {typ: T}
@@ -302,7 +310,8 @@ def test_a_near_name_is_suggested():
     with pytest.raises(InvalidTemplate) as caught:
         load(
             template(
-                parameters={"flavor": {"type": "string"}}, outputs={"o": {"value": {"get_param": "flavr"}}}
+                parameters={"flavor": {"type": "string"}},
+                resources={"o": {"type": "T", "metadata": {"p": {"get_param": "flavr"}}}},
             ),
             LIMITS,
         )
@@ -348,3 +357,20 @@ def test_many_faults_are_told_in_little_time():
     resources = {f"r{i}": {"type": "T", "properties": {"p": {"get_param": f"nope{i}"}}} for i in range(3000)}
     parameters = {f"p{i}": {"type": "string"} for i in range(300)}
     assert len(faults(orjson.dumps(template(parameters=parameters, resources=resources)))) == 3000
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            template(outputs={"o": {"value": 1, "x": 2}}),
+            '"x" is not a valid keyword inside a output definition',
+        ),
+        (
+            template(outputs={"o": {"value": {"get_resource": "zz"}}}),
+            'outputs.o.value.get_resource: The specified reference "zz" (in unknown) is incorrect.',
+        ),
+    ],
+)
+def test_what_is_overlooked_is_warned_of(source, message):
+    assert [warning.message for warning in load(source, LIMITS).warnings] == [message]

@@ -1,5 +1,6 @@
 """Text becomes plain data, within bounds, with the place of what is wrong."""
 
+import gc
 import textwrap
 
 import pytest
@@ -27,7 +28,18 @@ def test_dates_stay_texts_wherever_they_are():
 
 
 def test_keys_become_texts_as_json_writes_them():
-    assert parse("{1: a, 2.5: b, yes: c, ~: d}", LIMITS) == {"1": "a", "2.5": "b", "true": "c", "null": "d"}
+    assert parse("{1: a, 2.5: b, yes: c, ~: d, 1.0e+20: e}", LIMITS) == {
+        "1": "a",
+        "2.5": "b",
+        "true": "c",
+        "null": "d",
+        "1e+20": "e",
+    }
+
+
+def test_percent_signs_in_a_text_are_no_directives():
+    script = "".join(f"  %TAG {n}\n" for n in range(200))
+    assert parse(f"a: |\n{script}", LIMITS)["a"].count("%TAG") == 200
 
 
 @pytest.mark.parametrize("text", ["", b"", "# only a comment\n", "---\n", "~"])
@@ -75,6 +87,54 @@ def test_of_a_key_given_twice_the_last_counts_and_a_warning_says_where():
     assert [(w.code, w.line, w.column, w.severity) for w in warnings] == [("duplicate-key", 3, 1, "warning")]
 
 
+def test_a_key_given_twice_in_json_is_told_as_well():
+    warnings = []
+    text = '{"a": {"b": "{\\"c\\": 1, \\"c\\": 2}", "b": 2},\n "d": {"b": 1},\n\t"a": 3}'
+    assert parse(text, LIMITS, warnings=warnings) == {"a": 3, "d": {"b": 1}}
+    assert [(w.code, w.line, w.column) for w in warnings] == [
+        ("duplicate-key", 1, 37),
+        ("duplicate-key", 3, 2),
+    ]
+
+
+def test_of_millions_of_keys_given_twice_a_hundred_are_told():
+    warnings = []
+    parse("a: 1\n" * 5_000, LIMITS, warnings=warnings)
+    assert len(warnings) == 100
+
+
+def test_a_merge_key_may_be_spelled_out_by_its_tag():
+    text = "base: &base {a: 1}\none: {!!merge x: *base}\ntwo: {! <<: *base}\nthree: {! '<<': *base}\n"
+    document = parse(text.replace("! '<<'", "!!str '<<'"), LIMITS)
+    assert document["one"] == document["two"] == {"a": 1}
+    assert document["three"] == {"<<": {"a": 1}}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["a: é", '{"a": "é"}'])
+def test_a_text_with_a_byte_order_mark_is_read_in_its_encoding(text, encoding):
+    data = text.encode(encoding) if encoding == "utf-8-sig" else f"\ufeff{text}".encode(encoding)
+    assert parse(data, LIMITS) == {"a": "é"}
+
+
+def test_the_collector_of_cycles_is_left_as_it_was_found():
+    parse("a: 1", LIMITS)
+    assert gc.isenabled()
+    refusal("a: [")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        parse("a: 1", LIMITS)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_long_digits_inside_a_text_are_no_number():
+    text = '{"a": "x: 99999999999999999999999", "b": 1234567890123456789}'
+    assert parse(text, LIMITS) == {"a": "x: 99999999999999999999999", "b": 1234567890123456789}
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -101,6 +161,8 @@ def test_of_a_key_given_twice_the_last_counts_and_a_warning_says_where():
         ("a\n---\nb", "yaml-syntax"),
         ("\ud800: 1", "yaml-syntax"),
         (b"\xff\xfe\x00", "unreadable"),
+        ("".join(f"%TAG !a{n}! tag:x\n" for n in range(200_000)) + "--- {}", "too-large"),
+        ("".join(f"%TAG !a{n}! tag:x\r" for n in range(200_000)), "too-large"),
         (b"a: \x01", "unreadable"),
         (b"a: \xc3\x28", "unreadable"),
     ],

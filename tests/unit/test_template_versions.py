@@ -69,11 +69,15 @@ def test_two_version_keys_are_ambiguous():
     assert "Ambiguous versions (" in str(error)
 
 
-@pytest.mark.parametrize("key", versions.CFN_KEYS)
-def test_the_other_dialect_is_recognised_and_refused(key):
-    error = refusal({key: "2010-09-09"})
-    assert "not supported yet" in str(error)
-    assert error.heat_type == "InvalidTemplateVersion"
+@pytest.mark.parametrize(
+    ("key", "version", "functions"),
+    [("AWSTemplateFormatVersion", "2010-09-09", 12), ("HeatTemplateFormatVersion", "2012-12-12", 11)],
+)
+def test_the_other_dialect_has_versions_of_its_own(key, version, functions):
+    read = load({key: version}, LIMITS)
+    assert read.version == f"{key}.{version}"
+    assert len(read.form.callable) == functions
+    assert f'"{key}" should be one of: {version}' in str(refusal({key: "2013-05-23"}))
 
 
 def test_a_version_that_is_no_text_is_none():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.engine.kinds import Kinds
 from orchestrator.engine.validate import resolve_properties, validate_stack
 from orchestrator.errors import InvalidTemplate
 from orchestrator.resources.base import Attribute, Property, ResourceType
@@ -14,10 +15,12 @@ from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.builtin.value import ValueResource
 from orchestrator.resources.registry import Registry
 from orchestrator.schema.constraints import Range
+from orchestrator.schema.translation import Replace
 from orchestrator.template.definition import ResourceProxy, StackDefinition
+from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import load
+from orchestrator.template.template import FaultyTemplate, load
 
 
 class Server(ResourceType):
@@ -33,7 +36,30 @@ class Server(ResourceType):
     can_snapshot = True
 
 
-TYPES = Registry.of(Delay, NoneResource, RandomString, Server, TestResource, ValueResource)
+class Group(ResourceType):
+    """Takes an update policy."""
+
+    name = "Test::Group"
+    update_policy = {  # noqa: RUF012
+        "rolling": Property("map", schema={"size": Property("integer", constraints=(Range(1),))})
+    }
+
+
+class Old(ResourceType):
+    """Is about to be retired, and keeps old names of its properties working."""
+
+    name = "Test::Old"
+    support_status = "DEPRECATED"
+    properties = {  # noqa: RUF012
+        "new": Property("integer"),
+        "old": Property("integer", deprecated="use new"),
+        "older": Property("integer"),
+    }
+    translation = (Replace(("new",), source=("older",)),)
+
+
+BOTH = {"new": 1, "older": 2}
+TYPES = Registry.of(Delay, Group, NoneResource, Old, RandomString, Server, TestResource, ValueResource)
 LIMITS = Limits()
 
 
@@ -43,7 +69,21 @@ def faults(resources, parameters=None, outputs=None, *, strict=True, timeout=360
     return [(fault.path, fault.message) for fault in found]
 
 
-def diagnostics(resources, parameters=None, outputs=None, *, strict=True, timeout=3600.0, **supplied):
+def kinds(files=None, *, overlook=False):
+    return Kinds.of_stack(TYPES, Environment(), files or {}, LIMITS, overlook=overlook)
+
+
+def diagnostics(
+    resources,
+    parameters=None,
+    outputs=None,
+    *,
+    strict=True,
+    timeout=3600.0,
+    overlook=False,
+    files=None,
+    **supplied,
+):
     source = {
         "heat_template_version": "2016-10-14",
         "parameters": parameters or {},
@@ -52,7 +92,9 @@ def diagnostics(resources, parameters=None, outputs=None, *, strict=True, timeou
     }
     template = load(source, LIMITS)
     values = ParameterValues.build(template.parameters, supplied, {}, {}, missing_ok=not strict)
-    return validate_stack(template, values, TYPES, strict=strict, stack_timeout_seconds=timeout)
+    return validate_stack(
+        template, values, kinds(files, overlook=overlook), strict=strict, stack_timeout_seconds=timeout
+    )
 
 
 def a(type_name, **keys):
@@ -189,13 +231,19 @@ def test_snapshot_is_refused_for_types_that_have_none():
     assert of("Retain", p="") == []
     assert of("Snapshot", "Test::Server", p="")[1:] == []
     assert of("Snapshot", p="") == [
-        ("resources.a.deletion_policy", '"Snapshot" deletion policy not supported')
+        (
+            "resources.a.deletion_policy",
+            'resources.a.deletion_policy: "Snapshot" deletion policy not supported',
+        )
     ]
     assert of({"get_param": "p"}, p="delete") == []
     assert of({"get_param": "p"}, p="keep") == [
         ("resources.a.deletion_policy", 'Invalid deletion policy "keep"')
     ]
-    assert of({"get_param": "p"}, strict=False) == []
+    # Heat evaluates the policy even when it is only asked what a template holds.
+    assert of({"get_param": "p"}, strict=False) == [
+        ("resources.a.deletion_policy", "The Parameter (p) was not provided.")
+    ]
 
 
 def test_an_attribute_that_the_type_lacks_is_told_where_it_is_asked_for():
@@ -205,20 +253,17 @@ def test_an_attribute_that_the_type_lacks_is_told_where_it_is_asked_for():
     }
     outputs = {"o": {"value": {"get_attr": ["b", "values", 0]}}}
     found = diagnostics(resources, outputs=outputs)
-    assert [(fault.path, fault.message, fault.hint, fault.heat_type) for fault in found] == [
+    assert [(fault.message, fault.hint) for fault in found] == [
         (
-            "resources.b.properties.value[1].get_attr",
-            "The Referenced Attribute (a outptu) is incorrect.",
+            "resources.b.properties.value[1].get_attr: The Referenced Attribute (a outptu) is incorrect.",
             'did you mean "output"?',
-            "InvalidTemplateReference",
         ),
         (
-            "outputs.o.value.get_attr",
-            "The Referenced Attribute (b values) is incorrect.",
+            "outputs.o.value.get_attr: The Referenced Attribute (b values) is incorrect.",
             'did you mean "value"?',
-            "InvalidTemplateReference",
         ),
     ]
+    assert [fault.path for fault in found] == [fault.message.partition(": ")[0] for fault in found]
 
 
 def test_show_and_all_attributes_may_be_asked_of_any_type():
@@ -313,3 +358,167 @@ def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
 def test_a_function_that_fails_is_one_fault_and_not_a_missing_property_too():
     resources = {"a": a("Test::Server", properties={"size": {"list_join": [",", [1]]}, "tags": []})}
     assert [path for path, _ in faults(resources)] == ["resources.a.properties.size.list_join"]
+
+
+# What counts, and for how much.
+
+
+def severities(resources, **more):
+    return [(fault.code, fault.severity) for fault in diagnostics(resources, **more)]
+
+
+def test_before_a_stack_is_to_be_made_a_wrong_value_is_a_warning_and_a_wrong_name_is_not():
+    resources = {"a": a("Test::Server", properties={"size": 11, "tags": {"list_join": [",", [1]]}, "x": 1})}
+    wrong = {("wrong-value", "error"), ("function-error", "error"), ("unknown-property", "error")}
+    assert set(severities(resources)) == wrong
+    assert severities(resources, strict=False) == [
+        ("unknown-property", "error"),
+        ("function-error", "warning"),
+        ("wrong-value", "warning"),
+    ]
+
+
+def test_a_function_that_fails_is_told_of_the_property_it_is_in():
+    text = {"list_join": [",", [1]]}
+    resources = {"a": a("Test::Server", properties={"size": 1, "tags": [text]})}
+    (fault,) = diagnostics(resources)
+    assert fault.path == "resources.a.properties.tags[0].list_join"
+    assert fault.message == (
+        "Property error: resources.a.properties.tags: Items to join must be string, map or list not 1"
+    )
+
+
+def test_types_come_first_then_update_policies_then_the_rest():
+    resources = {
+        "a": a("Test::Server", properties={"size": 11}),
+        "b": a("Test::Server", properties={"size": 1}, update_policy={"x": 1}),
+        "c": a("No::Such"),
+    }
+    assert [path for path, _ in faults(resources)] == [
+        "resources.c.type",
+        "resources.b.update_policy.x",
+        "resources.a.properties.size",
+    ]
+
+
+def test_an_update_policy_is_checked_with_its_values_by_the_types_own_schema():
+    def of(policy, **more):
+        return faults({"a": a("Test::Group", update_policy=policy)}, {"p": {"type": "number"}}, **more)
+
+    place = "resources.a.update_policy"
+    assert of({"rolling": {"size": {"get_param": "p"}}}, p=1) == []
+    assert of({"rolling": {"size": {"get_param": "p"}}}, strict=False) == []
+    for more in ({"p": 0}, {"p": 0, "strict": False}):
+        ((path, message),) = of({"rolling": {"size": {"get_param": "p"}}}, **more)
+        assert path == f"{place}.rolling.size"
+        assert message == f"Property error: {path}: 0 is out of range (min: 1, max: None)"
+    assert of({"rolling": {"sise": 1}}, p=1) == [
+        (f"{place}.rolling.sise", f"Property error: {place}.rolling: Unknown Property sise")
+    ]
+    assert of({"rolling": {"size": {"list_join": [",", [1]]}}}, p=1) == [
+        (
+            f"{place}.rolling.size.list_join",
+            f"Property error: {place}: Items to join must be string, map or list not 1",
+        )
+    ]
+
+
+def test_a_deletion_policy_cannot_depend_on_a_resource():
+    resources = {
+        "a": a("OS::Heat::None", deletion_policy={"get_attr": ["b", "output"]}),
+        "b": a("OS::Heat::TestResource"),
+    }
+    assert [path for path, _ in faults(resources)] == ["resources.a.deletion_policy"]
+
+
+def test_of_what_others_made_only_the_id_is_looked_at():
+    wrong = {"properties": {"x": 1}, "deletion_policy": "Snapshot", "update_policy": {"x": 1}}
+    assert faults({"a": a("OS::Heat::TestResource", external_id="x", **wrong)}) == []
+    resources = {"a": a("OS::Heat::TestResource", external_id={"list_join": [",", [1]]})}
+    assert [path for path, _ in faults(resources)] == ["resources.a.external_id.list_join"]
+    assert faults({"a": a("OS::Nova::Server", external_id="x")}, strict=False) == []
+    assert severities({"a": a("OS::Nova::Server", external_id="x")}) == [("type-unavailable", "error")]
+
+
+def test_a_known_type_that_is_not_there_is_refused_by_name_or_overlooked_with_all_that_is_in_it():
+    resources = {
+        "a": a("OS::Nova::Server", properties={"x": 1}, update_policy={"x": 1}, deletion_policy="Snapshot"),
+        "b": a("OS::Heat::Value", properties={"value": {"get_attr": ["a", "whatever"]}}),
+    }
+    (fault,) = diagnostics(resources)
+    assert (fault.path, fault.heat_type) == ("resources.a.type", "ResourceTypeUnavailable")
+    assert fault.message == (
+        "HEAT-E99001 Service nova is not available for resource type OS::Nova::Server, "
+        "reason: nova compute endpoint is not in service catalog."
+    )
+    assert diagnostics(resources, overlook=True) == []
+    resources["a"]["deletion_policy"] = {"get_param": "p"}
+    parameters = {"p": {"type": "string"}}
+    assert severities(resources, parameters=parameters, overlook=True, p="keep") == [
+        ("deletion-policy", "error")
+    ]
+
+
+def test_a_type_and_a_property_that_are_going_away_are_warnings_the_type_once():
+    resources = {name: a("Test::Old", properties={"old": 1}) for name in "ab"}
+    found = diagnostics(resources)
+    assert [(fault.path, fault.severity) for fault in found] == [
+        ("resources.a.type", "warning"),
+        ("resources.a.properties.old", "warning"),
+        ("resources.b.properties.old", "warning"),
+    ]
+    assert found[0].message == "The resource type Test::Old is deprecated."
+    assert found[1].message.endswith("Property old is deprecated: use new")
+
+
+def test_properties_are_translated_before_they_are_checked():
+    assert faults({"a": a("Test::Old", properties={"older": 5})}) == faults(
+        {"a": a("Test::Old", properties={"new": 5})}
+    )
+    ((path, message),) = faults({"b": a("Test::Old", properties=BOTH)})[1:]
+    assert path == "resources.b.properties.new"
+    assert message == (
+        "Property error: resources.b.properties.new: "
+        "Cannot define the following properties at the same time: new, older"
+    )
+
+
+def test_a_template_of_the_other_dialect_is_told_in_its_own_words():
+    source = {
+        "HeatTemplateFormatVersion": "2012-12-12",
+        "Resources": {
+            "a": {"Type": "OS::Heat::TestResource", "Properties": {"x": 1}, "DeletionPolicy": "Snapshot"},
+            "b": {
+                "Type": "OS::Heat::Value",
+                "Properties": {"value": {"Fn::GetAtt": ["a", "zz"]}},
+                "UpdatePolicy": {"x": 1},
+            },
+            "c": {"Type": "OS::Heat::Value", "Properties": {"value": {"Ref": "a"}}},
+        },
+        "Outputs": {"o": {"Value": {"Fn::GetAtt": ["a", "zz"]}}},
+    }
+    template = load(source, LIMITS)
+    found = validate_stack(template, ParameterValues({}), kinds(), strict=True)
+    assert [fault.message for fault in found] == [
+        "Property error: Resources.b.UpdatePolicy: Unknown Property x",
+        'Resources.a.DeletionPolicy: "Snapshot" deletion policy not supported',
+        "Property error: Resources.a.Properties: Unknown Property x",
+        "Resources.b.Properties.value.Fn::GetAtt: The Referenced Attribute (a zz) is incorrect.",
+        "Outputs.o.Value.Fn::GetAtt: The Referenced Attribute (a zz) is incorrect.",
+    ]
+
+
+def test_a_template_with_faults_of_its_own_is_looked_into_without_a_stumble():
+    body = {"type": "Test::Server", "properties": [1], "metadata": 5, "update_policy": [1]}
+    source = {"heat_template_version": "2016-10-14", "resources": {"a": body}}
+    with pytest.raises(FaultyTemplate) as caught:
+        load(source, LIMITS)
+    found = validate_stack(caught.value.rest, ParameterValues({}), kinds(), strict=True)
+    assert {fault.path for fault in found} == {"resources.a.update_policy", "resources.a.properties"}
+
+
+def test_a_file_that_was_sent_is_there_and_another_is_not():
+    resources = {"a": a("OS::Heat::Value", properties={"value": {"get_file": "f"}})}
+    assert diagnostics(resources, files={"f": "text"}) == []
+    ((_, message),) = faults(resources)
+    assert message.endswith('No content found in the "files" section for get_file path: f')

@@ -18,6 +18,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.schema.constraints import AllowedValues, Length, Range
+from orchestrator.schema.translation import Add, Delete
 
 CLASSES: Final[Mapping[str, str]] = {
     "lettersdigits": string.ascii_letters + string.digits,
@@ -28,7 +29,6 @@ CLASSES: Final[Mapping[str, str]] = {
     "hexdigits": string.digits + "ABCDEF",
     "octdigits": string.octdigits,
 }
-_DEFAULT_CLASSES: Final = [{"class": "lettersdigits", "min": 1}]
 _MINIMUM: Final = Property(
     "integer", "The minimum number of characters from it.", default=1, constraints=(Range(1, 512),)
 )
@@ -47,7 +47,7 @@ class RandomString(ResourceType):
         "character_classes": Property(
             "list",
             "Classes of characters to draw from, and how many of each at least.",
-            default=_DEFAULT_CLASSES,
+            default=[{"class": "lettersdigits", "min": 1}],
             schema=Property(
                 "map",
                 schema={
@@ -82,6 +82,10 @@ class RandomString(ResourceType):
             constraints=(AllowedValues(tuple(CLASSES)),),
         ),
     }
+    translation = (  # the old name for a class
+        Add(("character_classes",), source=("sequence",), make=lambda name: {"class": name, "min": 1}),
+        Delete(("sequence",)),
+    )
     attributes = {"value": Attribute("The random string, also the reference id.", type="string", secret=True)}
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
@@ -132,8 +136,5 @@ def draw(pools: Sequence[tuple[str, int]], length: int) -> str:
 
 def _pools(props: Mapping[str, Value]) -> list[tuple[str, int]]:
     """Return what to draw from: characters and their minimum."""
-    classes = props["character_classes"]
-    if props.get("sequence"):  # the old name for one class; it stands in for the default
-        classes = [{"class": props["sequence"], "min": 1}, *([] if classes == _DEFAULT_CLASSES else classes)]
-    pools = [(CLASSES[item["class"]], item["min"]) for item in classes]
+    pools = [(CLASSES[item["class"]], item["min"]) for item in props["character_classes"]]
     return pools + [(item["sequence"], item["min"]) for item in props.get("character_sequences") or ()]

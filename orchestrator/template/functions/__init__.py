@@ -1,28 +1,53 @@
 """The functions of the template language, one module per family; `registry.py` says how one is declared.
 
-To add a function, write it in its family's module under `@function` or `@raw_function`. The names each
-version has are in `versions.py`; a name without a declared function is refused as not supported yet.
+To add a function to the language, write it in its family's module under `@function` or `@raw_function`, and
+its name in `versions.py`. Packages of their own bring theirs through entry points.
 """
 
-from orchestrator.template.functions import references, strings
+from orchestrator.template.functions import (
+    cloudformation,
+    collections,
+    conditions,
+    digests,
+    references,
+    repeat,
+    strings,
+    urls,
+    yaql_function,
+)
 from orchestrator.template.functions.registry import (
+    ALL,
     Function,
     FunctionError,
     References,
     UnknownParameter,
     UnknownReference,
-    callable_functions,
-    table,
+    added,
+    declared,
+    plain,
+    raw,
+    removed,
 )
 
 __all__ = [
+    "ALL",
     "Function",
     "FunctionError",
     "References",
     "UnknownParameter",
     "UnknownReference",
-    "callable_functions",
+    "added",
+    "cloudformation",
+    "collections",
+    "conditions",
+    "declared",
+    "digests",
+    "plain",
+    "raw",
     "references",
+    "removed",
+    "repeat",
     "strings",
-    "table",
+    "urls",
+    "yaql_function",
 ]

@@ -1,14 +1,22 @@
-"""`get_param`, `get_resource`, `get_attr`: values from elsewhere in the stack (spec/hot-language.md §5.1)."""
+"""Values from elsewhere in the stack: `get_param`, `get_resource`, `get_attr`, `get_file`, `resource_facade`
+(spec/hot-language.md §5.1) and what CloudFormation calls them (§15).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from orchestrator.template.functions.registry import FunctionError, References, raw_function
+from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
 from orchestrator.template.view import UNKNOWN, View
 
-ALL = "*"
+# What a nested template may ask of the resource it stands for, in both dialects' words.
+FACADES: Final = ("metadata", "deletion_policy", "update_policy")
+CFN_FACADES: Final[Mapping[str, str]] = {
+    "Metadata": "metadata",
+    "DeletionPolicy": "deletion_policy",
+    "UpdatePolicy": "update_policy",
+}
 
 
 def walk(value: Any, path: Sequence[Any]) -> Any:
@@ -148,3 +156,113 @@ def _literal(value: Any, otherwise: str) -> str:
     if isinstance(value, dict):
         return ALL
     raise TypeError(otherwise)
+
+
+def _check_file(args: Any, found: References) -> None:
+    if not isinstance(args, str | dict):
+        raise TypeError('Argument to "get_file" must be a string')
+    found.files.add(args if isinstance(args, str) else ALL)
+
+
+@raw_function("get_file", check=_check_file)
+def get_file(view: View, args: Any) -> Any:
+    """``{get_file: name}``: the text sent along under that name."""
+    name = args if args.__class__ is str else view.resolved(args)
+    if name is UNKNOWN:
+        return UNKNOWN
+    if not isinstance(name, str):
+        raise FunctionError('Argument to "get_file" must be a string')
+    text = view.file(name)
+    if text is None:
+        raise FunctionError(f'No content found in the "files" section for get_file path: {name}')
+    return text
+
+
+def _check_facade(args: Any, found: References) -> None:  # noqa: ARG001
+    if args not in FACADES:
+        raise ValueError(f'Incorrect arguments to "resource_facade" should be one of: {", ".join(FACADES)}')
+
+
+@raw_function("resource_facade", check=_check_facade)
+def resource_facade(view: View, args: Any) -> Any:
+    """``{resource_facade: metadata}``: a part of the resource that a nested stack stands for."""
+    return view.facade(args)
+
+
+def _check_cfn_facade(args: Any, found: References) -> None:  # noqa: ARG001
+    if args not in CFN_FACADES:
+        words = ", ".join(CFN_FACADES)
+        raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {words}')
+
+
+@raw_function("Fn::ResourceFacade", check=_check_cfn_facade)
+def cfn_resource_facade(view: View, args: Any) -> Any:
+    """``{"Fn::ResourceFacade": "Metadata"}``: the same in the other dialect's words."""
+    return view.facade(CFN_FACADES[args])
+
+
+def _check_ref(args: Any, found: References) -> None:
+    if isinstance(args, str):
+        found.either.add(args)
+    elif isinstance(args, dict):
+        found.parameters.add(ALL)
+    else:
+        raise TypeError('Argument to "Ref" must be a string')
+
+
+@raw_function("Ref", check=_check_ref)
+def ref(view: View, args: Any) -> Any:
+    """``{Ref: name}``: the reference id of a resource, else the value of a parameter."""
+    if args.__class__ is str:
+        return view.reference(args)
+    name = view.resolved(args)  # a name that is computed is always a parameter's
+    return UNKNOWN if name is UNKNOWN else view.parameter(name)
+
+
+def _check_get_att(args: Any, found: References) -> None:
+    if not isinstance(args, list) or len(args) != 2:
+        raise ValueError('Arguments to "Fn::GetAtt" must be of the form [resource_name, attribute]')
+    _note_attribute(args, found)
+
+
+@raw_function("Fn::GetAtt", check=_check_get_att)
+def get_att(view: View, args: Any) -> Any:
+    """``{"Fn::GetAtt": [name, attribute]}``: null while the resource is not created."""
+    return get_attr(view, args)
+
+
+def _check_find_in_map(args: Any, found: References) -> None:
+    if not isinstance(args, list) or len(args) != 3:
+        raise ValueError('Arguments to "Fn::FindInMap" must be of the form [mapping, key, value]')
+    found.mappings.add(args[0] if isinstance(args[0], str) else ALL)
+
+
+@raw_function("Fn::FindInMap", check=_check_find_in_map)
+def find_in_map(view: View, args: Any) -> Any:
+    """``{"Fn::FindInMap": [mapping, key, value]}``: what a mapping of the template holds."""
+    names = view.resolved(args)
+    if UNKNOWN in names:
+        return UNKNOWN
+    held: Any = view.mapping(_word(names[0]))
+    for name in names[1:]:
+        held = held.get(_word(name)) if isinstance(held, Mapping) else None
+        if held is None:
+            raise FunctionError(f'"Fn::FindInMap" found no "{name}" in the mapping "{names[0]}"')
+    return held
+
+
+def _word(value: Any) -> str:
+    """Return a key as templates write it, numbers as their text."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value)
+    raise FunctionError('Arguments to "Fn::FindInMap" must be names')
+
+
+def _check_zones(args: Any, found: References) -> None:
+    pass
+
+
+@raw_function("Fn::GetAZs", check=_check_zones)
+def get_zones(view: View, args: Any) -> Any:  # noqa: ARG001 - there is one region
+    """``{"Fn::GetAZs": region}``: the names of the compute zones."""
+    return view.zones()

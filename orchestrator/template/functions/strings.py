@@ -1,29 +1,20 @@
-"""`str_replace`, `list_join`: texts made of texts (spec/hot-language.md §5.2)."""
+"""Texts made of texts (spec/hot-language.md §5.2): `str_replace` and its strict forms, `list_join`,
+`str_split`, and CloudFormation's names for them (§15).
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import Any, Final
 
-from orchestrator.template.functions.registry import References, function
+from orchestrator.template.functions.registry import Check, References, function, is_call
+from orchestrator.template.functions.whole import bounded, shown, whole_function
 
 JSON_SINCE: Final = "2015-10-15"  # from here on, maps and lists become JSON where a text is wanted
-LONGEST_SHOWN: Final = 200
-
-REPLACE_FORM: Final = (
-    '"str_replace" syntax should be str_replace:\n'
-    "  template: This is var1 template var2\n"
-    "  params:\n"
-    "    var1: a\n"
-    "    var2: string"
-)
-REPLACE_NOT_A_MAP: Final = 'Arguments to "str_replace" must be a map'
-JOIN_FORM: Final = 'Incorrect arguments to "list_join" should be: "list_join" : [ " ", [ "str1", "str2"]]'
-JOIN_MANY_FORM: Final = (
-    'Incorrect arguments to "list_join" should be: "list_join" : [ " ", [ "str1", "str2"], [ "str3", "str4"]]'
-)
+MOST_WORK: Final = 20_000_000_000  # characters to look at, for all keys: some seconds
+MARKS: Final = (range(32), range(0xE000, 0x110000))  # characters that are hardly ever written
 
 
 def to_json(value: Any) -> str:
@@ -31,93 +22,255 @@ def to_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _check_replace(args: dict[str, Any], found: References) -> None:  # noqa: ARG001
-    if not isinstance(args["params"], dict):
-        raise TypeError('"str_replace" parameters must be a mapping')
-    if not isinstance(args["template"], (str, dict)):
-        raise TypeError('"str_replace" template must be a string')
+# Replacing.
 
 
-def _replace(template: Any, params: Any, *, allow_json: bool) -> str:
+def _replace_form(name: str) -> str:
+    indent = " " * 14
+    lines = (
+        f'"{name}" syntax should be {name}:',
+        f"{indent}template: This is var1 template var2",
+        f"{indent}params:",
+        f"{indent}  var1: a",
+        f"{indent}  var2: string",
+    )
+    return repr("\n".join(lines))
+
+
+class _Replacement:
+    """One text being put together: what is left of the template, and what was put in so far.
+
+    In what is left, a mark that occurs nowhere else stands for each word that was put in, so that a key is
+    never looked for in a word.
+    """
+
+    def __init__(self, name: str, template: str, keys: Collection[str]) -> None:
+        """Start with all of the template left."""
+        if len(template) * len(keys) > MOST_WORK:
+            raise ValueError(f'"{name}" has too many params for a template of this size')
+        self._name = name
+        self._mark = next(
+            mark
+            for mark in map(chr, chain(*MARKS))
+            if mark not in template and not any(mark in key for key in keys)
+        )
+        self._left = template
+        self._words: list[str] = []  # in the order of their marks
+        self._length = len(template)
+
+    def put(self, key: str, word: str) -> bool:
+        """Put `word` in for every `key` and tell whether there was one."""
+        if not key:
+            raise ValueError("empty separator")
+        if key not in self._left:
+            return False
+        parts = self._left.split(key)
+        self._length += (len(parts) - 1) * (len(word) - len(key))
+        bounded(self._length, self._name)
+        words: list[str] = []
+        begin = 0
+        for part in parts:
+            end = begin + part.count(self._mark)
+            words += self._words[begin:end]
+            words.append(word)
+            begin = end
+        words.pop()  # nothing was put in behind the last part
+        self._left, self._words = self._mark.join(parts), words
+        return True
+
+    def text(self) -> str:
+        """Return all of it."""
+        pieces = self._left.split(self._mark)
+        made = [""] * (len(pieces) + len(self._words))
+        made[::2], made[1::2] = pieces, self._words
+        return "".join(made)
+
+
+def replaced(
+    name: str, template: Any, params: Any, *, json_since: bool, strict: bool = False, filled: bool = False
+) -> str:
+    """Return the template with every param put in: longer ones first, those of one length in their order.
+
+    `strict` refuses a param that is not in the template, `filled` one without a value.
+    """
     if not isinstance(template, str):
-        raise TypeError('"str_replace" template must be a string')
+        raise TypeError(f'"{name}" template must be a string')
     if not isinstance(params, Mapping):
-        raise TypeError('"str_replace" params must be a map')
-    words = {key: _replacement(key, value, allow_json) for key, value in params.items()}
-    if not words:
-        return template
-    # One pass: what was put in is never looked at again. Longer keys first, ties in their own order.
-    keys = sorted(words, key=lambda key: (-len(key), key))
-    return re.sub("|".join(map(re.escape, keys)), lambda match: words[match[0]], template)
+        raise TypeError(f'"{name}" params must be a map')
+    if not all(isinstance(key, str) for key in params):
+        raise TypeError(f'"{name}" param placeholders must be strings')
+    made = _Replacement(name, template, params.keys())
+    unused = []
+    for key in sorted(params, key=lambda key: (-len(key), key)):
+        if not made.put(key, _word(name, key, params[key], json_since, filled)):
+            unused.append(key)
+    if strict and unused:
+        raise ValueError(f"The following params were not found in the template: {','.join(unused)}")
+    return made.text()
 
 
-def _replacement(key: Any, value: Any, allow_json: bool) -> str:
-    if not isinstance(key, str):
-        raise TypeError('"str_replace" param placeholders must be strings')
-    if not key:
-        raise ValueError('"str_replace" param placeholders must not be empty')
+def _word(name: str, key: str, value: Any, json_since: bool, filled: bool) -> str:
+    if filled and (value is None or value in ("", [], {})):
+        raise ValueError(
+            f"{name} has an undefined or empty value for param {key}, must be a defined non-empty value"
+        )
     if value is None:
         return ""
     if isinstance(value, (str, int, float)):
         return str(value)
-    if allow_json:
+    if json_since:
         return to_json(value)
-    raise TypeError(f'"str_replace" params must be strings or numbers, param {key} is not valid')
+    raise TypeError(f'"{name}" params must be strings or numbers, param {key} is not valid')
 
 
-@function("str_replace", form=REPLACE_FORM, not_a=REPLACE_NOT_A_MAP, check=_check_replace)
-def str_replace_texts(*, template: str, params: Mapping[str, Any]) -> str:
+def _check_replace(name: str) -> Check:
+    def check(args: dict[str, Any], found: References) -> None:  # noqa: ARG001
+        if not isinstance(args["params"], dict):
+            raise TypeError(f'"{name}" parameters must be a mapping')
+
+    return check
+
+
+def _replacing(name: str) -> dict[str, Any]:
+    return {
+        "form": _replace_form(name),
+        "not_a": f'Arguments to "{name}" must be a map',
+        "check": _check_replace(name),
+    }
+
+
+@function("str_replace", **_replacing("str_replace"))
+def str_replace_texts(*, template: Any, params: Any) -> str:
     """``{str_replace: {template: a b, params: {b: c}}}`` gives ``"a c"``; values are texts or numbers."""
-    return _replace(template, params, allow_json=False)
+    return replaced("str_replace", template, params, json_since=False)
 
 
-@function("str_replace", since=JSON_SINCE, form=REPLACE_FORM, not_a=REPLACE_NOT_A_MAP, check=_check_replace)
-def str_replace(*, template: str, params: Mapping[str, Any]) -> str:
+@function("str_replace", since=JSON_SINCE, **_replacing("str_replace"))
+def str_replace(*, template: Any, params: Any) -> str:
     """Return the same; maps and lists are put in as JSON."""
-    return _replace(template, params, allow_json=True)
+    return replaced("str_replace", template, params, json_since=True)
 
 
-def _items(items: Any) -> list[Any]:
-    if items is None:
-        return []
-    if not isinstance(items, list):
-        raise TypeError('"list_join" must operate on a list')
-    return items
+@function("str_replace_strict", since="2017-02-24", **_replacing("str_replace_strict"))
+def str_replace_strict(*, template: Any, params: Any) -> str:
+    """Return the same; every param must be in the template."""
+    return replaced("str_replace_strict", template, params, json_since=True, strict=True)
 
 
-def _delimiter(delimiter: Any) -> str:
+@function("str_replace_vstrict", since="2017-09-01", **_replacing("str_replace_vstrict"))
+def str_replace_vstrict(*, template: Any, params: Any) -> str:
+    """Return the same; every param must be in the template and have a value."""
+    return replaced("str_replace_vstrict", template, params, json_since=True, strict=True, filled=True)
+
+
+CFN_REPLACE_FORM: Final = (
+    'Incorrect arguments to "Fn::Replace" should be: '
+    '{"Fn::Replace": [ {"$var1": "foo", "%var2%": "bar"}, "$var1 is %var2%"]}'
+)
+
+
+def _check_cfn_replace(args: list[Any], found: References) -> None:  # noqa: ARG001
+    if not isinstance(args[0], dict):
+        raise TypeError('"Fn::Replace" parameters must be a mapping')
+
+
+@function("Fn::Replace", form=CFN_REPLACE_FORM, check=_check_cfn_replace)
+def cfn_replace(params: Any, template: Any, /) -> str:
+    """``{"Fn::Replace": [{b: c}, a b]}`` gives ``"a c"``."""
+    return replaced("Fn::Replace", template, params, json_since=False)
+
+
+# Joining.
+
+
+def _joined(name: str, delimiter: Any, lists: tuple[Any, ...], *, json_since: bool) -> str:
+    texts = []
+    for items in lists:
+        if items is None or (json_since and not items):
+            continue
+        if not isinstance(items, list):
+            raise TypeError(f'"{name}" must operate on a list')
+        texts += items
     if not isinstance(delimiter, str):
-        raise TypeError('"list_join" delimiter must be a string')
-    return delimiter
+        raise TypeError(f'"{name}" delimiter must be a string')
+    texts = [_text(item, json_since) for item in texts]
+    bounded(sum(map(len, texts)) + len(delimiter) * len(texts), name)
+    return delimiter.join(texts)
 
 
-def _text(item: Any) -> str:
-    if item is None:
-        return ""
-    if not isinstance(item, str):
-        raise TypeError(f"Items to join must be strings not {repr(item)[:LONGEST_SHOWN]}")
-    return item
-
-
-def _text_or_json(item: Any) -> str:
+def _text(item: Any, json_since: bool) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
         return item
-    if isinstance(item, (dict, list)):
+    if json_since and isinstance(item, (dict, list)):
         return to_json(item)
-    raise TypeError(f"Items to join must be string, map or list not {repr(item)[:LONGEST_SHOWN]}")
+    wanted = "string, map or list" if json_since else "strings"
+    raise TypeError(f"Items to join must be {wanted} not {shown(repr(item))}")
 
 
-@function("list_join", form=JOIN_FORM)
-def list_join_one(delimiter: str, items: list[str], /) -> str:
+def _join_form(name: str, more: str = "") -> str:
+    return f'Incorrect arguments to "{name}" should be: "{name}" : [ " ", [ "str1", "str2"]{more}]'
+
+
+@function("list_join", form=_join_form("list_join"))
+def list_join_one(delimiter: Any, items: Any, /) -> str:
     """``{list_join: [", ", [a, b]]}`` gives ``"a, b"``."""
-    return _delimiter(delimiter).join(_text(item) for item in _items(items))
+    return _joined("list_join", delimiter, (items,), json_since=False)
 
 
-@function("list_join", since=JSON_SINCE, form=JOIN_MANY_FORM)
-def list_join(delimiter: str, first: list[Any], /, *lists: list[Any]) -> str:
+@function("list_join", since=JSON_SINCE, form=_join_form("list_join", " ..."))
+def list_join(delimiter: Any, first: Any, /, *lists: Any) -> str:
     """``{list_join: [", ", [a, b], [c]]}`` gives ``"a, b, c"``; maps and lists are put in as JSON."""
-    return _delimiter(delimiter).join(
-        _text_or_json(item) for items in (first, *lists) for item in _items(items)
-    )
+    return _joined("list_join", delimiter, (first, *lists), json_since=True)
+
+
+@function("Fn::Join", form=_join_form("Fn::Join"))
+def cfn_join(delimiter: Any, items: Any, /) -> str:
+    """``{"Fn::Join": [", ", [a, b]]}`` gives ``"a, b"``."""
+    return _joined("Fn::Join", delimiter, (items,), json_since=False)
+
+
+# Splitting.
+
+SPLIT_EXAMPLE: Final = '"str_split" should be: "str_split" : [ ",", "apples,pears", <index>]'
+SPLIT_FORM: Final = f"Incorrect arguments to {SPLIT_EXAMPLE}"
+CFN_SPLIT_FORM: Final = 'Incorrect arguments to "Fn::Split" should be: "Fn::Split" : [ ",", "str1,str2"]]'
+
+
+def _check_split(args: Any, found: References) -> None:  # noqa: ARG001
+    if isinstance(args, str) or (isinstance(args, dict) and not is_call(args)):
+        raise ValueError(SPLIT_FORM)
+
+
+@whole_function("str_split", since=JSON_SINCE, check=_check_split)
+def str_split(args: Any) -> Any:
+    """``{str_split: [",", "a,b", 1]}`` gives ``"b"``, without an index all of them; of null, null."""
+    if not isinstance(args, list) or len(args) < 2:
+        raise ValueError(SPLIT_FORM)
+    delimiter, text = args[:2]
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise TypeError('The text that "str_split" splits must be a string')
+    parts = text.split(delimiter)
+    if len(args) == 2:
+        return parts
+    try:
+        index = int(args[2])
+    except ValueError:
+        raise ValueError(f"Incorrect index to {SPLIT_EXAMPLE}") from None
+    try:
+        return parts[index]
+    except IndexError:
+        raise ValueError(f'Incorrect index to "str_split" should be between 0 and {len(parts) - 1}') from None
+
+
+@function("Fn::Split", form=CFN_SPLIT_FORM)
+def cfn_split(delimiter: Any, text: Any, /) -> list[str]:
+    """``{"Fn::Split": [",", "a,b"]}`` gives ``["a", "b"]``."""
+    if not isinstance(delimiter, str):
+        raise TypeError("Delimiter for Fn::Split must be string")
+    if not isinstance(text, str):
+        raise TypeError(f"String to split must be string; got {type(text)}")
+    return text.split(delimiter)

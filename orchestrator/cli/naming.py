@@ -1,0 +1,162 @@
+"""Which files a template or an environment names, where in its text, and its text with some of them renamed.
+
+A YAML text is walked as events, so that none can be too large to look into and a changed one keeps its lines.
+A text that cannot be read names nothing: the server says what is wrong with it, and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+import yaml
+
+TEMPLATES: Final = (".yaml", ".template")
+REGISTRY: Final = "resource_registry"
+BASE_URL: Final = "base_url"
+NOT_NAMES: Final = frozenset({BASE_URL, "hooks", "restricted_actions"})
+_VERSION: Final = re.compile(
+    r"""(?m)^\s*\{?\s*["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:"""
+)
+_ANCHOR: Final = re.compile(r"(?:!\S*\s+)?(&[^\s,\[\]{}]+\s)")
+_KEY: Final = object()  # the place in a mapping where a key comes next
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One place where a file is named."""
+
+    name: str
+    template: bool  # whether a template must be there
+    path: Path
+    span: tuple[int, int] | None  # in characters; None for JSON
+    base: str = ""  # the base_url it is relative to, in an environment
+
+
+def is_template(text: str) -> bool:
+    """Return whether a text looks like a template, whose own names are then followed."""
+    return _VERSION.search(text) is not None
+
+
+def named_in_template(text: str) -> list[Named]:
+    """Return what the `get_file` calls and the `type`s of a template name."""
+    if "get_file" not in text and not any(ending in text for ending in TEMPLATES):
+        return []
+    found = []
+    for path, value, span in _texts(text):
+        if path[-1] == "get_file":
+            found.append(Named(value, False, path, span))
+        elif path[-1] == "type" and value.endswith(TEMPLATES):
+            found.append(Named(value, True, path, span))
+    return found
+
+
+def named_in_environment(text: str) -> list[Named]:
+    """Return the templates that an environment's `resource_registry` names.
+
+    A `base_url` there, or beside the mapping itself, is what they are relative to.
+    """
+    if REGISTRY not in text:
+        return []
+    texts = [one for one in _texts(text) if one[0][0] == REGISTRY]
+    bases = {path[:-1]: value for path, value, _ in texts if path[-1] == BASE_URL}
+    return [
+        Named(value, True, path, span, bases.get(path[:-1], bases.get((REGISTRY,), "")))
+        for path, value, span in texts
+        if path[-1] not in NOT_NAMES and value.endswith(TEMPLATES) and "::" not in value
+    ]
+
+
+def renamed(text: str, changes: Iterable[tuple[Named, str]]) -> str:
+    """Return the text with other names in those places, and nothing else changed in a YAML one."""
+    changes = list(changes)
+    if not changes:
+        return text
+    if changes[0][0].span is None:
+        document = orjson.loads(text)
+        for named, name in changes:
+            _set(document, named.path, name)
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    pieces, done = [], 0
+    for start, end, name in sorted((*_span(named), name) for named, name in changes):
+        anchor = _ANCHOR.match(text, start, end)  # which others may refer to
+        ended = "\n" if text[start:end].endswith("\n") else ""  # a block of text ends with its line
+        pieces += [text[done:start], anchor[1] if anchor else "", orjson.dumps(name).decode(), ended]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _span(named: Named) -> tuple[int, int]:
+    assert named.span is not None
+    return named.span
+
+
+def _set(document: Any, path: Path, value: str) -> None:
+    for part in path[:-1]:
+        document = document[part]
+    document[path[-1]] = value
+
+
+def _texts(text: str) -> list[tuple[Path, str, tuple[int, int] | None]]:
+    """Return every text that is a value in a mapping, with where it is."""
+    try:
+        return list(_in_value(orjson.loads(text)))
+    except orjson.JSONDecodeError:
+        try:
+            return list(_in_events(text))  # all or nothing
+        except yaml.YAMLError:
+            return []
+
+
+def _in_value(document: object) -> Iterator[tuple[Path, str, None]]:
+    waiting: list[tuple[Path, object]] = [((), document)]
+    while waiting:
+        path, value = waiting.pop()
+        items: Iterable[tuple[str | int, object]] = ()
+        match value:
+            case dict():
+                items = value.items()
+            case list():
+                items = enumerate(value)
+        for key, item in items:
+            if not isinstance(item, str):
+                waiting.append(((*path, key), item))
+            elif isinstance(key, str):
+                yield (*path, key), item, None
+
+
+def _in_events(text: str) -> Iterator[tuple[Path, str, tuple[int, int]]]:
+    """Walk the parser's events: nothing is built, so no text can make this large."""
+    shift = 1 if text.startswith("\ufeff") else 0  # the parser does not count the mark
+    anchors: dict[str, str | None] = {}
+    depth: list[Any] = []  # one entry per open collection: None for a list, else the key last read or _KEY
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        match event:
+            case yaml.ScalarEvent() | yaml.AliasEvent():
+                value = (
+                    event.value if isinstance(event, yaml.ScalarEvent) else anchors.get(event.anchor or "")
+                )
+                if isinstance(event, yaml.ScalarEvent) and event.anchor:
+                    anchors[event.anchor] = value
+                if depth and depth[-1] is _KEY:
+                    depth[-1] = value or ""
+                elif depth and depth[-1] is not None:
+                    if value is not None:
+                        assert event.start_mark
+                        assert event.end_mark
+                        span = (event.start_mark.index + shift, event.end_mark.index + shift)
+                        yield tuple(0 if key is None else key for key in depth), value, span
+                    depth[-1] = _KEY
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                if event.anchor:
+                    anchors[event.anchor] = None  # no text
+                depth.append(_KEY if isinstance(event, yaml.MappingStartEvent) else None)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                depth.pop()
+                if depth and depth[-1] is not None:  # a collection as a key is nobody's name
+                    depth[-1] = "" if depth[-1] is _KEY else _KEY

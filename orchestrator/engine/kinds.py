@@ -1,0 +1,338 @@
+"""What stands for a resource's type in one stack: a type, a template, or nothing.
+
+The environment's registry says what a name leads to, the installed types whether it is there. Pure; asking
+for the kind of a resource costs a look into a dict once its type was met.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable
+from orchestrator.graph.build import build
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.known_types import KNOWN, unavailable
+from orchestrator.resources.template_type import NestedTemplate, TemplateType
+from orchestrator.schema.hints import did_you_mean
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.parse import Limits
+from orchestrator.template.registry_entries import RESOURCES
+from orchestrator.template.resource_registry import ResourceRegistry, Target
+from orchestrator.template.template import Template
+
+MOST_WALKED: Final = 1_000_000  # resources met while looking for circles that implied requirements close
+NO_FETCHING: Final = "nothing is fetched: send the text of the template along in files, under this name"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A type that a resource cannot have. `unavailable`: it is known, and not there."""
+
+    faults: tuple[Diagnostic, ...]
+    unavailable: bool = False
+
+    def at(self, path: str) -> Iterator[Diagnostic]:
+        """Yield why, at the place where the type is named; a fault of a nested text has a place already."""
+        for fault in self.faults:
+            yield fault if fault.file else replace(fault, path=path)
+
+
+class Overlooked(ResourceType):
+    """Stands for a known type that is not there, where that is to be overlooked: nothing of it is checked."""
+
+    name: str  # type: ignore[misc]
+    any_properties = True
+    can_snapshot = True
+
+    def __init__(self, name: str) -> None:
+        """Take the name in the template."""
+        self.name = name
+
+    def has_attribute(self, name: str) -> bool:  # noqa: ARG002
+        """Let everything pass."""
+        return True
+
+
+class _Found(NamedTuple):
+    kind: ResourceType | Missing
+    name: str  # of what carries the resource out
+
+
+class Kinds:
+    """The kinds of one stack's resources; `child` gives those of a stack nested in it."""
+
+    def __init__(
+        self,
+        types: Mapping[str, ResourceType],
+        registry: ResourceRegistry,
+        files: Mapping[str, str],
+        limits: Limits,
+        *,
+        environment: Environment | None = None,
+        overlook: bool = False,
+        depth: int = 0,
+        max_depth: int = 10,
+        max_resources: int = 2_000_000,
+        read: dict[str, NestedTemplate | InvalidTemplate] | None = None,
+    ) -> None:
+        """`registry` is that of `environment`; `overlook` lets known types pass that are not there.
+
+        `depth` is how deep the stack is nested, `max_depth` how deep any may be, `max_resources` how many
+        there may be in the tree; `read` are the nested templates read so far.
+        """
+        self.types, self.registry, self.files, self.limits = types, registry, files, limits
+        self.environment = environment if environment is not None else Environment()
+        self.overlook, self.depth = overlook, depth
+        self.max_depth, self.max_resources = max_depth, max_resources
+        self._read = read if read is not None else {}
+        self._found: dict[object, _Found] = {}
+        self._children: dict[int, Kinds] = {}
+        entries = registry.to_json().get(RESOURCES) or {}
+        self._particular = frozenset(entries)
+        self._patterns = tuple(
+            re.compile(fnmatch.translate(name)) for name in entries if re.search(r"[*?\[]", name)
+        )
+
+    @classmethod
+    def of_stack(
+        cls,
+        types: Mapping[str, ResourceType],
+        environment: Environment,
+        files: Mapping[str, str],
+        limits: Limits,
+        *,
+        globals: Mapping[str, Any] | None = None,
+        overlook: bool = False,
+        max_depth: int = 10,
+        max_resources: int = 2_000_000,
+    ) -> Kinds:
+        """Return the kinds of a root stack; `globals` is the operator's `resource_registry`.
+
+        Raises:
+            InvalidTemplate: the registry is malformed.
+        """
+        return cls(
+            types,
+            environment.registry(globals or {}, installed(types)),
+            files,
+            limits,
+            environment=environment,
+            overlook=overlook,
+            max_depth=max_depth,
+            max_resources=max_resources,
+        )
+
+    def of(self, definition: ResourceDefinition) -> ResourceType | Missing:
+        """Return what stands for the type of a resource."""
+        return self._entry(definition).kind
+
+    def resolved_name(self, definition: ResourceDefinition) -> str:
+        """Return the name of what carries the resource out: a type's, or a template's address.
+
+        The name as written where nothing does.
+        """
+        return self._entry(definition).name
+
+    def child(self, kind: TemplateType) -> Kinds:
+        """Return the kinds of the stack nested in a resource of this kind."""
+        known = self._children.get(id(kind))
+        if known is None:
+            environment = self.environment.child(kind.resource_name, {}, kind.target)
+            known = self._children[id(kind)] = Kinds(
+                self.types,
+                self.registry.child(kind.resource_name, kind.target),
+                self.files,
+                self.limits,
+                environment=environment,
+                overlook=self.overlook,
+                depth=self.depth + 1,
+                max_depth=self.max_depth,
+                max_resources=self.max_resources,
+                read=self._read,
+            )
+        return known
+
+    def samples(self, template: Template) -> Iterator[ResourceDefinition]:
+        """Yield one resource for each kind of thing that a template's resources may be."""
+        seen: set[object] = set()
+        for definition in template.resources.values():
+            key = self._key(definition)
+            if key not in seen:
+                seen.add(key)
+                yield definition
+
+    def _key(self, definition: ResourceDefinition) -> object:
+        """Return what resources have in common for which the environment means the same."""
+        if not self._particular:
+            return definition.type
+        name = definition.name
+        own = name if name in self._particular else ""
+        matching = tuple([index for index, one in enumerate(self._patterns) if one.match(name)])
+        return (definition.type, own, matching) if own or matching else definition.type
+
+    def _entry(self, definition: ResourceDefinition) -> _Found:
+        key = self._key(definition)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._look_up(definition)
+        return found
+
+    def _look_up(self, definition: ResourceDefinition) -> _Found:
+        written = definition.type
+        try:
+            target = self.registry.target(definition.name, written)
+        except InvalidTemplate as error:
+            return _Found(Missing(error.diagnostics), written)
+        if target is None:
+            return _Found(self._unknown(written), written)
+        if target.kind == "template":
+            return _Found(self._template(definition, target), target.name)
+        kind = self.types.get(target.name)
+        if kind is not None:
+            return _Found(kind, target.name)
+        refusal = unavailable(target.name)
+        if refusal is None:
+            return _Found(self._unknown(written), written)
+        if self.overlook:
+            return _Found(Overlooked(written), target.name)
+        return _Found(_unavailable(written, refusal), target.name)
+
+    def _unknown(self, written: str) -> Missing:
+        hint = did_you_mean(written, self.types) or did_you_mean(written, KNOWN)
+        message = f"The Resource Type ({written}) could not be found."
+        return Missing((Diagnostic("unknown-type", message, hint=hint),))
+
+    def _template(self, definition: ResourceDefinition, target: Target) -> ResourceType | Missing:
+        try:
+            template = self._nested(target)
+        except InvalidTemplate as error:
+            return Missing(error.diagnostics)
+        particular = self._key(definition) != definition.type
+        return TemplateType(
+            definition.type,
+            template,
+            target,
+            self.environment,
+            resource_name=definition.name if particular else "",
+            facade=self.types.get(definition.type),
+        )
+
+    def _nested(self, target: Target) -> NestedTemplate:
+        """Return a nested template, read once for the whole tree.
+
+        Raises:
+            InvalidTemplate: it is not there, or no template.
+        """
+        url = target.name
+        known = self._read.get(url)
+        if known is None:
+            text = self.files.get(url)
+            try:
+                if text is None:
+                    raise _unfetched(target, self.files)
+                known = NestedTemplate.read(url, text, self.limits)
+            except InvalidTemplate as error:
+                known = error
+            self._read[url] = known
+        if isinstance(known, InvalidTemplate):
+            raise known
+        return known
+
+
+def installed(types: Mapping[str, ResourceType]) -> Callable[[str], bool]:
+    """Return whether there is a type of a name, or could be: what a registry asks before it follows it."""
+    return lambda name: name in types or name in KNOWN
+
+
+def with_implicit(template: Template, kinds: Kinds) -> Template:
+    """Return a template whose resources require what their types know them to need as well.
+
+    A requirement that would close a circle is left out: nobody wrote it.
+    """
+    if not any(_implies(kinds.of(definition)) for definition in kinds.samples(template)):
+        return template
+    resources = template.resources
+    more: dict[str, frozenset[str]] = {}
+    for name, definition in resources.items():
+        kind = kinds.of(definition)
+        if isinstance(kind, ResourceType) and _implies(kind):
+            implied = {one for one in kind.implicit_requires(definition, resources) if one in resources}
+            if implied := implied - definition.requires - {name}:
+                more[name] = frozenset(implied)
+    if not more:
+        return template
+    requires = {name: definition.requires for name, definition in resources.items()}
+    wider = {name: needs | more.get(name, frozenset()) for name, needs in requires.items()}
+    if not _is_ordered(wider):
+        wider = _without_circles(requires, more) if _is_ordered(requires) else requires
+    changed = {name: replace(resources[name], requires=wider[name]) for name in more}
+    return replace(template, resources={**resources, **changed})
+
+
+def _implies(kind: ResourceType | Missing) -> bool:
+    return (
+        isinstance(kind, ResourceType) and type(kind).implicit_requires is not ResourceType.implicit_requires
+    )
+
+
+def _is_ordered(requires: Mapping[str, frozenset[str]]) -> bool:
+    try:
+        build(list(requires), list(requires.values()))
+    except InvalidTemplate:
+        return False
+    return True
+
+
+def _without_circles(
+    requires: Mapping[str, frozenset[str]], more: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Return what is required and, one by one, of what is implied that which closes no circle.
+
+    Only for a bounded amount of work: what is left then is left out.
+    """
+    made = dict(requires)
+    left = MOST_WALKED
+    for name, implied in more.items():
+        for one in sorted(implied):
+            walked = _walk(one, name, made, left)
+            left -= len(walked)
+            if left <= 0:
+                return made
+            if name not in walked:
+                made[name] |= {one}
+    return made
+
+
+def _walk(start: str, end: str, requires: Mapping[str, frozenset[str]], most: int) -> set[str]:
+    """Return what `start` waits for and itself, up to `end` if that is among them."""
+    seen = {start}
+    todo = [start]
+    while todo and end not in seen and len(seen) < most:
+        fresh = requires[todo.pop()] - seen
+        seen |= fresh
+        todo += fresh
+    return seen
+
+
+def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> Missing:
+    """Return the refusal of a type that is not there, under the name that the template has for it."""
+    error = ResourceTypeUnavailable(written, refusal.service, refusal.reason)
+    fault = Diagnostic("type-unavailable", str(error), heat_type=error.heat_type)
+    return Missing((fault,), unavailable=True)
+
+
+def _unfetched(target: Target, files: Mapping[str, str]) -> InvalidTemplate:
+    """Return why a template that did not come with the request is not there."""
+    url = target.name
+    scheme = url.partition("://")[0] if "://" in url else ""
+    problem = f"Invalid URL scheme {scheme}"
+    if scheme in target.schemes:
+        problem = f"Failed to retrieve template from {url}"
+    message = f'Could not fetch remote template "{url}": {problem}'
+    hint = did_you_mean(url, files)
+    return InvalidTemplate([Diagnostic("template-not-sent", message, hint=hint or NO_FETCHING)])

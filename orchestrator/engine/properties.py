@@ -1,0 +1,185 @@
+"""One resource's properties as its type's verbs see them, and everything wrong on the way to that.
+
+Pure. On the path of every check: `resolve_properties`. `Resolved` is the part it shares with the look at a
+whole template (`validate.py`), of which nothing is made yet and many values are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.resources.base import Fault, ResourceType
+from orchestrator.schema.properties import PropertyFault, join
+from orchestrator.schema.translation import Finder
+from orchestrator.template.definition import StackDefinition
+from orchestrator.template.diagnostics import path_text
+from orchestrator.template.formats import format_named
+from orchestrator.template.functions import FunctionError, UnknownReference
+from orchestrator.template.view import UNKNOWN
+
+HIDDEN: Final = "the value, which is hidden, is not acceptable"
+BEFORE: Final = "Property error: "  # what Heat says before a fault that is found before anything is made
+NOBODY: Final[frozenset[str]] = frozenset()
+
+
+def resolve_properties(
+    body: Mapping[str, Any],
+    view: StackDefinition,
+    kind: ResourceType,
+    name: str,
+    *,
+    resolve: Finder | None = None,
+) -> dict[str, Any]:
+    """Return a resource's properties resolved, translated, converted and checked in full.
+
+    `body` is the resource's snippet, `name` its logical name; `resolve` finds ids by names for the type's
+    translation rules, where there is a service to ask. `view.touched_secret` says afterwards whether anything
+    secret went into them.
+
+    Raises:
+        InvalidTemplate: with everything that is wrong.
+    """
+    words = format_named(view.version).words
+    place = f"{words.resources}.{name}"
+    resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
+    if not resolved.errors:
+        given, faults = kind.read_properties(resolved.values, path=resolved.path, resolve=resolve)
+        own = () if faults else kind.validate(given, float("inf"))
+        if not faults and not own:
+            return given
+        resolved.report(faults, own)
+    raise InvalidTemplate(resolved.errors)
+
+
+class Resolved:
+    """One resource's properties with their functions evaluated, and what was wrong on the way.
+
+    `prefix` begins every message about a property; `secret` are properties that are secret whatever goes into
+    them.
+    """
+
+    __slots__ = ("errors", "path", "place", "prefix", "secrets", "values")
+
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        view: StackDefinition,
+        kind: ResourceType,
+        place: str,
+        path: str,
+        prefix: str = "",
+        secret: Collection[str] = NOBODY,
+    ) -> None:
+        self.place, self.path, self.prefix = place, path, prefix
+        self.values: Mapping[str, Any] = {}
+        self.errors: list[Diagnostic] = []
+        self.secrets: set[str] = set(secret)  # properties that something secret went into
+        properties = body.get("properties")
+        if properties.__class__ is not dict:  # absent, or a fault of its own
+            properties = {}
+        if len(properties) == 1:  # which may be a function that gives all of them
+            self.values = self._alone(properties, view, kind)
+        else:
+            self.values = self._each(properties, view)
+        if body.get("description") and self.values.get("description") is None:
+            self._describe(body["description"], kind)
+
+    def _alone(self, properties: Any, view: StackDefinition, kind: ResourceType) -> Mapping[str, Any]:
+        if next(iter(properties)) not in format_named(view.version).callable:
+            return self._each(properties, view)
+        before, view.touched_secret = view.touched_secret, False
+        try:
+            values = view.resolved(properties)
+        except FunctionError as error:
+            self._function_fault(error, "", view)
+            values = UNKNOWN
+        secret, view.touched_secret = view.touched_secret, view.touched_secret or before
+        if values is UNKNOWN:
+            return dict.fromkeys(kind.properties, UNKNOWN)
+        if values is None:
+            return {}
+        if secret and isinstance(values, Mapping):
+            self.secrets.update(values)
+        if isinstance(values, Mapping):
+            return values
+        shown = HIDDEN if secret else f'"{values}" is not a map'
+        self.errors.append(Diagnostic("wrong-value", f"{BEFORE}{self.path}: {shown}", self.path))
+        return dict.fromkeys(kind.properties, UNKNOWN)
+
+    def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        before, any_secret = view.touched_secret, False
+        for name, value in properties.items():
+            if value.__class__ is not dict and value.__class__ is not list:
+                values[name] = value
+                continue
+            view.touched_secret = False
+            try:
+                values[name] = view.resolved(value)
+            except FunctionError as error:
+                self._function_fault(error, name, view)
+                values[name] = UNKNOWN  # one fault is enough
+            if view.touched_secret:
+                any_secret = True
+                self.secrets.add(name)
+        view.touched_secret = before or any_secret
+        return values
+
+    def _describe(self, description: Any, kind: ResourceType) -> None:
+        """Let the resource's own description stand in for the property of that name."""
+        prop = kind.properties.get("description")
+        if prop is not None and prop.update_allowed:
+            self.values = {**self.values, "description": description}
+
+    def _function_fault(self, error: FunctionError, name: str, view: StackDefinition) -> None:
+        place = join(self.path, name) if name else self.path
+        self.errors.append(function_fault(error, place, view, self.prefix))
+
+    def report(self, faults: Iterable[PropertyFault], own: Sequence[Fault] = ()) -> None:
+        """Add faults of the schema and of the type's own rule to the errors."""
+        for fault in faults:
+            self.errors.append(self.of(fault))
+        for mine in own:
+            where = join(self.path, mine.property) if mine.property else self.place
+            secret = mine.property in self.secrets or (not mine.property and bool(self.secrets))
+            message = HIDDEN if secret else mine.message
+            # A fault of the whole is told by itself before a stack is accepted.
+            if mine.property or not self.prefix:
+                message = f"{self.prefix}{where}: {message}"
+            self.errors.append(Diagnostic("wrong-value", message, where))
+
+    def of(self, fault: PropertyFault) -> Diagnostic:
+        """Return a fault of the schema as a diagnostic; what is secret is not quoted."""
+        secret = fault.code == "wrong-value" and self._is_secret(fault.where)
+        message = f"{self.prefix}{fault.path}: {HIDDEN if secret else fault.message}"
+        return Diagnostic(fault.code, message, fault.where, hint=fault.hint)
+
+    def _is_secret(self, where: str) -> bool:
+        inside = where[len(self.path) + 1 :]
+        return any(inside == name or inside.startswith((f"{name}.", f"{name}[")) for name in self.secrets)
+
+
+def function_fault(error: FunctionError, place: str, view: StackDefinition, prefix: str = "") -> Diagnostic:
+    """Return an error of a function in the value at `place`.
+
+    The message names the value, the path the function in it. What the error quotes is left out when
+    something secret went into it.
+    """
+    where = path_text(reversed(error.keys), place)
+    if isinstance(error, UnknownReference):
+        return Diagnostic(error.code, error.text(where), where, hint=error.hint, heat_type=error.heat_type)
+    said = HIDDEN if view.touched_secret and error.code == "function-error" else error.text("")
+    return Diagnostic(error.code, f"{prefix}{place}: {said}", where, hint=error.hint)
+
+
+def masked(errors: Iterable[Diagnostic], view: StackDefinition) -> list[Diagnostic]:
+    """Return a function's errors, without what they quote when something secret went into it."""
+    if not view.touched_secret:
+        return list(errors)
+    return [
+        replace(error, message=f"{error.path}: {HIDDEN}") if error.code == "function-error" else error
+        for error in errors
+    ]

@@ -1,0 +1,53 @@
+"""The texts that `get_file` gives, read by their hash and kept for a while: content never changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import select
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Content
+
+LARGEST = 1 << 20  # characters; a larger text is read again each time
+
+
+class FileCache:
+    """The files this process met last, bounded by their size."""
+
+    def __init__(self, database: Database, size: int = 16 << 20) -> None:
+        """Keep up to `size` characters."""
+        self.database, self.size = database, size
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def reader(self, hashes: Mapping[str, str]) -> Callable[[str], str | None]:
+        """Return a function from the name of a file to its text, given their hashes in hexadecimal."""
+        return lambda name: self.get(hashes[name]) if name in hashes else None
+
+    def get(self, hash_: str) -> str | None:
+        """Return the text with this hash, None when it is not stored."""
+        with self._lock:
+            text = self._texts.get(hash_)
+            if text is not None:
+                self._texts.move_to_end(hash_)
+                return text
+        text = self._read(hash_)
+        if text is not None and len(text) <= LARGEST:
+            with self._lock:
+                if hash_ not in self._texts:
+                    self._texts[hash_] = text
+                    self._held += len(text)
+                while self._held > self.size:
+                    self._held -= len(self._texts.popitem(last=False)[1])
+        return text
+
+    def _read(self, hash_: str) -> str | None:
+        with self.database.engine.connect() as connection:
+            body = connection.execute(
+                select(Content.body).where(Content.hash == bytes.fromhex(hash_))
+            ).scalar_one_or_none()
+        return None if body is None else body.decode()

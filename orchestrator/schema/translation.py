@@ -1,0 +1,205 @@
+"""Translation rules: what is done to given properties before they are converted (spec/hot-language.md §8).
+
+They keep old property names working and let names stand for ids. A type declares them in
+`ResourceType.translation`, and they are applied in that order to the properties with their functions
+evaluated, so that what is compared on an update is compared after translation.
+
+A path names a property and then members of it, such as ``("networks", "port")``; a list on the way is gone
+through item by item. Null is as good as absent. What is not known yet (`unknown`) is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.errors import NotFound
+from orchestrator.schema.properties import PropertyFault, join
+
+Path = tuple[str, ...]
+Finder = Callable[[str, str, Any], Any]  # (finder, entity, value) -> the value to use
+
+_NEVER: Final = object()  # is no value
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Add to the list at `path`: `items`, and what is at `source`, passed through `make` if there is one."""
+
+    path: Path
+    items: tuple[Any, ...] = ()
+    source: Path = ()
+    make: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Let what is at `source` be at `path`: an old name of the property, or a literal `value`.
+
+    With `sibling` the old name is beside the new one, in each map that `path` leads to. An old and a new one
+    together are a fault.
+    """
+
+    path: Path
+    source: Path = ()
+    sibling: str = ""
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Take away what is at `path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Turn each value at `path` from a name into an id: `finder` and `entity` say how to find it.
+
+    Only done where there is somebody to ask: not while a template is validated.
+    """
+
+    path: Path
+    finder: str
+    entity: str = ""
+
+
+Rule = Add | Replace | Delete | Resolve
+
+
+def translate(
+    rules: Sequence[Rule],
+    values: Mapping[str, Any],
+    *,
+    path: str = "",
+    resolve: Finder | None = None,
+    unknown: object = _NEVER,
+) -> tuple[Mapping[str, Any], list[PropertyFault]]:
+    """Return `values` translated by `rules`, and everything that is wrong; `values` itself stays as it is.
+
+    Without `resolve` names stay names.
+    """
+    if not rules:
+        return values, []
+    work = _Translation(_copy(values), path, resolve, unknown)
+    for rule in rules:
+        match rule:
+            case Add():
+                work.add(rule)
+            case Replace():
+                work.replace(rule)
+            case Delete():
+                for holder, name, _ in work.places(rule.path):
+                    holder.pop(name, None)
+            case Resolve():
+                work.resolve(rule)
+    return work.values, work.faults
+
+
+class _Translation:
+    """Values on their way; they are this object's own, down to the last list."""
+
+    def __init__(self, values: Any, path: str, finder: Finder | None, unknown: object) -> None:
+        self.values, self.path, self.finder, self.unknown = values, path, finder, unknown
+        self.faults: list[PropertyFault] = []
+
+    def places(self, path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
+        """Go over the maps that may hold the last name of `path`: each with that name and its place."""
+        found: list[tuple[dict[str, Any], str]] = [(self.values, self.path)]
+        for name in path[:-1]:
+            found = [inner for holder, place in found for inner in _maps(holder.get(name), join(place, name))]
+        for holder, place in found:
+            yield holder, path[-1], join(place, path[-1])
+
+    def first(self, path: Path) -> Any:
+        """Return what is at `path`, None when there is nothing."""
+        return next(
+            (value for holder, name, _ in self.places(path) if (value := holder.get(name)) is not None), None
+        )
+
+    def add(self, rule: Add) -> None:
+        added = list(rule.items)
+        source = self.first(rule.source) if rule.source else None
+        if source is self.unknown:
+            added = [source]
+        elif source is not None:
+            given = source if isinstance(source, list) else [source]
+            added += [rule.make(item) for item in given] if rule.make else given
+        if not added:
+            return
+        for holder, name, _ in self.places(rule.path):
+            known = holder.get(name)
+            if known is None:
+                holder[name] = _copy(added)
+            elif isinstance(known, list):
+                known += _copy(added)
+
+    def replace(self, rule: Replace) -> None:
+        literal = not rule.source and not rule.sibling
+        given = rule.value if literal else self.first(rule.source) if rule.source else None
+        if given is None and not rule.sibling:
+            return
+        taken = False
+        for holder, name, place in self.places(rule.path):
+            new = holder.get(name)
+            old = holder.get(rule.sibling) if rule.sibling else given
+            if old is None:
+                continue
+            if new is None or literal:
+                holder[name] = _copy(old)
+            elif new is not self.unknown and old is not self.unknown:
+                self._conflict(rule, place)
+                continue
+            taken = True
+            if rule.sibling:
+                del holder[rule.sibling]
+        if rule.source and taken:
+            for holder, name, _ in self.places(rule.source):
+                holder.pop(name, None)
+
+    def resolve(self, rule: Resolve) -> None:
+        if self.finder is None:
+            return
+        for holder, name, place in self.places(rule.path):
+            value = holder.get(name)
+            if isinstance(value, list):
+                holder[name] = [
+                    self._found(rule, item, join(place, index)) for index, item in enumerate(value)
+                ]
+            elif value is not None:
+                holder[name] = self._found(rule, value, place)
+
+    def _found(self, rule: Resolve, value: Any, place: str) -> Any:
+        if self.finder is None or value is None or value == "" or value is self.unknown:
+            return value
+        try:
+            return self.finder(rule.finder, rule.entity, value)
+        except (NotFound, ValueError) as error:
+            self.faults.append(PropertyFault("wrong-value", str(error), place, place))
+            return value
+
+    def _conflict(self, rule: Replace, place: str) -> None:
+        old = (*rule.path[:-1], rule.sibling) if rule.sibling else rule.source
+        names = f"{'.'.join(rule.path)}, {'.'.join(old)}"
+        message = f"Cannot define the following properties at the same time: {names}"
+        self.faults.append(PropertyFault("conflicting-properties", message, place, place))
+
+
+def _maps(value: Any, place: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Go over `value` if it is a map, or over the maps in it if it is a list."""
+    if isinstance(value, dict):
+        yield value, place
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, dict):
+                yield item, join(place, index)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(item) for item in value]
+    return value

@@ -1,0 +1,301 @@
+"""One YAML document from the events of libyaml's parser, within bounds; `parse` is the way in.
+
+Equal to PyYAML's safe loader, except that dates stay texts, keys are the texts JSON writes, and what JSON
+cannot carry is refused. Works without recursion, so no text can exhaust the interpreter's stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.template.diagnostics import excerpt, source_lines
+from orchestrator.template.scalars import key_text, plain, scalar, shown
+
+KEY_NEEDED: Final = "found a map or list where a key is expected"
+MOST_WARNINGS: Final = 100  # of duplicate keys; nobody reads more, and a text could hold millions
+MOST_TAG_DIRECTIVES: Final = 100  # libyaml compares each with all before it
+LONGEST_SHOWN: Final = 200  # characters of a key in a message
+
+_TAG_DIRECTIVE: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])(?:\xef\xbb\xbf)?%TAG")
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+_NO_KEY: Final = object()
+_MERGE: Final = object()
+_OPEN: Final = object()
+_COLLECTION_TAGS: Final = {
+    dict: (None, "!", "tag:yaml.org,2002:map"),
+    list: (None, "!", "tag:yaml.org,2002:seq"),
+}
+
+
+@dataclass(slots=True)
+class _Anchored:
+    """A finished value that aliases may repeat, and what repeating it costs."""
+
+    value: Any
+    nodes: int
+    chars: int
+    height: int  # levels of nesting
+
+
+class _Frame:
+    """An open list or map."""
+
+    __slots__ = ("anchor", "chars", "container", "deepest", "key", "merged", "nodes")
+
+    def __init__(self, container: Any, anchor: str | None, nodes: int, chars: int, depth: int) -> None:
+        self.container = container
+        self.anchor = anchor
+        self.key: Any = _NO_KEY
+        self.merged: dict[str, Any] | None = None
+        self.nodes, self.chars = nodes, chars  # how much there was before it
+        self.deepest = depth
+
+
+class Builder:
+    """Builds the one document of a text; used once."""
+
+    def __init__(
+        self,
+        data: bytes,
+        max_depth: int,
+        max_nodes: int,
+        what: str,
+        warnings: list[Diagnostic] | None = None,
+    ) -> None:
+        """`what` names the text in messages; `warnings` collects keys given twice."""
+        self._data = data
+        self._max_depth = max_depth
+        self._what = what
+        self._warnings = warnings
+        self._anchors: dict[str, Any] = {}
+        self._stack: list[_Frame] = []
+        self._nodes = self._chars = 0
+        # Aliases may repeat ten times what was written: a small text stays cheap to walk, to store and to
+        # hash.
+        self._max_nodes = min(max_nodes, 100_000 + 10 * len(data))
+        self._max_chars = 1_000_000 + 10 * len(data)
+
+    def build(self) -> Any:
+        """Return the document, None for an empty text.
+
+        Raises:
+            InvalidTemplate: it is no YAML, or beyond the bounds.
+        """
+        self._check_directives()
+        loader = yaml.CSafeLoader(self._data)
+        try:
+            return self._build(loader.get_event)
+        except yaml.MarkedYAMLError as error:
+            raise self._syntax(error) from None
+        except yaml.reader.ReaderError as error:
+            raise self._unreadable(error) from None
+        finally:
+            loader.dispose()
+
+    def _check_directives(self) -> None:
+        if self._data.count(b"%TAG") <= MOST_TAG_DIRECTIVES:
+            return
+        head = self._data.partition(b"---")[0]  # those of a further document are never read
+        if len(_TAG_DIRECTIVE.findall(head)) > MOST_TAG_DIRECTIVES:
+            raise text_fault(
+                self._what, self._data, "too-large", f"more than {MOST_TAG_DIRECTIVES} %TAG directives"
+            )
+
+    def _build(self, next_event: Callable[[], Any]) -> Any:
+        stack = self._stack
+        root: Any = None
+        documents = 0
+        while True:
+            event = next_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                text = event.value
+                self._nodes += 1
+                self._chars += len(text)
+                if event.tag is not None or event.anchor is not None:
+                    value = self._marked(event)
+                elif event.implicit[0]:
+                    try:
+                        value = plain(text)
+                    except ValueError as error:
+                        self._fail(event, str(error), "bad-scalar")
+                else:
+                    value = text
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                self._open({} if kind is MappingStartEvent else [], event)
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                value = self._close()
+            elif kind is AliasEvent:
+                value = self._alias(event)
+            elif kind is StreamEndEvent:
+                return root
+            else:
+                documents += kind is DocumentStartEvent
+                if documents > 1:
+                    self._fail(event, "expected a single document in the stream, but found another document")
+                continue
+            if stack:
+                self._put(value, event)
+            else:
+                root = value
+
+    def _put(self, value: Any, event: Any) -> None:
+        """Put a value where it belongs: into the open list, or as key or value into the open map."""
+        frame = self._stack[-1]
+        container = frame.container
+        if container.__class__ is list:
+            container.append(value)
+        elif frame.key is _NO_KEY:
+            if value.__class__ is not str or value == "<<" or (event.__class__ is ScalarEvent and event.tag):
+                value = self._key(value, event)
+            if value in container:
+                self._warn(event, value)
+            frame.key = value
+        else:
+            if frame.key is _MERGE:
+                self._merge(frame, value, event)
+            else:
+                container[frame.key] = value
+            frame.key = _NO_KEY
+
+    def _marked(self, event: Any) -> Any:
+        """Return the value of a scalar with a tag or an anchor."""
+        text = event.value
+        try:
+            value = scalar(event.tag, event.implicit[0], text)
+        except ValueError as error:
+            self._fail(event, str(error), "bad-scalar")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, 1, len(text), 0)
+        return value
+
+    def _open(self, container: Any, event: Any) -> None:
+        if event.tag not in _COLLECTION_TAGS[container.__class__]:
+            self._fail(
+                event, f"could not determine a constructor for the tag '{shown(event.tag)}'", "bad-tag"
+            )
+        depth = len(self._stack) + 1
+        if self._stack and self._stack[-1].key is _NO_KEY and self._stack[-1].container.__class__ is dict:
+            self._fail(event, KEY_NEEDED, "bad-key")
+        if depth > self._max_depth:
+            self._fail(event, f"nested deeper than {self._max_depth} levels", "too-deep")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _OPEN
+        self._stack.append(_Frame(container, event.anchor, self._nodes, self._chars, depth))
+        self._count(1, 0, event)
+
+    def _close(self) -> Any:
+        frame = self._stack.pop()
+        value = frame.container
+        if frame.merged is not None:
+            value = {**frame.merged, **value}  # what is written out wins
+        depth = len(self._stack) + 1
+        if frame.anchor is not None:
+            self._anchors[frame.anchor] = _Anchored(
+                value, self._nodes - frame.nodes, self._chars - frame.chars, frame.deepest - depth + 1
+            )
+        if self._stack and self._stack[-1].deepest < frame.deepest:
+            self._stack[-1].deepest = frame.deepest
+        return value
+
+    def _alias(self, event: Any) -> Any:
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            self._fail(event, f"found undefined alias '{event.anchor}'")
+        if known is _OPEN:
+            self._fail(
+                event, f"the alias '{event.anchor}' refers to a value that contains it", "self-reference"
+            )
+        deepest = len(self._stack) + known.height
+        if deepest > self._max_depth:
+            self._fail(event, f"nested deeper than {self._max_depth} levels", "too-deep")
+        if self._stack and self._stack[-1].deepest < deepest:
+            self._stack[-1].deepest = deepest
+        self._count(known.nodes, known.chars, event)
+        return known.value
+
+    def _count(self, nodes: int, chars: int, event: Any) -> None:
+        self._nodes += nodes
+        self._chars += chars
+        if self._nodes > self._max_nodes or self._chars > self._max_chars:
+            self._fail(event, "too many values once its aliases are expanded", "too-large")
+
+    def _key(self, value: Any, event: Any) -> Any:
+        """Return a key as JSON writes it, _MERGE for the one that stands for other maps' keys."""
+        if event.__class__ is ScalarEvent and (
+            event.tag == _MERGE_TAG or (event.tag in (None, "!") and event.implicit[0] and value == "<<")
+        ):
+            return _MERGE
+        if value.__class__ is dict or value.__class__ is list:
+            self._fail(event, KEY_NEEDED, "bad-key")
+        return key_text(value)
+
+    def _merge(self, frame: _Frame, value: Any, event: Any) -> None:
+        sources = list(reversed(value)) if isinstance(value, list) else [value]
+        frame.merged = frame.merged or {}
+        for source in sources:
+            if not isinstance(source, dict):
+                self._fail(event, "expected a mapping or list of mappings for merging", "bad-merge")
+            frame.merged.update(source)
+
+    def _warn(self, event: Any, key: str) -> None:
+        if self._warnings is not None and len(self._warnings) < MOST_WARNINGS:
+            self._warnings.append(
+                Diagnostic(
+                    "duplicate-key",
+                    f'The key "{key[:LONGEST_SHOWN]}" is given twice; the last one counts.',
+                    line=event.start_mark.line + 1,
+                    column=event.start_mark.column + 1,
+                    severity="warning",
+                )
+            )
+
+    def _fail(self, event: Any, problem: str, code: str = "yaml-syntax") -> NoReturn:
+        mark = event.start_mark
+        raise text_fault(self._what, self._data, code, problem, (mark.line + 1, mark.column + 1))
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> InvalidTemplate:
+        mark = error.problem_mark or error.context_mark
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        if mark is None:
+            return text_fault(self._what, self._data, "yaml-syntax", problem)
+        return text_fault(self._what, self._data, "yaml-syntax", problem, (mark.line + 1, mark.column + 1))
+
+    def _unreadable(self, error: yaml.reader.ReaderError) -> InvalidTemplate:
+        before = self._data[: error.position]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+        return text_fault(self._what, self._data, "unreadable", error.reason, (line, column))
+
+
+def text_fault(
+    what: str, data: bytes, code: str, problem: str, at: tuple[int, int] | None = None
+) -> InvalidTemplate:
+    """Return a fault of the text itself, with its place and source line in the message as Heat has them."""
+    message = f"Error parsing template [root stack] {problem}" if what == "template" else problem
+    line, column = at or (None, None)
+    source, under = excerpt(source_lines(data), line, column)
+    if at is not None:
+        message += f'\n  in "{what}", line {line}, column {column}'
+        if source:
+            message += f":\n    {source}\n    {under}^"
+    return InvalidTemplate(
+        [Diagnostic(code, message, line=line, column=column, excerpt=source, heat_type="HTTPBadRequest")]
+    )

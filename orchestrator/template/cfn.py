@@ -1,0 +1,51 @@
+"""The CloudFormation dialect as formats (spec/hot-language.md §15)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.template import versions
+from orchestrator.template.cfn_parameters import read_parameter
+from orchestrator.template.formats import Format, Words
+from orchestrator.template.functions import declared
+
+WORDS: Final = Words(
+    description="Description",
+    parameter_groups="",
+    parameters="Parameters",
+    conditions="",
+    mappings="Mappings",
+    resources="Resources",
+    outputs="Outputs",
+    value="Value",
+    type="Type",
+    properties="Properties",
+    metadata="Metadata",
+    depends_on="DependsOn",
+    deletion_policy="DeletionPolicy",
+    update_policy="UpdatePolicy",
+    condition="",
+    external_id="",
+)
+
+FUNCTIONS: Final = {name: declared(name, versions.FIRST) for name in versions.CFN_FUNCTIONS}
+COMMON: Final[dict[str, Any]] = {
+    "rules": versions.FIRST,
+    "read_parameter": read_parameter,
+    "pseudo": ("AWS::StackId", "AWS::StackName", "AWS::Region"),
+    "reserved": (),
+    "forgiving": True,
+}
+
+FORMATS: Final = (
+    Format("HeatTemplateFormatVersion", "2012-12-12", FUNCTIONS, words=WORDS, **COMMON),
+    Format(
+        "AWSTemplateFormatVersion",
+        "2010-09-09",
+        {**FUNCTIONS, "Fn::If": declared("Fn::If", versions.FIRST)},
+        {name: declared(name, versions.FIRST) for name in versions.CFN_CONDITIONS},
+        words=replace(WORDS, conditions="Conditions", condition="Condition"),
+        **COMMON,
+    ),
+)

@@ -1,0 +1,102 @@
+"""Parameters as the CloudFormation dialect declares them (spec/hot-language.md §15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.template.parameters import ParameterSchema
+
+TYPES: Final[Mapping[str, str]] = {
+    "String": "string",
+    "Number": "number",
+    "CommaDelimitedList": "comma_delimited_list",
+    "Json": "json",
+    "Boolean": "boolean",
+}
+KEYS: Final = (
+    "Type",
+    "Default",
+    "NoEcho",
+    "AllowedValues",
+    "AllowedPattern",
+    "MaxLength",
+    "MinLength",
+    "MaxValue",
+    "MinValue",
+    "Description",
+    "ConstraintDescription",
+    "Label",
+)
+# What HOT calls each constraint, and the keys that make it.
+_CONSTRAINTS: Final[tuple[tuple[str, str | Mapping[str, str]], ...]] = (
+    ("range", {"min": "MinValue", "max": "MaxValue"}),
+    ("length", {"min": "MinLength", "max": "MaxLength"}),
+    ("allowed_values", "AllowedValues"),
+    ("allowed_pattern", "AllowedPattern"),
+)
+
+
+def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
+    """Read a declaration, as `ParameterSchema.from_hot` reads one of HOT.
+
+    Raises:
+        InvalidTemplate: with every fault of it; paths start at the declaration.
+    """
+    if not isinstance(body, dict):
+        message = f"Invalid parameter ({name}), expected a mapping"
+        raise InvalidTemplate([Diagnostic("parameter-not-a-map", message, heat_type="InvalidSchemaError")])
+    faults = [
+        Diagnostic(
+            "unknown-key",
+            f"Invalid key '{key}' for parameter ({name})",
+            str(key),
+            heat_type="InvalidSchemaError",
+        )
+        for key in body
+        if key not in KEYS
+    ]
+    kind = body.get("Type")
+    if kind is not None and TYPES.get(kind if isinstance(kind, str) else "") is None:
+        message = f"Invalid type ({kind})"
+        faults.append(Diagnostic("unknown-type", message, "Type", heat_type="InvalidSchemaError"))
+    if faults:
+        raise InvalidTemplate(faults)
+    hot: dict[str, Any] = {
+        "type": TYPES[kind] if kind is not None else None,
+        "default": body.get("Default"),
+        "description": body.get("Description"),
+        "label": body.get("Label"),
+        "hidden": str(body.get("NoEcho", False)).lower() == "true",
+        "constraints": _constraints(body),
+    }
+    try:
+        return ParameterSchema.from_hot(name, {k: v for k, v in hot.items() if v is not None}, rules)
+    except InvalidTemplate as error:
+        raise InvalidTemplate([_renamed(fault, body) for fault in error.diagnostics]) from None
+
+
+def _constraints(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for word, keys in _CONSTRAINTS:
+        if isinstance(keys, str):
+            given = body.get(keys)
+        else:
+            given = {bound: body[key] for bound, key in keys.items() if body.get(key) is not None} or None
+        if given is not None:
+            found.append({word: given, "description": body.get("ConstraintDescription")})
+    return found
+
+
+def _renamed(fault: Diagnostic, body: Mapping[str, Any]) -> Diagnostic:
+    """Return a fault at the place this dialect has for it."""
+    key, _, index = fault.path.partition("[")
+    if key == "constraints":
+        word = next(iter(_constraints(body)[int(index[:-1])]))
+        keys = dict(_CONSTRAINTS)[word]
+        key = keys if isinstance(keys, str) else next(k for k in keys.values() if body.get(k) is not None)
+    elif key:
+        key = next((k for k in KEYS if k.lower() == key), "NoEcho" if key == "hidden" else "")
+    return replace(fault, path=key)

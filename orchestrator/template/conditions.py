@@ -1,0 +1,234 @@
+"""Conditions: evaluated when a template meets its parameters' values, and what `if` makes of them
+(spec/hot-language.md §6).
+
+A condition sees parameters and mappings only, so it is decided before anything is planned: the engine never
+meets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Final
+
+from orchestrator.template.definition import StackDefinition
+from orchestrator.template.formats import Format
+from orchestrator.template.functions import FunctionError, References, UnknownParameter
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.view import UNKNOWN, Unknown
+
+Verdict = bool | Unknown
+
+
+class InvalidCondition(FunctionError):
+    """A condition that is none, where it is used."""
+
+    code = "condition"
+
+
+class MalformedCall(FunctionError):
+    """A function that a condition may not call, or not like this."""
+
+    code = "function-arguments"
+
+
+class MissingParameter(UnknownParameter):
+    """A parameter that has no value yet, and that something is decided by."""
+
+    code = "missing-parameter"
+
+
+class ConditionError(FunctionError):
+    """A condition that cannot be decided, whoever uses it."""
+
+    code = "condition"
+
+    def text(self, place: str) -> str:  # noqa: ARG002 - the condition is at fault, not its user
+        """Return the whole message."""
+        return f"Condition validation error: {self}"
+
+
+class Dropped(Enum):
+    """The type of `DROPPED`."""
+
+    DROPPED = "dropped"
+
+
+# What an `if` without an else gives when its condition does not hold: the item is not there.
+DROPPED: Final = Dropped.DROPPED
+
+
+class Conditions(StackDefinition):
+    """The conditions of one template with one set of values. Each is evaluated once, when first asked for."""
+
+    def __init__(
+        self,
+        form: Format,
+        section: Mapping[str, Any],
+        values: ParameterValues | None,
+        mappings: Mapping[str, Any],
+    ) -> None:
+        """`section` is the template's own, checked to be a map. Without `values` nothing is decided that
+        takes one; with them, one that is missing is an error of whoever asks.
+        """
+        super().__init__(form.name, values or ParameterValues({}), {}, strict=False, mappings=mappings)
+        self.form = form
+        self._decides = values is not None
+        self._functions = form.condition_functions
+        self._section = section
+        self._held: dict[str, Verdict | FunctionError] = {}
+        self._open: set[str] = set()
+
+    def faults(self, name: str) -> Iterator[FunctionError]:
+        """Yield what is wrong with a condition as written; it then stays undecided: it is told once."""
+        written, wrong = self._section[name], False
+        if isinstance(written, bool):
+            return
+        if not self._is_call(written):
+            yield ConditionError(f'The definition of condition "{name}" is invalid: {written}')
+            wrong = True
+        else:
+            for error in self._check(written):
+                yield error
+                wrong = True
+        if wrong:
+            self._held[name] = UNKNOWN
+
+    def unused(self) -> Iterator[tuple[str, FunctionError]]:
+        """Yield conditions that nobody asked for and that cannot be decided."""
+        for name in self._section:
+            if name not in self._held:
+                try:
+                    self.define(name)
+                except UnknownParameter:
+                    pass
+                except FunctionError as error:
+                    yield name, error
+
+    def define(self, name: str) -> Verdict:
+        """Return whether the condition called `name` holds.
+
+        Raises:
+            FunctionError: it, or one that it names, cannot be decided; the same every time.
+        """
+        if name not in self._held:
+            if name in self._open:
+                raise ConditionError(f'Circular definition for condition "{name}"')
+            self._open.add(name)
+            try:
+                self._held[name] = self._evaluate(name)
+            except FunctionError as error:
+                self._held[name] = error
+            finally:
+                self._open.discard(name)
+        held = self._held[name]
+        if isinstance(held, FunctionError):
+            held.keys = []  # it is met on another way each time
+            raise held
+        return held
+
+    def holds(self, condition: Any) -> Verdict:
+        """Return whether a condition holds: a name, a boolean, or a function that gives one.
+
+        Raises:
+            FunctionError: it is none, or cannot be decided.
+        """
+        if self._is_call(condition):
+            for error in self._check(condition):
+                raise error
+            condition = self.resolved(condition)
+        if isinstance(condition, bool) or condition is UNKNOWN:
+            return condition
+        if isinstance(condition, str) and condition in self._section:
+            return self.define(condition)
+        raise InvalidCondition(f'Invalid condition "{condition}"')
+
+    def parameter(self, name: str) -> Any:
+        """Return a parameter's value."""
+        if not self._decides:
+            return self.not_yet()
+        try:
+            return super().parameter(name)
+        except UnknownParameter:
+            raise MissingParameter(name) from None
+
+    def missing(self, name: str) -> Any:
+        """Refuse: what depends on it must be decided now."""
+        raise MissingParameter(name)
+
+    def _is_call(self, written: Any) -> bool:
+        """Whether this is a function of the template's format, allowed here or not."""
+        if not isinstance(written, dict) or len(written) != 1:
+            return False
+        name = next(iter(written))
+        return name in self._functions or name in self.form.functions
+
+    def _evaluate(self, name: str) -> Verdict:
+        written = self._section[name]
+        value = self.resolved(written) if isinstance(written, dict) else written
+        if isinstance(value, bool) or value is UNKNOWN:
+            return value
+        raise ConditionError(f'The definition of condition "{name}" is invalid: {value}')
+
+    def _check(self, value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[FunctionError]:
+        """Yield what is wrong with the calls in a value as written."""
+        if self._is_call(value):
+            name, args = next(iter(value.items()))
+            keys = (*keys, name)
+            known = self._functions.get(name)
+            if known is None:
+                yield _at(MalformedCall(f'The function "{name}" is invalid in this context'), keys)
+                return
+            try:
+                known.check(args, References())
+            except (ValueError, TypeError) as error:
+                yield _at(MalformedCall(str(error)), keys)
+                return
+            yield from self._check(args, keys)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                yield from self._check(item, (*keys, key))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._check(item, (*keys, index))
+
+    # What `if` gives.
+
+    def expand(self, value: Any) -> Any:
+        """Return `value` with every `if` replaced by the branch it chooses, `DROPPED` when it chooses none.
+
+        One whose condition is not known yet becomes a function that says so.
+
+        Raises:
+            FunctionError: a condition or the form of an `if` is wrong.
+        """
+        if value.__class__ is dict:
+            if len(value) == 1:
+                name, args = next(iter(value.items()))
+                known = self.form.callable.get(name)
+                if known is not None and known.macro:
+                    try:
+                        known.check(args, References())
+                    except (ValueError, TypeError) as error:
+                        raise FunctionError(str(error)) from None
+                    chosen = self.choose(args)
+                    if chosen is None:
+                        return {name: [UNKNOWN, None, None]}
+                    return DROPPED if chosen == len(args) else self.expand(args[chosen])
+            made = {key: self.expand(item) for key, item in value.items()}
+            return {key: item for key, item in made.items() if item is not DROPPED}
+        if value.__class__ is list:
+            return [item for item in map(self.expand, value) if item is not DROPPED]
+        return value
+
+    def choose(self, args: list[Any]) -> int | None:
+        """Return which argument an `if` stands for, one past the last when none; None: not known yet."""
+        if args[0] is UNKNOWN:
+            return None
+        held = self.holds(args[0])
+        return None if held is UNKNOWN else 1 if held else 2
+
+
+def _at(error: FunctionError, keys: tuple[str | int, ...]) -> FunctionError:
+    error.keys = list(reversed(keys))
+    return error

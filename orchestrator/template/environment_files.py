@@ -1,0 +1,247 @@
+"""Merge the environments that a request names among its files (spec/hot-language.md §9.3).
+
+What a parameter's value becomes when several files give one is its merge strategy: `overwrite`, `merge` or
+`deep_merge`, said by the file that gives it, fixed by the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded, OrchestratorError
+from orchestrator.template.environment import Environment
+from orchestrator.template.parameters import ParameterSchema
+from orchestrator.template.parse import Limits, parse
+from orchestrator.template.places import placed
+from orchestrator.template.template import read
+
+OVERWRITE: Final = "overwrite"
+MERGE: Final = "merge"
+DEEP_MERGE: Final = "deep_merge"
+STRATEGIES: Final = (OVERWRITE, MERGE, DEEP_MERGE)
+DEFAULT: Final = "default"  # the entry that holds for every parameter without one of its own
+MOST_FILES: Final = 1000  # one file may be named again and again
+
+
+def merge_environment_files(
+    names: Sequence[str],
+    files: Mapping[str, str],
+    schemas: Mapping[str, ParameterSchema],
+    environment: Environment,
+    limits: Limits | None = None,
+    *,
+    parameters_win: bool = False,
+) -> Environment:
+    """Return the files' environments laid over each other, and over the request's.
+
+    `environment` holds the request's `parameters` and nothing of its `environment`, which the files replace.
+    As in Heat the files' values beat those of the request; with `parameters_win`, the key of that name in a
+    request, the request's come on top of what the files say. `schemas` are the parameters of the root
+    template and of every template in `files` (`schemas_in`); a parameter in none of them is kept from the
+    first file that gives any and dropped from later ones.
+
+    Raises:
+        InvalidTemplate: with every fault of every file.
+        LimitExceeded: a file is too large, or there are too many.
+    """
+    if len(names) > MOST_FILES:
+        raise LimitExceeded(f"environment_files has {len(names)} names; at most {MOST_FILES} are merged.")
+    limits = limits or Limits()
+    merging = _Merging(schemas)
+    start = replace(environment, parameters={}) if parameters_win else environment
+    merged = start
+    faults: list[Diagnostic] = []
+    for name in names:
+        try:
+            one = Environment.parse(files[name], limits, file=name)
+        except InvalidTemplate as error:
+            faults += error.diagnostics
+            continue
+        merged = merging.merge(merged, one, name)
+        if merging.faults:
+            faults += placed(merging.faults, files[name], parse(files[name], limits, "environment"))
+            merging.faults = []
+    if faults:
+        raise InvalidTemplate(faults)
+    return merged.with_parameters(environment.parameters) if parameters_win else merged
+
+
+def schemas_in(
+    files: Mapping[str, str],
+    own: Mapping[str, ParameterSchema] = {},
+    limits: Limits | None = None,
+) -> dict[str, ParameterSchema]:
+    """Return the parameters declared by the templates among `files` and, over them, a template's `own`.
+
+    A text that is no template declares none, one with faults what can be read of it.
+    """
+    limits = limits or Limits()
+    found: dict[str, ParameterSchema] = {}
+    for text in files.values():
+        if not isinstance(text, str) or "parameters" not in text.lower():
+            continue
+        try:
+            found |= read(text, limits).parameters
+        except OrchestratorError:
+            continue
+    return found | dict(own)
+
+
+@dataclass(slots=True)
+class _Merging:
+    """What the files so far have fixed."""
+
+    schemas: Mapping[str, ParameterSchema]
+    fixed: dict[str, str] = field(default_factory=dict)  # parameter -> strategy
+    faults: list[Diagnostic] = field(default_factory=list)
+
+    def merge(self, old: Environment, new: Environment, file: str) -> Environment:
+        """Return `old` with one more file's environment merged into it."""
+        strategies = new.parameter_merge_strategies
+        self._check(strategies, file)
+        return Environment(
+            self._values(old.parameters, new.parameters, strategies, "parameters", file),
+            self._values(
+                old.parameter_defaults, new.parameter_defaults, strategies, "parameter_defaults", file
+            ),
+            _update(old.resource_registry, new.resource_registry),
+            tuple(dict.fromkeys((*old.encrypted_param_names, *new.encrypted_param_names))),
+            (*old.event_sinks, *(sink for sink in new.event_sinks if sink not in old.event_sinks)),
+        )
+
+    def _check(self, strategies: Mapping[str, Any], file: str) -> None:
+        for name, strategy in strategies.items():
+            if strategy is not None and strategy not in STRATEGIES:
+                self._fault(
+                    f"Invalid merge strategy '{strategy}' for parameter '{name}'.",
+                    f"parameter_merge_strategies.{name}",
+                    file,
+                    heat_type="InvalidMergeStrategyForParam",
+                    hint=f"one of {', '.join(STRATEGIES)}",
+                )
+
+    def _values(
+        self,
+        old: Mapping[str, Any],
+        new: Mapping[str, Any],
+        strategies: Mapping[str, Any],
+        section: str,
+        file: str,
+    ) -> dict[str, Any]:
+        merged = dict(old)
+        for name, value in new.items():
+            if not old and (value is None or name not in self.schemas):
+                merged[name] = value  # nothing to merge with: kept, and refused later if the root has no such
+            if value is None or name not in self.schemas:
+                continue
+            strategy = self._strategy(name, strategies, file)
+            try:
+                merged[name] = self._combined(name, strategy, old.get(name), value) if old else value
+            except _NotMergeable as error:
+                self._fault(str(error), f"{section}.{name}", file, error.heat_type)
+        return merged
+
+    def _strategy(self, name: str, strategies: Mapping[str, Any], file: str) -> str:
+        """Return how a parameter merges, from now on for all files."""
+        own = (strategies[name] or OVERWRITE) if name in strategies else None
+        fixed = self.fixed.get(name)
+        if fixed is None:
+            fixed = self.fixed[name] = own or strategies.get(DEFAULT) or OVERWRITE
+        elif own is not None and own != fixed:
+            self._fault(
+                f"Conflicting merge strategy '{own}' for parameter '{name}' in file '{file}'.",
+                f"parameter_merge_strategies.{name}",
+                file,
+                heat_type="ConflictingMergeStrategyForParam",
+            )
+        return fixed
+
+    def _combined(self, name: str, strategy: str, old: Any, new: Any) -> Any:
+        if strategy not in (MERGE, DEEP_MERGE):
+            return new
+        schema = self.schemas[name]
+        if not old and schema.type != "boolean":  # which is refused even with nothing to merge with
+            return new
+        match schema.type:
+            case "boolean":
+                raise _NotMergeable(
+                    f"Invalid merge strategy '{MERGE}' for parameter '{name}'.",
+                    "InvalidMergeStrategyForParam",
+                )
+            case "comma_delimited_list":
+                return _lists(old, new, schema)
+            case "json":
+                return _maps(_map(old, schema), _map(new, schema), deep=strategy == DEEP_MERGE)
+            case _:  # texts follow one another, numbers add up
+                return _converted(old, schema) + _converted(new, schema)
+
+    def _fault(self, message: str, path: str, file: str, heat_type: str, hint: str = "") -> None:
+        self.faults.append(
+            Diagnostic("merge-strategy", message, path, file=file, hint=hint, heat_type=heat_type)
+        )
+
+
+class _NotMergeable(Exception):
+    """Two values that do not go together."""
+
+    def __init__(self, message: str, heat_type: str = "HTTPBadRequest") -> None:
+        super().__init__(message)
+        self.heat_type = heat_type
+
+
+def _converted(value: Any, schema: ParameterSchema) -> Any:
+    try:
+        return schema.convert(value)
+    except ValueError as error:
+        why = "the value, which is hidden, is not accepted" if schema.hidden else error
+        raise _NotMergeable(f"Invalid parameter in environment {why}.") from None
+
+
+def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
+    """Return lists one after the other; two texts stay one, as they were written."""
+    if isinstance(old, str) and isinstance(new, str):
+        return f"{old},{new}"
+    if isinstance(old, list) and isinstance(new, list):
+        return [*old, *new]
+    return [*_converted(old, schema), *_converted(new, schema)]
+
+
+def _map(value: Any, schema: ParameterSchema) -> dict[str, Any]:
+    found = _converted(value, schema) if value != "" else {}
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise _NotMergeable(f"Invalid parameter in environment Value must be a map to be merged; got {kind}.")
+    return found
+
+
+def _maps(old: Mapping[str, Any], new: Mapping[str, Any], *, deep: bool) -> dict[str, Any]:
+    """Return one map over another, null entries passed over.
+
+    Deep, maps and lists and texts in them are merged with what is there before; what does not go together is
+    replaced.
+    """
+    merged = dict(old)
+    for key, value in new.items():
+        if value is not None:
+            merged[key] = _nested(old.get(key), value) if deep else value
+    return merged
+
+
+def _nested(old: Any, new: Any) -> Any:
+    match old, new:
+        case dict(), dict():
+            return _maps(old, new, deep=True)
+        case list(), list():
+            return [*old, *new]
+        case str(), str():
+            return old + new
+    return new
+
+
+def _update(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return one registry over another: by entry, null ones removing nothing that another file mapped."""
+    if not old:
+        return new
+    return {**old, **{name: entry for name, entry in new.items() if entry is not None}}

@@ -1,0 +1,241 @@
+"""The formats a template can be written in (spec/hot-language.md §1).
+
+A format is one value of one version key: its functions, its words, its rules. They are found as entry points
+of the group `orchestrator.template_formats`, each a sequence of `Format`; a package of its own can add more.
+One that cannot be used is left out and logged, and named to whoever asks for a format that is not there: the
+others go on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
+from orchestrator.telemetry import logger
+from orchestrator.template import versions
+from orchestrator.template.functions import Function
+from orchestrator.template.parameters import ParameterSchema
+
+log = logger()
+
+GROUP: Final = "orchestrator.template_formats"
+OURS: Final = "orchestrator."  # how the modules of our own formats begin
+
+ReadParameter = Callable[[str, Any, str], ParameterSchema]  # (name, declaration, HOT version)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a format calls its sections and the keys in them; an empty word is a thing it does not have."""
+
+    description: str = "description"
+    parameter_groups: str = "parameter_groups"
+    parameters: str = "parameters"
+    conditions: str = "conditions"
+    mappings: str = ""
+    resources: str = "resources"
+    outputs: str = "outputs"
+    value: str = "value"  # of an output
+    type: str = "type"  # from here on, of a resource
+    properties: str = "properties"
+    metadata: str = "metadata"
+    depends_on: str = "depends_on"
+    deletion_policy: str = "deletion_policy"
+    update_policy: str = "update_policy"
+    condition: str = "condition"
+    external_id: str = "external_id"
+
+    def sections(self) -> tuple[str, ...]:
+        """Return the names of the sections, beside the version."""
+        return tuple(
+            word
+            for word in (
+                self.description,
+                self.parameter_groups,
+                self.parameters,
+                self.conditions,
+                self.mappings,
+                self.resources,
+                self.outputs,
+            )
+            if word
+        )
+
+    def resource_keys(self) -> dict[str, str]:
+        """Return what each key of a resource means, by what it is called."""
+        meanings = (
+            "type",
+            "properties",
+            "metadata",
+            "depends_on",
+            "deletion_policy",
+            "update_policy",
+            "description",
+            "condition",
+            "external_id",
+        )
+        return {getattr(self, meaning): meaning for meaning in meanings if getattr(self, meaning)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Format:
+    """One way to write a template.
+
+    `functions` are all names that mean something in it, those it refuses among them; `condition_functions`
+    is what a condition may call. `rules` is the HOT version whose rules for sections and parameters hold.
+    """
+
+    key: str
+    version: str
+    functions: Mapping[str, Function]
+    condition_functions: Mapping[str, Function] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    words: Words = Words()
+    rules: str = versions.LATEST
+    read_parameter: ReadParameter = ParameterSchema.from_hot
+    pseudo: tuple[str, ...] = ("OS::stack_id", "OS::stack_name", "OS::project_id")
+    reserved: tuple[str, ...] = ("OS::stack_id", "OS::stack_name", "OS::project_id", "OS::region")
+    forgiving: bool = False  # unknown keys of resources are overlooked
+    callable: Mapping[str, Function] = field(init=False)  # the functions it does not refuse
+
+    def __post_init__(self) -> None:
+        """Set apart what can be called."""
+        ready = {name: f for name, f in self.functions.items() if f.state == "ready"}
+        object.__setattr__(self, "callable", ready)
+
+    @property
+    def name(self) -> str:
+        """Return what it is known by in the database: for HOT just the version."""
+        return self.version if self.key == versions.HOT_KEY else f"{self.key}.{self.version}"
+
+    @property
+    def family(self) -> str:
+        """Return whose words it is written in: `hot` or `cfn`."""
+        return "hot" if self.words.resources == Words().resources else "cfn"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What the installed packages bring: the formats by name, and which entry points bring none, with why."""
+
+    formats: Mapping[str, Format]
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, key: str, value: str) -> Format | None:
+        """Return the format that a version key with this value, or an alias in its place, stands for."""
+        for form in self.formats.values():
+            if form.key == key and (form.version == value or value in form.aliases):
+                return form
+        return None
+
+    def named(self, name: str) -> Format:
+        """Return the format with this name.
+
+        Raises:
+            Misconfigured: the package that brought it is gone, or cannot be used any more.
+        """
+        found = self.formats.get(name)
+        if found is None:
+            broken = "".join(f"; {point} cannot be used: {why}" for point, why in self.broken.items())
+            raise Misconfigured(f"the template format {name} is not installed any more{broken}")
+        return found
+
+    def of(self, document: Mapping[str, Any], *, from_text: bool = False) -> Format:
+        """Return the format a template is written in; see `format_of`."""
+        keys = list(dict.fromkeys(form.key for form in self.formats.values()))
+        present = [key for key in document if key in keys and isinstance(document[key], str)]
+        if len(present) > 1:
+            raise _refused(
+                "ambiguous-version",
+                f"The template version is invalid: Ambiguous versions ({', '.join(present)})",
+            )
+        if not present:
+            hint = self._missing() if any("version" in str(key).lower() for key in document) else ""
+            if from_text and not any(key in document for key in keys):
+                message, heat_type = "Template format version not found.", "HTTPBadRequest"
+                raise _refused("no-version", message, hint=hint, heat_type=heat_type)
+            message = "The template version is invalid: Template version was not provided"
+            raise _refused("no-version", message, hint=hint)
+        key, value = present[0], document[present[0]]
+        found = self.find(key, value)
+        if found is None:
+            fitting = [form for form in self.formats.values() if form.key == key]
+            words = ", ".join(sorted(word for form in fitting for word in (form.version, *form.aliases)))
+            message = f'The template version is invalid: "{key}: {value}". "{key}" should be one of: {words}'
+            raise _refused("unknown-version", message, path=key, hint=self._missing())
+        return found
+
+    def _missing(self) -> str:
+        """Return what may be the reason that a format is not there; why is the operator's to read."""
+        if not self.broken:
+            return ""
+        return f"installed and not usable, the server's log says why: {', '.join(self.broken)}"
+
+
+def collect(points: Iterable[EntryPoint]) -> Installed:
+    """Return what entry points bring.
+
+    One that cannot be loaded, holds something else or takes a name that is taken is left out as a whole.
+    Ours come first, so that nobody takes their names.
+    """
+    formats: dict[str, Format] = {}
+    broken: dict[str, str] = {}
+    for point in sorted(points, key=lambda point: (not point.value.startswith(OURS), point.name)):
+        try:
+            formats |= _brought(point, formats)
+        except (Exception, SystemExit) as error:  # whatever importing somebody else's code may raise
+            why = broken[point.name] = f"{type(error).__name__}: {error}"
+            log.error("template_format_left_out", format=point.name, source=point.value, reason=why)
+    return Installed(formats, broken)
+
+
+def _brought(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, Format]:
+    brought: dict[str, Format] = {}
+    for made in point.load():
+        if not isinstance(made, Format):
+            raise TypeError(f"{made!r} is no Format")
+        if made.name in known or made.name in brought:
+            raise ValueError(f"there is a format {made.name} already")
+        brought[made.name] = made
+    return brought
+
+
+@cache
+def installed() -> Installed:
+    """Return what is installed beside this package, looked for once."""
+    return collect(entry_points(group=GROUP))
+
+
+def all_formats() -> Mapping[str, Format]:
+    """Return every format that can be used, by name."""
+    return installed().formats
+
+
+def format_named(name: str) -> Format:
+    """Return the format with this name; see `Installed.named`."""
+    return installed().named(name)
+
+
+def find_format(key: str, value: str) -> Format | None:
+    """Return the format that a version key with this value, or an alias in its place, stands for."""
+    return installed().find(key, value)
+
+
+def format_of(document: Mapping[str, Any], *, from_text: bool = False) -> Format:
+    """Return the format a template is written in.
+
+    Raises:
+        InvalidTemplate: none, several or an unknown version. Heat words "none" differently for text
+            (`from_text`) and for an object.
+    """
+    return installed().of(document, from_text=from_text)
+
+
+def _refused(
+    code: str, message: str, *, path: str = "", hint: str = "", heat_type: str = "InvalidTemplateVersion"
+) -> InvalidTemplate:
+    return InvalidTemplate([Diagnostic(code, message, path, hint=hint, heat_type=heat_type)])

@@ -1,0 +1,82 @@
+"""CloudFormation's plain functions that HOT has no other name for (spec/hot-language.md §15): `Fn::Select`,
+`Fn::Base64`, `Fn::MemberListToMap`. What joins, splits and replaces is in `strings.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from orchestrator.template.functions.registry import References, function
+from orchestrator.template.functions.whole import whole_function
+
+SELECT_FORM: Final = 'Arguments to "Fn::Select" must be of the form [index, collection]'
+MEMBER_FORM: Final = """Wrong Arguments try: "
+            {'Fn::MemberListToMap': ['Name', 'Value',
+                                     ['.member.0.Name=key',
+                                      '.member.0.Value=door']]}
+            \""""
+MEMBER: Final = re.compile(r"\.member\.([0-9]+)\.(.*)", re.DOTALL)
+
+
+@function("Fn::Select", form=SELECT_FORM)
+def select(index: Any, collection: Any, /) -> Any:
+    """``{"Fn::Select": [1, [a, b]]}`` gives ``"b"``: an item of a list, a map or the JSON text of one.
+
+    What is not there is ``""``.
+    """
+    if isinstance(collection, str) and collection:
+        try:
+            collection = json.loads(collection)
+        except ValueError as error:
+            raise ValueError(f'"Fn::Select": {error}') from None
+    if collection is None or collection == "":
+        return ""
+    if isinstance(collection, Mapping):
+        if not isinstance(index, str):
+            raise TypeError('Index to "Fn::Select" must be a string')
+        return collection.get(index, "")
+    try:
+        number = int(index)
+    except (ValueError, TypeError, OverflowError):
+        number = None
+    if not isinstance(collection, list):
+        raise TypeError("Arguments to Fn::Select not fully resolved")
+    if number is None:
+        raise TypeError('Index to "Fn::Select" must be an integer')
+    return collection[number] if -len(collection) <= number < len(collection) else ""
+
+
+@whole_function("Fn::Base64")
+def base64(text: Any) -> str:
+    """``{"Fn::Base64": text}`` gives the text: user data is encoded where it is sent."""
+    if not isinstance(text, str):
+        raise TypeError('"Fn::Base64" argument must be a string')
+    return text
+
+
+def _check_names(args: list[Any], found: References) -> None:  # noqa: ARG001
+    for name, what in zip(args, ("Key", "Value"), strict=False):
+        if not isinstance(name, str):
+            raise TypeError(f"Fn::MemberListToMap {what} Name must be a string")
+
+
+@function("Fn::MemberListToMap", form=MEMBER_FORM, check=_check_names)
+def member_list_to_map(key: str, value: str, members: Any, /) -> dict[str, str]:
+    """``[Name, Value, [.member.0.Name=k, .member.0.Value=v]]`` gives ``{k: v}``."""
+    if not isinstance(members, Iterable):
+        raise TypeError("Member list must be a list")
+    found: dict[int, dict[str, str]] = {}
+    for position, member in enumerate(members):
+        if not isinstance(member, str):
+            raise TypeError("Member list items must be strings")
+        name, equals, text = member.partition("=")
+        if not equals:
+            raise ValueError(f"dictionary update sequence element #{position} has length 1; 2 is required")
+        part = MEMBER.fullmatch(name)
+        if part:
+            found.setdefault(int(part[1]), {})[part[2]] = text
+    parts = [found[number] for number in sorted(found)]
+    return {part[key]: part[value] for part in parts if key in part and value in part}

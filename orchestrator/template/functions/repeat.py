@@ -1,0 +1,154 @@
+"""`repeat` (spec/hot-language.md §5.3): copies of a template with other words in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, Final
+
+from orchestrator.template.functions.registry import FunctionError, References, is_call, raw_function
+from orchestrator.template.functions.whole import LARGEST_TEXT, knows_all
+from orchestrator.template.view import UNKNOWN, View
+
+MAPS_SINCE: Final = "2016-10-14"
+PERMUTATIONS_SINCE: Final = "2017-09-01"
+MOST_NODES: Final = 1_000_000  # values of all copies together
+
+NOT_A_MAP: Final = 'Arguments to "repeat" must be a map'
+FORM: Final = repr(
+    '"repeat" syntax should be repeat:\n'
+    "              template: This is %var%\n"
+    "              for_each:\n"
+    "                %var%: ['a', 'b', 'c']"
+)
+FOR_EACH_NOT_A_MAP: Final = 'The "for_each" argument to "repeat" must contain a map'
+NOT_A_BOOLEAN: Final = '"permutations" should be boolean type for repeat function.'
+LENGTHS_DIFFER: Final = "For repeat, the length of for_each values should be equal if no nested loop."
+
+
+def _check_form(args: Any) -> None:
+    if not isinstance(args, dict) or is_call(args):
+        raise TypeError(NOT_A_MAP)
+    if not {"template", "for_each"} <= args.keys():
+        raise ValueError(FORM)
+
+
+def _check_repeat(args: Any, found: References) -> None:  # noqa: ARG001
+    _check_form(args)
+    if not isinstance(args["for_each"], dict):
+        raise TypeError(FOR_EACH_NOT_A_MAP)
+
+
+def _check_permutations(args: Any, found: References) -> None:
+    _check_form(args)
+    if not isinstance(args.get("permutations", True), bool):
+        raise TypeError(NOT_A_BOOLEAN)
+    _check_repeat(args, found)
+
+
+@raw_function("repeat", since="2015-04-30", check=_check_repeat)
+def repeat_lists(view: View, args: Any) -> Any:
+    """``{repeat: {template: x%v%, for_each: {"%v%": [a, b]}}}`` gives ``[xa, xb]``.
+
+    Several variables give every combination, the last one changing fastest.
+    """
+    return _repeat(view, args, maps=False, permutations=True)
+
+
+@raw_function("repeat", since=MAPS_SINCE, check=_check_repeat)
+def repeat_maps(view: View, args: Any) -> Any:
+    """Return the same; of a map its keys are taken."""
+    return _repeat(view, args, maps=True, permutations=True)
+
+
+@raw_function("repeat", since=PERMUTATIONS_SINCE, check=_check_permutations)
+def repeat(view: View, args: Any) -> Any:
+    """Return the same; without `permutations`, the first of all lists, then the second of all, and so on."""
+    permutations = args.get("permutations", True)
+    return _repeat(view, args, maps=permutations, permutations=permutations)
+
+
+def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bool) -> Any:
+    # The template is resolved once, before any word is replaced in it: a function in it never sees the words.
+    template = _resolved(view, "template", args["template"])
+    for_each = _resolved(view, "for_each", args["for_each"])
+    if not (knows_all(for_each) and knows_all(template)):
+        return UNKNOWN
+    if not isinstance(for_each, Mapping):
+        raise FunctionError(FOR_EACH_NOT_A_MAP)
+    if not for_each:
+        raise FunctionError('The "for_each" argument to "repeat" must contain a variable')
+    lists = [_items(value, maps=maps) for value in for_each.values()]
+    if not permutations and len({len(items) for items in lists if items is not None}) > 1:
+        raise FunctionError(LENGTHS_DIFFER)
+    words = [items or [] for items in lists]
+    copies = math.prod(map(len, words)) if permutations else min(map(len, words))
+    if copies * _nodes(template) > MOST_NODES:
+        raise FunctionError(f'The result of "repeat" would have more than {MOST_NODES} values')
+    rows: Iterable[tuple[Any, ...]] = product(*words) if permutations else zip(*words, strict=False)
+    copier = _Copier(tuple(for_each))
+    return [copier.copy(template, row) for row in rows]
+
+
+def _resolved(view: View, name: str, value: Any) -> Any:
+    try:
+        return view.resolved(value)
+    except FunctionError as error:
+        error.keys.append(name)
+        raise
+
+
+def _items(value: Any, *, maps: bool) -> list[Any] | None:
+    if value is None or isinstance(value, list):
+        return value
+    if maps and isinstance(value, Mapping):
+        return list(value)
+    kinds = "lists or maps" if maps else "lists"
+    raise FunctionError(f'The values of the "for_each" argument to "repeat" must be {kinds}')
+
+
+def _nodes(value: Any) -> int:
+    count, todo = 0, [value]
+    while todo:
+        count += 1
+        held = todo.pop()
+        if isinstance(held, list):
+            todo += held
+        elif isinstance(held, dict):
+            todo += held.values()
+    return count
+
+
+class _Copier:
+    """Makes the copies, and counts the characters of all of them."""
+
+    def __init__(self, variables: tuple[Any, ...]) -> None:
+        self._variables = variables
+        self._length = 0
+
+    def copy(self, template: Any, words: tuple[Any, ...]) -> Any:
+        """Return the template with every variable replaced by its word, one variable after the other."""
+        if isinstance(template, str):
+            return self._text(template, words)
+        if isinstance(template, list):
+            return [self.copy(item, words) for item in template]
+        if isinstance(template, dict):
+            return {self.copy(key, words): self.copy(value, words) for key, value in template.items()}
+        return template
+
+    def _text(self, text: str, words: tuple[Any, ...]) -> str:
+        for variable, word in zip(self._variables, words, strict=True):
+            for position, value in enumerate((variable, word), 1):
+                if not isinstance(value, str):
+                    kind = "None" if value is None else type(value).__name__
+                    raise FunctionError(
+                        f"replace() argument {position} must be str, not {kind}",
+                        hint='the variables of "for_each" and their values must be texts',
+                    )
+            length = len(text) + text.count(variable) * (len(word) - len(variable))
+            if self._length + length > LARGEST_TEXT:
+                raise FunctionError(f'The result of "repeat" would be longer than {LARGEST_TEXT} characters')
+            text = text.replace(variable, word)
+        self._length += len(text)
+        return text

@@ -1,0 +1,73 @@
+"""The operator's environments, under every stack's own (spec/hot-language.md §9.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from orchestrator.errors import InvalidTemplate, Misconfigured, OrchestratorError
+from orchestrator.template.environment import Environment
+from orchestrator.template.parse import Limits
+from orchestrator.template.resource_registry import ResourceRegistry
+
+# Names that types once had, so that old templates go on. An operator's entry of the same name replaces one.
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "OS::Quantum*": "OS::Neutron*",
+        "OS::Metering::Alarm": "OS::Aodh::Alarm",
+        "OS::Ceilometer::Alarm": "OS::Aodh::Alarm",
+        "OS::Ceilometer::GnocchiResourcesAlarm": "OS::Aodh::GnocchiResourcesAlarm",
+        "OS::Ceilometer::GnocchiAggregationByMetricsAlarm": "OS::Aodh::GnocchiAggregationByMetricsAlarm",
+        "OS::Ceilometer::GnocchiAggregationByResourcesAlarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
+        "OS::Ceilometer::CombinationAlarm": "OS::Aodh::CombinationAlarm",
+    }
+)
+_OTHERS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack's own business
+
+
+@cache
+def global_environment(directory: Path | None = None) -> Mapping[str, Any]:
+    """Return the `resource_registry` of the installation: our aliases, and over them the operator's files.
+
+    The files are the `*.yaml` of `directory` in the order of their names, a later one replacing entries of
+    an earlier; read once a process, so that a change takes a restart.
+
+    Raises:
+        Misconfigured: a file cannot be read or is wrong; the message names it.
+    """
+    registry: dict[str, Any] = dict(ALIASES)
+    for path in _files(directory) if directory is not None else ():
+        for name, entry in _read(path).items():
+            registry.pop(name, None)  # a null entry removes what stands before it: later is after
+            registry[name] = entry
+    return MappingProxyType(registry)
+
+
+def _files(directory: Path) -> list[Path]:
+    try:
+        return sorted(path for path in directory.iterdir() if path.suffix == ".yaml" and path.is_file())
+    except OSError as error:
+        raise Misconfigured(
+            f"the directory of global environments {directory} cannot be read: {error.strerror or error}"
+        ) from error
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        environment = Environment.parse(path.read_bytes(), Limits(), file=str(path))
+        ResourceRegistry.build({}, environment.resource_registry)
+    except InvalidTemplate as error:
+        first = error.diagnostics[0]
+        place = f"{path}:{first.line}" if first.line else str(path)
+        raise Misconfigured(f"the global environment {place} is wrong: {error}") from error
+    except (OSError, OrchestratorError) as error:
+        raise Misconfigured(f"the global environment {path} cannot be read: {error}") from error
+    others = [name for name in _OTHERS if getattr(environment, name)]
+    if others:
+        raise Misconfigured(
+            f"the global environment {path} may hold a resource_registry only, not {', '.join(others)}"
+        )
+    return environment.resource_registry

@@ -1,0 +1,212 @@
+"""The entries of a `resource_registry`: read, checked, and found by name (spec/hot-language.md §9.4)."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.errors import Diagnostic
+
+HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
+RESTRICTED_ACTIONS: Final = ("update", "replace")
+RESOURCES: Final = "resources"
+TEMPLATE_ENDINGS: Final = (".yaml", ".template")
+
+_WILD: Final = re.compile(r"[*?\[]")
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+def is_template(name: str) -> bool:
+    """Return whether a type's name is that of a template."""
+    return name.endswith(TEMPLATE_ENDINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One mapping that applies, with what it makes of the type asked for."""
+
+    leads_to: str
+    user: bool
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Sets of words by resource name; a name may be a shell pattern."""
+
+    exact: Mapping[str, frozenset[str]]
+    wild: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
+
+    def matching(self, name: str) -> frozenset[str]:
+        words = self.exact.get(name, _NOTHING)
+        for pattern, more in self.wild:
+            if pattern.match(name):
+                words |= more
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One `resource_registry`, read."""
+
+    user: bool
+    body: Mapping[str, Any]
+    exact: Mapping[str, str]
+    wild: Mapping[str, str]  # prefix -> what it leads to, the asterisk on it if it carries the rest over
+    lengths: tuple[int, ...]  # of the prefixes, ascending
+    resources: Mapping[str, Mapping[str, Any]]
+    hooks: Named
+    restricted: Named
+    removed: frozenset[str]  # names, some with an asterisk
+
+    def candidates(self, resource_name: str, type_name: str) -> Iterator[Entry]:
+        """Yield the entries for a type, the one that counts most first."""
+        own = self.resources.get(resource_name)
+        if own is not None and isinstance(to := own.get(type_name), str) and to:
+            yield Entry(to, self.user, (RESOURCES, resource_name, type_name))
+        if to := self.exact.get(type_name):
+            yield Entry(to, self.user, (type_name,))
+        matching = (
+            sorted(f"{prefix}*" for length in self.lengths if (prefix := type_name[:length]) in self.wild)
+            if self.wild
+            else ()
+        )
+        for name in matching:
+            to = self.wild[name[:-1]]
+            if to.endswith("*"):
+                to = to[:-1] + type_name[len(name) - 1 :]
+            elif to == type_name:
+                continue  # many to one: the one is not among the many
+            yield Entry(to, self.user, (name,))
+
+    def hides(self, type_name: str) -> bool:
+        """Return whether the installed type of that name is not to be had: mapped away, or removed by a null.
+
+        Only the operator can do that; a user's entry that leads nowhere is passed over.
+        """
+        return not self.user and (
+            type_name in self.exact
+            or type_name in self.removed
+            or any(name.endswith("*") and type_name.startswith(name[:-1]) for name in self.removed)
+        )
+
+
+class Reader:
+    """Reads one `resource_registry` section, gathering its faults."""
+
+    def __init__(self, *, user: bool) -> None:
+        self.user = user
+        self.faults: list[Diagnostic] = []
+
+    def read(self, body: Mapping[str, Any]) -> Level:
+        kept = self._kept(body, ("resource_registry",))
+        removed = frozenset(name for name, to in body.items() if to is None and name != RESOURCES)
+        texts = {name: to for name, to in kept.items() if isinstance(to, str)}
+        wild = {
+            name[:-1]: to for name, to in texts.items() if name.endswith("*") and to and not is_template(to)
+        }
+        resources = {name: entry for name, entry in self._resources(kept).items() if isinstance(entry, dict)}
+        return Level(
+            self.user,
+            kept,
+            {name: to for name, to in texts.items() if name not in _SETS},
+            wild,
+            tuple(sorted({len(prefix) for prefix in wild})),
+            resources,
+            _named(resources, "hooks"),
+            _named(resources, "restricted_actions"),
+            removed,
+        )
+
+    def _kept(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """Return what is left of a map when its null entries have removed what stands before them."""
+        kept: dict[str, Any] = {}
+        for name, value in body.items():
+            at = (*path, name)
+            if value is None:
+                _remove(kept, name)
+            elif name in _SETS:
+                if self._are_words(name, value, at):
+                    kept[name] = value
+            elif isinstance(value, Mapping):
+                if (inner := self._kept(value, at)) or at == ("resource_registry", RESOURCES):
+                    kept[name] = inner
+            elif isinstance(value, str):
+                kept[name] = name if is_template(name) else value  # a template stands for itself only
+            else:
+                self._fault(
+                    "wrong-type",
+                    f'The resource_registry entry "{name}" must be the name of a type or of a template, '
+                    f"a map or null; got {type(value).__name__}",
+                    at,
+                )
+        return kept
+
+    def _resources(self, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = kept.get(RESOURCES, {})
+        if not isinstance(found, dict):
+            message = 'The resource_registry entry "resources" must be a map of resource names'
+            self._fault("wrong-type", message, ("resource_registry", RESOURCES))
+            return {}
+        for name, entry in found.items():
+            if not isinstance(entry, dict) and name not in _SETS:
+                message = (
+                    f'The resource_registry entry for the resource "{name}" '
+                    "must be a map of types, hooks and restricted_actions"
+                )
+                self._fault("wrong-type", message, ("resource_registry", RESOURCES, name))
+        return found
+
+    def _are_words(self, name: str, value: Any, at: tuple[str, ...]) -> bool:
+        code, accepted, said, heat_type = _SETS[name]
+        words = [value] if isinstance(value, str) else value
+        if isinstance(words, list) and all(isinstance(w, str) and w in accepted for w in words):
+            return True
+        self._fault(code, said.format(value, accepted), at, heat_type)
+        return False
+
+    def _fault(self, code: str, message: str, at: tuple[str, ...], heat_type: str = "HTTPBadRequest") -> None:
+        self.faults.append(Diagnostic(code, message, ".".join(at), heat_type=heat_type))
+
+
+_SETS: Final[Mapping[str, tuple[str, tuple[str, ...], str, str]]] = {
+    "hooks": (
+        "invalid-hook",
+        HOOKS,
+        'Invalid hook type "{}" for resource breakpoint, acceptable hook types are: {}',
+        "InvalidBreakPointHook",
+    ),
+    "restricted_actions": (
+        "invalid-restricted-action",
+        RESTRICTED_ACTIONS,
+        'Invalid restricted_action type "{}" for resource, acceptable restricted_action types are: {}',
+        "InvalidRestrictedAction",
+    ),
+}
+
+
+def _remove(kept: dict[str, Any], name: str) -> None:
+    if name.endswith("*"):
+        for known in [k for k, v in kept.items() if isinstance(v, str) and k.startswith(name[:-1])]:
+            if known not in _SETS:
+                del kept[known]
+    else:
+        kept.pop(name, None)
+
+
+def _named(resources: Mapping[str, Mapping[str, Any]], key: str) -> Named:
+    exact: dict[str, frozenset[str]] = {}
+    wild = []
+    for name, entry in resources.items():
+        words = entry.get(key)
+        if not words:
+            continue
+        meant = frozenset([words] if isinstance(words, str) else words)
+        if _WILD.search(name):
+            wild.append((re.compile(fnmatch.translate(name)), meant))
+        else:
+            exact[name] = meant
+    return Named(exact, tuple(wild))

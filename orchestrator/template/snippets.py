@@ -1,0 +1,199 @@
+"""The static rules of a resource's snippet, and the definition it becomes (spec/hot-language.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator.template import versions
+from orchestrator.template.conditions import DROPPED, Conditions
+from orchestrator.template.definition import NOBODY, NOTHING, ResourceDefinition, frozen
+from orchestrator.template.diagnostics import Path
+from orchestrator.template.functions import FunctionError, References
+from orchestrator.template.scan import Scanner
+from orchestrator.template.sections import Sections
+
+POLICIES: Final = ("Delete", "Retain", "Snapshot")
+LATER_KEYS: Final = ("condition", "external_id")
+# Keys of a snippet whose functions order nothing: what they refer to must exist, that is all.
+WITHOUT_ORDER: Final = ("update_policy", "deletion_policy", "external_id")
+
+
+class Snippets:
+    """Reads the resources of one template, once its conditions can be decided."""
+
+    def __init__(self, sections: Sections, conditions: Conditions) -> None:
+        """Find out which resources there are: those whose condition holds."""
+        self.sections, self.conditions = sections, conditions
+        self.faults, self.words, self.form = sections.faults, sections.words, sections.form
+        self.wanted: dict[str, dict[str, Any]] = {}
+        self.absent: dict[str, dict[str, Any]] = {}  # those whose condition does not hold
+        section = self.words.resources
+        for name, body in sections.section(section):
+            if not body or isinstance(body, list):
+                self._typeless((section, name))
+            elif not isinstance(body, dict):
+                sections.not_a_map(section, name, body)
+            elif sections.is_wanted(body, (section, name), conditions):
+                self.wanted[name] = body
+            else:
+                self.absent[name] = body
+        self._meanings = self.words.resource_keys()
+        self._known = frozenset(self._meanings)
+        self._as_written = all(word == meaning for word, meaning in self._meanings.items())
+        self._ordinary = frozenset(
+            {self.words.type, self.words.properties, self.words.metadata, self.words.depends_on}
+        )
+
+    def read(self, scanner: Scanner) -> dict[str, ResourceDefinition]:
+        """Return the resources that can be read."""
+        parameters = self.sections.names(self.words.parameters)
+        section = self.words.resources
+        made = {}
+        for name, body in self.wanted.items():
+            path: Path = (section, name)
+            if name in parameters:
+                self.faults.add("duplicate-name", f"Duplicate names {{{name!r}}}", path)
+            if "/" in name or not name:
+                wrong = 'Resource name may not contain "/"' if name else "Resource name may not be empty"
+                self.faults.add("bad-name", wrong, path)
+            made[name] = self._resource(name, body, path, scanner)
+        aside = scanner.of_absent()
+        for name, body in self.absent.items():
+            self._resource(name, body, (section, name), aside)
+        return made
+
+    def _resource(
+        self, name: str, body: Mapping[str, Any], path: Path, scanner: Scanner
+    ) -> ResourceDefinition:
+        words, found = self.words, References()
+        if not body.keys() <= self._known and not self.form.forgiving:
+            self._unknown_keys(body, path)
+        kind = body.get(words.type)
+        if kind is None:
+            self._typeless(path)
+        elif not isinstance(kind, str):
+            self._wrong_type(path, words.type, "string")
+        for word, called in ((words.properties, "Properties"), (words.metadata, "Metadata")):
+            if word in body:
+                part = body[word]
+                if part.__class__ is not dict:
+                    self._wrong_type(path, word, "object")
+                else:
+                    scanner.scan(part, found, (*path, word), f"{name}.{called}")
+        macros = found.macros
+        if not body.keys() <= self._ordinary:
+            macros = self._policies(name, body, path, found, scanner) or macros
+        needs = frozenset(found.requires)
+        if words.depends_on in body:
+            needs |= frozenset(self._depends_on(name, body[words.depends_on], (*path, words.depends_on)))
+        return ResourceDefinition(
+            name,
+            str(kind),
+            self._normal(body, macros),
+            needs,
+            frozen(found.attributes) if found.attributes else NOTHING,
+            frozenset(found.parameters) if found.parameters else NOBODY,
+            frozenset(found.files) if found.files else NOBODY,
+            frozenset(found.mappings) if found.mappings else NOBODY,
+        )
+
+    def _normal(self, body: Mapping[str, Any], macros: bool) -> Mapping[str, Any]:
+        """Return a snippet under HOT's keys, its macros replaced, without its condition."""
+        if self._as_written and not macros and "condition" not in body:
+            return body
+        made = {}
+        for word, meaning in self._meanings.items():
+            if word in body and meaning != "condition":
+                value = body[word]
+                if macros:
+                    try:
+                        value = self.conditions.expand(value)
+                    except FunctionError:
+                        value = None  # told by the scan
+                if value is not DROPPED:
+                    made[meaning] = value
+        return made
+
+    def _policies(
+        self, name: str, body: Mapping[str, Any], path: Path, found: References, scanner: Scanner
+    ) -> bool:
+        """Check the keys that few snippets have; return whether there are macros in them."""
+        words, aside = self.words, References()
+        if words.description in body and not isinstance(body[words.description], str):
+            self._wrong_type(path, words.description, "string")
+        if words.external_id in body and not self._may_be_text(body[words.external_id]):
+            self._wrong_type(path, words.external_id, "string")
+        for meaning in WITHOUT_ORDER:
+            word = getattr(words, meaning)
+            if word and isinstance(body.get(word), dict | list):
+                scanner.scan(body[word], aside, (*path, word), f"{name}.{word}")
+        if words.update_policy in body and not isinstance(body[words.update_policy], dict):
+            self._wrong_type(path, words.update_policy, "object")
+        deletion = body.get(words.deletion_policy)
+        if isinstance(deletion, str):
+            self._deletion_policy(deletion, (*path, words.deletion_policy))
+        elif words.deletion_policy in body and not self._may_be_text(deletion):
+            self._wrong_type(path, words.deletion_policy, "string")
+        if words.external_id in body and body.get(words.depends_on) and name not in self.absent:
+            kind, external = body.get(words.type), body[words.external_id]
+            message = f"Invalid dependency with external {kind} resource: {external}"
+            self.faults.add(
+                "external-id",
+                message,
+                (*path, words.depends_on),
+                heat_type="InvalidExternalResourceDependency",
+            )
+        found.parameters |= aside.parameters
+        found.files |= aside.files
+        found.mappings |= aside.mappings
+        return aside.macros
+
+    def _may_be_text(self, value: Any) -> bool:
+        """Whether a value is a text or a function, which may give one."""
+        is_call = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in self.form.functions
+        return isinstance(value, str) or is_call
+
+    def _deletion_policy(self, policy: str, path: Path) -> None:
+        known = POLICIES + tuple(p.lower() for p in POLICIES) if self.form.condition_functions else POLICIES
+        if policy not in known:
+            hint = self.faults.hints.near(policy, known) or f"one of {', '.join(POLICIES)}"
+            self.faults.add("bad-policy", f'Invalid deletion policy "{policy}"', path, hint)
+
+    def _depends_on(self, name: str, value: Any, path: Path) -> Iterator[str]:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list):
+            self._wrong_type(path[:-1], str(path[-1]), "list or string")
+            return
+        declared = self.sections.names(self.words.resources)
+        for index, item in enumerate(items):
+            if name in self.absent:
+                continue
+            if isinstance(item, str) and item in declared:
+                if item in self.wanted:  # one whose condition does not hold is waited for by nobody
+                    yield item
+                continue
+            self.faults.add(
+                "unknown-resource",
+                f'The specified reference "{item}" (in {name}) is incorrect.',
+                path if isinstance(value, str) else (*path, index),
+                self.faults.hints.near(str(item), declared.keys()),
+                "InvalidTemplateReference",
+            )
+
+    def _unknown_keys(self, body: Mapping[str, Any], path: Path) -> None:
+        for key in body.keys() - self._known:
+            hint = self.faults.hints.near(str(key), self._known)
+            message = f'"{key}" is not a valid keyword inside a resource definition'
+            if key in LATER_KEYS:
+                hint = f"{key} came with version {versions.WITH_CONDITIONS}"
+                message = f"Invalid keyword(s) inside a resource definition: {key}"
+            self.faults.add("unknown-key", message, (*path, key), hint)
+
+    def _typeless(self, path: Path) -> None:
+        called = path[0][:-1] if isinstance(path[0], str) else ""
+        self.faults.add("missing-type", f"Each {called} must contain a {self.words.type} key.", path)
+
+    def _wrong_type(self, path: Path, key: str, wanted: str) -> None:
+        message = f"Resource {path[1]} {key} type must be {wanted}"
+        self.faults.add("wrong-type", message, (*path, key))

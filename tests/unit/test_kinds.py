@@ -1,0 +1,229 @@
+"""What stands for the type of a resource: a type, a template, or nothing; what types imply."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from orchestrator.engine.kinds import Kinds, Missing, Overlooked, with_implicit
+from orchestrator.resources.base import Property, ResourceType
+from orchestrator.resources.builtin.none import NoneResource
+from orchestrator.resources.builtin.random_string import RandomString
+from orchestrator.resources.registry import Registry
+from orchestrator.resources.template_type import TemplateType
+from orchestrator.template.environment import Environment
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+
+URL = "http://example/nested.yaml"
+TEMPLATE = json.dumps({"heat_template_version": "2018-08-31"})
+
+
+class Leaf(ResourceType):
+    """Needs every resource whose name it has as the value of a property, and one named `base`."""
+
+    name = "Test::Leaf"
+    properties = {"near": Property("list")}  # noqa: RUF012
+
+    def implicit_requires(self, definition, resources):
+        return [*definition.body.get("properties", {}).get("near", ()), "base"]
+
+
+TYPES = Registry.of(Leaf, NoneResource, RandomString)
+
+
+def kinds(registry=None, files=None, globals=None, **more):
+    environment = Environment.parse({"resource_registry": registry or {}})
+    return Kinds.of_stack(TYPES, environment, files or {}, Limits(), globals=globals, **more)
+
+
+def definition(type_name, name="a"):
+    source = {"heat_template_version": "2018-08-31", "resources": {name: {"type": type_name}}}
+    return load(source, Limits()).resources[name]
+
+
+def missing(kinds, type_name, name="a"):
+    kind = kinds.of(definition(type_name, name))
+    assert isinstance(kind, Missing)
+    (fault,) = kind.at(f"resources.{name}.type")
+    return fault
+
+
+def test_a_type_that_nothing_maps_stands_for_itself():
+    found = kinds()
+    assert found.of(definition("OS::Heat::None")) is TYPES["OS::Heat::None"]
+    assert found.resolved_name(definition("OS::Heat::None")) == "OS::Heat::None"
+
+
+def test_an_alias_is_the_type_that_it_leads_to():
+    found = kinds({"My::Name": "OS::Heat::*", "Our::*": "OS::Heat::None", "My::*": "Our::X"})
+    for name in ("My::Thing", "Our::Thing"):
+        assert found.of(definition(name)) is TYPES["OS::Heat::None"]
+        assert found.resolved_name(definition(name)) == "OS::Heat::None"
+
+
+def test_a_mapping_of_one_resource_is_of_that_one_only():
+    found = kinds({"resources": {"a": {"OS::Heat::None": "OS::Heat::RandomString"}}})
+    assert found.resolved_name(definition("OS::Heat::None", "a")) == "OS::Heat::RandomString"
+    assert found.resolved_name(definition("OS::Heat::None", "b")) == "OS::Heat::None"
+
+
+def test_an_unknown_type_is_told_with_what_may_have_been_meant():
+    fault = missing(kinds(), "OS::Heat::RandomStrin")
+    assert fault.message == "The Resource Type (OS::Heat::RandomStrin) could not be found."
+    assert (fault.path, fault.hint) == ("resources.a.type", 'did you mean "OS::Heat::RandomString"?')
+    assert "OS::Nova::Server" in missing(kinds(), "OS::Nova::Serwer").hint
+    assert kinds().resolved_name(definition("No::Such")) == "No::Such"
+
+
+def test_a_type_that_leads_nowhere_or_was_removed_by_the_operator_is_unknown():
+    assert missing(kinds({"My::A": "No::Such"}), "My::A").code == "unknown-type"
+    assert missing(kinds(globals={"OS::Heat::None": None}), "OS::Heat::None").code == "unknown-type"
+
+
+def test_mappings_that_go_around_in_a_circle_are_a_fault_of_the_resource():
+    fault = missing(kinds({"My::A": "My::B", "My::B": "My::A"}), "My::A")
+    assert (fault.code, fault.path) == ("registry-circle", "resources.a.type")
+
+
+def test_a_known_type_is_refused_under_the_name_in_the_template():
+    fault = missing(kinds({"My::Server": "OS::Nova::Server"}), "My::Server")
+    assert fault.heat_type == "ResourceTypeUnavailable"
+    assert "Service nova is not available for resource type My::Server, reason: " in fault.message
+
+
+def test_a_known_type_may_be_overlooked_and_an_unknown_one_never():
+    found = kinds(overlook=True)
+    assert isinstance(found.of(definition("OS::Nova::Server")), Overlooked)
+    assert found.of(definition("OS::Nova::Server")).has_attribute("anything")
+    assert isinstance(found.of(definition("No::Such")), Missing)
+
+
+def test_a_name_that_ends_like_a_template_is_one_that_came_along():
+    found = kinds(files={URL: TEMPLATE})
+    kind = found.of(definition(URL))
+    assert isinstance(kind, TemplateType)
+    assert (kind.name, found.resolved_name(definition(URL))) == (URL, URL)
+    assert found.of(definition(URL, "b")) is kind
+
+
+def test_a_mapped_template_keeps_the_name_it_is_used_under():
+    found = kinds({"My::A": URL}, {URL: TEMPLATE})
+    assert found.of(definition("My::A")).name == "My::A"
+    assert found.resolved_name(definition("My::A")) == URL
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("n.yaml", "Invalid URL scheme "),
+        ("file:///etc/n.yaml", "Invalid URL scheme file"),
+        (URL, f"Failed to retrieve template from {URL}"),
+    ],
+)
+def test_a_template_that_did_not_come_along_is_told_and_never_fetched(url, problem):
+    fault = missing(kinds(), url)
+    assert fault.message == f'Could not fetch remote template "{url}": {problem}'
+    assert "send the text" in fault.hint
+    assert missing(kinds(files={URL[:-1]: TEMPLATE}), URL).hint == f'did you mean "{URL[:-1]}"?'
+
+
+def test_a_broken_template_is_told_with_its_file_and_line():
+    fault = missing(kinds(files={URL: "heat_template_version: 2018-08-31\nparameters: {p: {}}\n"}), URL)
+    assert (fault.file, fault.line) == (URL, 2)
+    assert fault.message == "Missing parameter type for parameter: p"
+    fault = missing(kinds(files={URL: "a: ["}), URL)
+    assert fault.message.startswith(f"Error parsing template {URL} ")
+    assert fault.file == URL
+    assert missing(kinds(files={URL: "{}"}), URL).message == "Template format version not found."
+    assert missing(kinds(files={URL: "- 1"}), URL).message == (
+        "The template is not a JSON object or YAML mapping."
+    )
+
+
+def test_a_template_that_is_too_large_is_a_fault_of_the_resource():
+    environment = Environment()
+    small = Limits(max_bytes=10)
+    found = Kinds.of_stack(TYPES, environment, {URL: TEMPLATE}, small)
+    assert missing(found, URL).heat_type == "RequestLimitExceeded"
+
+
+def test_inside_a_template_the_type_it_stands_for_is_the_real_one():
+    found = kinds({"OS::Heat::None": URL}, {URL: TEMPLATE})
+    kind = found.of(definition("OS::Heat::None"))
+    assert isinstance(kind, TemplateType)
+    inside = found.child(kind)
+    assert inside.of(definition("OS::Heat::None")) is TYPES["OS::Heat::None"]
+    assert (found.depth, inside.depth) == (0, 1)
+
+
+def test_mappings_reach_into_nested_stacks_by_the_names_on_the_way():
+    registry = {"resources": {"a": {"x": {"OS::Heat::None": "OS::Heat::RandomString"}}}}
+    found = kinds(registry, {URL: TEMPLATE})
+    a, b = (found.of(definition(URL, name)) for name in "ab")
+    in_a, in_b = found.child(a), found.child(b)
+    assert in_a.resolved_name(definition("OS::Heat::None", "x")) == "OS::Heat::RandomString"
+    assert in_b.resolved_name(definition("OS::Heat::None", "x")) == "OS::Heat::None"
+
+
+def test_resources_of_which_the_environment_says_the_same_share_one_kind():
+    registry = {"resources": {"web_*": {"x": {"OS::Heat::None": "OS::Heat::RandomString"}}}}
+    found = kinds(registry, {URL: TEMPLATE})
+    one, two, other = (found.of(definition(URL, name)) for name in ("web_1", "web_2", "db"))
+    assert one is two
+    assert one is not other
+    inside = definition("OS::Heat::None", "x")
+    assert found.child(one).resolved_name(inside) == "OS::Heat::RandomString"
+    assert found.child(other).resolved_name(inside) == "OS::Heat::None"
+
+
+# What a type needs without being told.
+
+
+def template(**resources):
+    body = {
+        name: {"type": kind, **({"depends_on": sorted(needs)} if needs else {}), **more}
+        for name, (kind, needs, more) in resources.items()
+    }
+    return load({"heat_template_version": "2018-08-31", "resources": body}, Limits())
+
+
+def requirements(template):
+    return {name: set(one.requires) for name, one in with_implicit(template, kinds()).resources.items()}
+
+
+def near(*names):
+    return {"properties": {"near": list(names)}}
+
+
+def test_what_a_type_needs_by_itself_is_required():
+    found = template(
+        leaf=("Test::Leaf", [], near("x", "gone")), base=("OS::Heat::None", [], {}), x=("No::Such", [], {})
+    )
+    assert requirements(found) == {"leaf": {"base", "x"}, "base": set(), "x": set()}
+
+
+def test_nothing_is_touched_where_no_type_needs_anything():
+    found = template(a=("OS::Heat::None", ["b"], {}), b=("No::Such", [], {}))
+    assert with_implicit(found, kinds()) is found
+
+
+def test_what_would_close_a_circle_is_left_out():
+    found = template(
+        leaf=("Test::Leaf", [], near("x", "y", "leaf")),
+        base=("OS::Heat::None", ["leaf"], {}),
+        x=("OS::Heat::None", ["base"], {}),
+        y=("OS::Heat::None", [], {}),
+    )
+    assert requirements(found)["leaf"] == {"y"}
+
+
+def test_two_that_imply_each_other_wait_one_for_the_other():
+    found = template(a=("Test::Leaf", [], near("b")), b=("Test::Leaf", [], near("a")))
+    assert requirements(found) == {"a": {"b"}, "b": set()}
+
+
+def test_a_circle_that_was_written_stays_as_it_is():
+    found = template(a=("OS::Heat::None", ["b"], {}), b=("Test::Leaf", ["a"], near("c")), c=("X", [], {}))
+    assert requirements(found) == {"a": {"b"}, "b": {"a"}, "c": set()}

@@ -1,0 +1,66 @@
+"""How a fault of a nested template is told as one of the template around it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from orchestrator.engine.nested import beside, within
+from orchestrator.errors import Diagnostic
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "told"),
+    [
+        ("resources.x.y: it is wrong", "", "resources.a<t>.resources.x.y: it is wrong"),
+        ("Property error: resources.x: wrong", "", "Property error: resources.a<t>.resources.x: wrong"),
+        ("it is wrong", "", "resources.a<t>: it is wrong"),
+        (
+            "Output validation error: outputs.o: wrong",
+            "",
+            "Output validation error: resources.a<t>.outputs.o: wrong",
+        ),
+        (
+            "no such thing",
+            "InvalidTemplateReference",
+            "InvalidTemplateReference: resources.a<t>: no such thing",
+        ),
+        (
+            "InvalidTemplateReference: resources.b<u>: no such thing",
+            "",
+            "InvalidTemplateReference: resources.a<t>.resources.b<u>: no such thing",
+        ),
+        ("Strange: it is wrong", "", "Strange: resources.a<t>: it is wrong"),
+        ("Resources.x.Properties: wrong", "", "resources.a<t>.Resources.x.Properties: wrong"),
+    ],
+)
+def test_the_way_stands_before_the_place_and_after_the_kind(message, kind, told):
+    fault = Diagnostic("code", message, "resources.x", 3, 4, "t", heat_type=kind or "StackValidationFailed")
+    found = within(fault, "resources.a<t>")
+    assert (found.message, found.heat_type) == (told, "StackValidationFailed")
+    assert (found.path, found.file, found.line) == ("resources.a<t>.resources.x", "t", 3)
+
+
+def paths(known, more):
+    return [
+        fault.path
+        for fault in beside(
+            [Diagnostic("c", "m", path) for path in known], [Diagnostic("c", "m", p) for p in more]
+        )
+    ]
+
+
+def test_faults_at_in_and_around_a_place_that_is_wrong_already_are_left_out():
+    more = ["a", "a.b", "a.b.c", "a.b[0]", "a.bc", "a.c", "b"]
+    assert paths(["a.b"], more) == ["a.bc", "a.c", "b"]
+    assert paths([], more) == more
+    assert paths(["a.b[0]"], more) == ["a.b.c", "a.bc", "a.c", "b"]
+
+
+def test_many_faults_are_compared_quickly():
+    many = [f"resources.r{i}.properties" for i in range(20_000)]
+    started = time.monotonic()
+    assert paths(many, [*many, "resources.x"]) == ["resources.x"]
+    assert paths(["a." * 500_000], ["a." * 500_000]) == []
+    assert time.monotonic() - started < 5
