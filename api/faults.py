@@ -123,7 +123,9 @@ def _ours(error: errors.OrchestratorError) -> Response:
     if status == 401:
         return _unauthenticated(str(error))
     if isinstance(error, errors.InvalidTemplate):
-        kind = "HTTPBadRequest" if request.endpoint == "templates.validate" else error.heat_type
+        kind = error.heat_type
+        if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
+            kind = "HTTPBadRequest"
         return fault(status, kind, str(error), [_of(diagnostic) for diagnostic in error.diagnostics])
     return fault(status, error.heat_type, str(error))
 

@@ -57,8 +57,10 @@ class Output(Protocol):
 class Validate(Protocol):
     """Checks a template."""
 
-    def __call__(self, context: OperationContext, body: Body, *, overlook: bool = False) -> Mapping[str, Any]:
-        """Return what the template asks for; `overlook` lets known types pass that are not there."""
+    def __call__(
+        self, context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
+    ) -> Mapping[str, Any]:
+        """Return what the template asks for; see `orchestrator.operations.validation`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _body(
 
 def _attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
     """Return the attributes as last observed: null if not known, masked if secret or stored sealed."""
-    kind = types.get(row.type)
+    kind = types.get(row.kind)
     declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
     known = row.attributes or {}
 

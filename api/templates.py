@@ -24,14 +24,17 @@ templates = Blueprint("templates", __name__)
 @templates.post("/<project_id>/validate")
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Check a template without making anything of it; every fault is a 400."""
-    queries.boolean("show_nested")  # nothing is nested yet
+    show_nested = queries.boolean("show_nested")
     ignored = queries.words("ignore_errors")
     unknown = [code for code in ignored if code not in IGNORABLE]
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
     with received(request, context.settings) as body:
-        return json_response(parts().operations.validate(context, body, overlook=UNAVAILABLE in ignored))
+        found = parts().operations.validate(
+            context, body, overlook=UNAVAILABLE in ignored, show_nested=show_nested
+        )
+        return json_response(found)
 
 
 @templates.get("/<project_id>/template_versions")

@@ -68,7 +68,7 @@ class Settings(BaseSettings):
         default=100_000, description="bytes; a larger body is parsed in its own process"
     )
     planner_memory_limit: int = Field(
-        default=4 * 1024**3, description="bytes of address space of that process"
+        default=6 * 1024**3, description="bytes of address space of that process"
     )
     purge_deleted_after_seconds: int = 30 * 24 * 3_600
 

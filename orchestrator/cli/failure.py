@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
@@ -105,18 +105,27 @@ class ApiFailure(Failure):
         """
         if len(self.faults) < 2 and not any(fault.get("line") or fault.get("path") for fault in self.faults):
             return self
-        told = [_diagnostic(fault, template) for fault in self.faults]
-        count = sum(one.severity == "error" for one in told)
-        shown = []
-        for one in told:
-            name, source = (others or {}).get(one.file, (one.file, text if one.file == str(template) else ""))
-            shown += render([replace(one, file=name)], source).rstrip().splitlines()
+        count = sum(fault.get("severity") != "warning" for fault in self.faults)
         return Failure(
             f"{template} was refused: {count} fault{'s' if count != 1 else ''}",
             code=Exit(self.exit_code),
-            details=shown,
+            details=in_source(self.faults, template, text, others),
             facts=self.facts,
         )
+
+
+def in_source(
+    faults: Iterable[Mapping[str, Any]],
+    template: Path,
+    text: str,
+    others: Mapping[str, tuple[str, str]] | None = None,
+) -> list[str]:
+    """Return the lines that show faults and warnings of an answer in the texts they are about."""
+    shown = []
+    for one in (_diagnostic(fault, template) for fault in faults):
+        name, source = (others or {}).get(one.file, (one.file, text if one.file == str(template) else ""))
+        shown += render([replace(one, file=name)], source).rstrip().splitlines()
+    return shown
 
 
 class ExitOneOnUsage(click.Command):

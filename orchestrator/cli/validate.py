@@ -10,7 +10,7 @@ import click
 import orjson
 
 from orchestrator.cli import render
-from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage
+from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage, in_source
 from orchestrator.cli.options import Session, client_command, pairs
 from orchestrator.cli.sources import read_template, request_body, texts
 
@@ -31,7 +31,8 @@ def validate(
 ) -> None:
     """Check a template without making anything; list its parameters.
 
-    Exits 1 when the server would refuse the template, with every fault and its place.
+    Exits 1 when the server would refuse the template, with every fault and its place. Warnings tell what a
+    create might refuse: values are not looked at strictly here, for they may not be known.
     """
     source = read_template(template_file)
     body = request_body(source, environments, parameters)
@@ -42,7 +43,11 @@ def validate(
     if session.as_json:
         session.document(found)
         return
-    session.say(f"{template_file} is valid.")
+    warnings = found.get("warnings") or []
+    for line in in_source(warnings, template_file, source.text, texts(environments, body)):
+        click.echo(line, err=True)
+    count = f", with {len(warnings)} warning{'s' if len(warnings) != 1 else ''}" if warnings else ""
+    session.say(f"{template_file} is valid{count}.")
     if about := str(found.get("Description") or "").strip():
         session.say(about)
     if known := found.get("Parameters"):

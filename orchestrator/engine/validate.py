@@ -24,6 +24,7 @@ from orchestrator.resources.template_type import RESOURCE, NestedTemplate, Templ
 from orchestrator.schema.hints import did_you_mean
 from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.diagnostics import Path, path_text, path_told
 from orchestrator.template.formats import Words
 from orchestrator.template.functions import ALL, Function, FunctionError
 from orchestrator.template.parameters import ParameterValues
@@ -316,10 +317,12 @@ class _StackCheck:
             for attribute in sorted(attributes):
                 if attribute != ALL and not self._has_attribute(kind, attribute):
                     path = find_get_attr(values, name, attribute)
+                    keys, place = path
+                    told = path_told(keys, self.template.form.functions, place)
                     yield Diagnostic(
                         "unknown-attribute",
-                        f"{path}: The Referenced Attribute ({name} {attribute}) is incorrect.",
-                        path,
+                        f"{told}: The Referenced Attribute ({name} {attribute}) is incorrect.",
+                        path_text(keys, place),
                         hint=did_you_mean(attribute, kind.attributes),
                         # What a nested stack will give is only known for sure once it is there.
                         severity="warning" if isinstance(kind, TemplateType) else "error",
@@ -385,21 +388,24 @@ class _StackCheck:
         return in_file([*faults, *beside(faults, more), *warnings], template)
 
 
-def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> str:
-    """Return the path of the function that asks for a resource's attribute, in values given with theirs."""
-    todo = list(values)
-    otherwise = todo[0][1]
+def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:
+    """Return where the function is that asks for a resource's attribute, in values given with their places.
+
+    The keys that lead to it, and the place they start at.
+    """
+    todo: list[tuple[Any, Path, str]] = [(value, (), place) for value, place in values]
+    otherwise: tuple[Path, str] = (), values[0][1]
     while todo:
-        item, path = todo.pop()
+        item, keys, place = todo.pop()
         if isinstance(item, Mapping):
             function = next(iter(item)) if len(item) == 1 else None
             if function in ATTRIBUTE_FUNCTIONS:
                 asked = item[function]
                 if isinstance(asked, list) and asked[:2] == [name, attribute]:
-                    return join(path, function)
-            todo.extend((member, join(path, key)) for key, member in item.items())
+                    return (*keys, str(function)), place
+            todo.extend((member, (*keys, key), place) for key, member in item.items())
         elif isinstance(item, list):
-            todo.extend((member, join(path, index)) for index, member in enumerate(item))
+            todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
     return otherwise
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,13 @@ def create(context: OperationContext, body: Body) -> Accepted:
     return accepted
 
 
-def validate(context: OperationContext, body: Body, *, overlook: bool = False) -> dict[str, Any]:
+def validate(
+    context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
+) -> dict[str, Any]:
     """Validate a template, in this process or, when the body is large, in another."""
     if body.path is None:
-        return validation.validate(context, body, overlook=overlook)
-    work = _validate_overlooking if overlook else _validate
+        return validation.validate(context, body, overlook=overlook, show_nested=show_nested)
+    work = partial(_validate, overlook=overlook, show_nested=show_nested)
     result: dict[str, Any] = _apart(context, body, work)
     return result
 
@@ -117,12 +120,9 @@ def _context(job: _Job) -> OperationContext:
     return OperationContext(database, cipher(job.settings), job.caller, job.settings, load_registry())
 
 
-def _validate(job: _Job, answer: Connection) -> None:
-    answer.send(validation.validate(_context(job), Body(path=job.path)))
-
-
-def _validate_overlooking(job: _Job, answer: Connection) -> None:
-    answer.send(validation.validate(_context(job), Body(path=job.path), overlook=True))
+def _validate(job: _Job, answer: Connection, *, overlook: bool, show_nested: bool) -> None:
+    body = Body(path=job.path)
+    answer.send(validation.validate(_context(job), body, overlook=overlook, show_nested=show_nested))
 
 
 def _create(job: _Job, answer: Connection) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.validate import Unmade
+from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_request
 from orchestrator.operations.vetting import vet
+from orchestrator.resources.template_type import TemplateType
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from orchestrator.template.parameters import ParameterSchema
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
+from orchestrator.template.template import Template
 
+MOST_NESTED: Final = 1_000  # templates described in one answer
+SHOWN: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
 TYPES = {
     "string": "String",
     "number": "Number",
@@ -19,53 +29,111 @@ TYPES = {
 }
 
 
-def validate(context: OperationContext, body: Body, *, overlook: bool = False) -> dict[str, Any]:
+def validate(
+    context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
+) -> dict[str, Any]:
     """Return a template's parameters and environment as clients print them; values need not be given.
 
-    `overlook` lets types pass that are known and not available.
+    `overlook` lets types pass that are known and not available; `show_nested` adds the parameters of the
+    templates that resources stand for.
 
     Raises:
         InvalidTemplate: with every fault found.
     """
     request = read_request(body.read(), named=False)
     vetted = vet(context, request, stack_uuid="None", strict=False, overlook=overlook)
-    template, values = vetted.template, vetted.values
-    result: dict[str, Any] = {
-        "Description": template.description,
-        "Parameters": {
-            schema.name: _parameter(schema, values.get(schema.name))
-            for schema in template.parameters.values()
-        },
-        "Environment": vetted.environment.to_json(),
-    }
+    template, environment = vetted.template, vetted.environment
+    schemas, defaults = template.parameters, environment.parameter_defaults
+    result = _described(template.description, schemas, environment.parameters, defaults)
+    result["Environment"] = environment.to_json()
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)
+    if show_nested:
+        nested = Nesting(request.files).of(template, vetted.values, vetted.kinds)
+        if nested:
+            result["NestedParameters"] = nested
     if vetted.warnings:
         result["warnings"] = [
-            {
-                "code": w.code,
-                "message": w.message,
-                "path": w.path,
-                "line": w.line,
-                "column": w.column,
-                "hint": w.hint,
-            }
-            for w in vetted.warnings
+            {key: getattr(warning, key) for key in SHOWN if getattr(warning, key) is not None}
+            for warning in vetted.warnings
         ]
     return result
 
 
-def _parameter(schema: ParameterSchema, value: Any) -> dict[str, Any]:
+class Nesting:
+    """Describes the templates nested in one, down to the last, as far as their number is bounded."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """`files` came with the request."""
+        self.files = files
+        self.left = MOST_NESTED
+
+    def of(self, template: Template, values: ParameterValues, kinds: Kinds) -> dict[str, Any]:
+        """Return the parameters of what is nested in a template, by resource."""
+        found = {}
+        for definition in template.resources.values():
+            kind = kinds.of(definition)
+            if isinstance(kind, TemplateType) and self.left > 0 and kinds.depth < kinds.max_depth:
+                self.left -= 1
+                view = Unmade(template, values, self.files)
+                found[definition.name] = self._one(definition, kind, view, kinds.child(kind))
+        return found
+
+    def _one(
+        self, definition: ResourceDefinition, kind: TemplateType, view: Unmade, kinds: Kinds
+    ) -> dict[str, Any]:
+        nested, schemas = kind.template, kind.template.parameters
+        supplied = {name: value for name, value in self._known(definition, view) if name in schemas}
+        defaults = kind.environment.parameter_defaults
+        try:
+            values = ParameterValues.build(schemas, supplied, defaults, {}, missing_ok=True)
+        except InvalidTemplate:  # a value that the parameter cannot have, which is warned of
+            values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
+        template = nested.define(values)[0]
+        described = _described(template.description, schemas, supplied, defaults)
+        if template.parameter_groups:
+            described["ParameterGroups"] = list(template.parameter_groups)
+        if below := self.of(template, values, kinds):
+            described["NestedParameters"] = below
+        return {"Type": definition.type, **described}
+
+    def _known(self, definition: ResourceDefinition, view: Unmade) -> Iterator[tuple[str, Any]]:
+        """Yield the properties whose value is known."""
+        for name, written in (definition.body.get("properties") or {}).items():
+            try:
+                value = view.resolve(written)
+            except InvalidTemplate:
+                continue
+            if value is not None and knows_all(value):
+                yield name, value
+
+
+def _described(
+    description: str,
+    schemas: Mapping[str, ParameterSchema],
+    supplied: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> dict[str, Any]:
+    parameters = {
+        name: _parameter(schema, supplied.get(name), defaults.get(name)) for name, schema in schemas.items()
+    }
+    return {"Description": description, "Parameters": parameters}
+
+
+def _parameter(schema: ParameterSchema, value: Any, default: Any) -> dict[str, Any]:
+    """Return a parameter with the `value` given for it and the environment's `default`, None without."""
     shown: dict[str, Any] = {
         "Type": TYPES[schema.type],
         "Description": schema.description,
         "NoEcho": "true" if schema.hidden else "false",
         "Label": schema.label,
     }
-    if schema.default is not None:
-        shown["Default"] = schema.default
+    if default is None:
+        default = schema.default
+    if default is not None:
+        shown["Default"] = default
     if value is not None:
-        shown["Value"] = "******" if schema.hidden else value
+        shown["Value"] = MASK if schema.hidden else value
     if schema.tags:
         shown["Tags"] = list(schema.tags)
     for constraint in schema.constraints:

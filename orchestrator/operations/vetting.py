@@ -19,6 +19,7 @@ from orchestrator.engine.validate import validate_stack
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.parameters import pseudo
+from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
 from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
@@ -47,6 +48,7 @@ ONLY_WITH_VALUES: Final = frozenset(
 
 
 EXPRESSIONS_SECONDS: Final = 20.0  # for all that a request's template lets evaluate
+BAD_REQUEST: Final = "HTTPBadRequest"  # the type of a request that cannot be read at all
 VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may still change
 
 
@@ -83,7 +85,7 @@ def vet(
     limits = Limits.of(settings)
     _check_size(request, settings.max_template_size)
     assert request.template is not None
-    draft = read(request.template, limits)
+    draft = _read(request.template, limits)
     environment = _environment(request, draft, limits)
     given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
     values, faults, complete = _values(draft, environment, given, strict=strict)
@@ -91,7 +93,7 @@ def vet(
     if not strict:
         broken = [_excused(fault, ONLY_WITH_VALUES) for fault in broken]
         faults = [_excused(fault, VALUES) for fault in faults]
-    faults = broken + beside(broken, faults)
+    faults = broken + _beside(broken, faults)
     if len(template.resources) > settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
     kinds = kinds_of(context, environment, request.files, overlook=overlook)
@@ -99,7 +101,7 @@ def vet(
     try:
         template = with_implicit(template, kinds)
         found = validate_stack(template, values, kinds, strict=strict, stack_timeout_seconds=timeout)
-        faults += beside(faults, [*circles(template), *found])
+        faults += _beside(faults, [*circles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
         if sound:
             raise
@@ -109,7 +111,7 @@ def vet(
     errors = [fault for fault in faults if fault.severity == "error"]
     warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
-        raise InvalidTemplate(errors)
+        raise InvalidTemplate(first_as_heat(errors, template.form.words))
     return Vetted(draft.document, template, environment, values, kinds, warnings)
 
 
@@ -130,10 +132,24 @@ def kinds_of(
     )
 
 
+def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
+    """Read a request's template; of a text that is none Heat says so first (spec/rest-api.md §2)."""
+    try:
+        return read(template, limits)
+    except InvalidTemplate as error:
+        if not isinstance(template, str) or error.heat_type != BAD_REQUEST:
+            raise
+        told = [
+            replace(one, message=f"Template not in valid format: {one.message}") for one in error.diagnostics
+        ]
+        raise InvalidTemplate(told) from None
+
+
 def _environment(request: StackRequest, draft: Draft, limits: Limits) -> Environment:
     """Return what the request says besides its template, its own parameters on top."""
     if not request.environment_files:
-        return Environment.parse(request.environment, limits).with_parameters(request.parameters)
+        sent = request.environment
+        return Environment.parse(sent, limits, of_request=True).with_parameters(request.parameters)
     own = Environment().with_parameters(request.parameters)
     return merge_environment_files(
         request.environment_files,
@@ -158,6 +174,13 @@ def _values(
         faults = list(error.diagnostics)
         return _without({fault.path for fault in faults}, draft, environment, given), faults, False
     return values, [], True
+
+
+def _beside(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the faults that are not told yet: a warning hides no error."""
+    wrong = [fault for fault in known if fault.severity == "error"]
+    errors = beside(wrong, [fault for fault in more if fault.severity == "error"])
+    return [*errors, *beside(known, [fault for fault in more if fault.severity != "error"])]
 
 
 def _without(

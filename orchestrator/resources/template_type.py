@@ -83,7 +83,9 @@ class NestedTemplate:
         except LimitExceeded as error:
             raise InvalidTemplate([_fault(str(error), url, text, error.heat_type)]) from None
         undecided, faults = _defined(draft.define, url, text)
-        if broken := [fault for fault in faults if _breaks(fault, draft.form)]:
+        # What a stack's own template may hold, one that is to be a type may not.
+        strange = [replace(one, severity="error", file=url) for one in undecided.warnings if one.path]
+        if broken := [fault for fault in [*faults, *strange] if _breaks(fault, draft.form)]:
             raise InvalidTemplate(broken)
         outputs = document.get(draft.form.words.outputs) or {}
         described = {
@@ -218,7 +220,7 @@ def _defined(
 
 def _breaks(fault: Diagnostic, form: Format) -> bool:
     section = fault.path.partition(".")[0]
-    if section == form.words.parameters:
+    if section == form.words.parameters and fault.code != "duplicate-key":
         return fault.code not in _PARAMETERS_ASIDE
     return section == form.words.outputs and fault.code in _OUTPUTS
 

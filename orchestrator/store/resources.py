@@ -30,7 +30,8 @@ class ResourceRow:
     id: int
     uuid: uuid_.UUID
     name: str
-    type: str
+    type: str  # as written
+    runs_as: str | None  # the type that the environment put in its place
     physical_id: str | None
     action: str
     status: str
@@ -44,6 +45,11 @@ class ResourceRow:
     child_name: str | None
     created_at: dt.datetime
     updated_at: dt.datetime | None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type that carries it out."""
+        return self.runs_as or self.type
 
     @property
     def state(self) -> str:
@@ -84,6 +90,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
         Resource.uuid,
         Resource.name,
         Resource.type,
+        Resource.runs_as,
         Resource.physical_id,
         Resource.action,
         Resource.status,

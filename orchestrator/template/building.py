@@ -77,8 +77,10 @@ class Builder:
         max_nodes: int,
         what: str,
         warnings: list[Diagnostic] | None = None,
+        loader: Callable[[bytes], Any] = yaml.CSafeLoader,
     ) -> None:
         """`what` names the text in messages; `warnings` collects keys given twice."""
+        self._loader = loader
         self._data = data
         self._max_depth = max_depth
         self._what = what
@@ -98,7 +100,7 @@ class Builder:
             InvalidTemplate: it is no YAML, or beyond the bounds.
         """
         self._check_directives()
-        loader = yaml.CSafeLoader(self._data)
+        loader = self._loader(self._data)
         try:
             return self._build(loader.get_event)
         except yaml.MarkedYAMLError as error:

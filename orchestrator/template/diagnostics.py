@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from difflib import get_close_matches
 from typing import Final
 
@@ -11,6 +11,7 @@ from orchestrator.errors import Diagnostic
 
 Path = tuple[str | int, ...]
 
+MACROS: Final = frozenset({"if", "Fn::If"})
 LONGEST_WORD: Final = 64  # nobody mistypes a longer name by accident, and comparing is quadratic
 BREAKS: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where YAML ends a line
 WIDEST_EXCERPT: Final = 160  # characters of a source line shown
@@ -25,6 +26,22 @@ def path_text(path: Iterable[str | int], start: str = "") -> str:
         else:
             text += f".{part}" if text else part
     return text
+
+
+def path_told(path: Iterable[str | int], functions: Container[str], start: str = "") -> str:
+    """Return a path with a pause after each function: ``outputs.o.value.list_join: [1].get_attr``.
+
+    So Heat says it of what is wrong with a function that is in the arguments of another. Which branch of a
+    macro it is in is left out.
+    """
+    told, text, macro = "", start, False
+    for part in path:
+        if not (macro and isinstance(part, int)):
+            text = path_text([part], text)
+        macro = part in MACROS
+        if isinstance(part, str) and part in functions:
+            told, text = f"{told}: {text}" if told else text, ""
+    return ": ".join(part for part in (told, text) if part)
 
 
 class Hints:

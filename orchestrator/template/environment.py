@@ -44,11 +44,13 @@ class Environment:
         limits: Limits | None = None,
         *,
         file: str = NAME,
+        of_request: bool = False,
     ) -> Environment:
         """Read an environment from its text, or from an object sent in its place; nothing is an empty one.
 
-        An object with none of the sections holds bare parameters; a text must name its sections. `file` is
-        what diagnostics call the text: `environment`, or its name among the request's files.
+        An object with none of the sections holds bare parameters; a text, and what comes with a request, must
+        name its sections. `file` is what diagnostics call the text: `environment`, or its name among the
+        request's files.
 
         Raises:
             InvalidTemplate: with all its faults.
@@ -60,12 +62,12 @@ class Environment:
         if isinstance(source, Mapping):
             document = dict(source)
             check_size(document, limits, "environment")
-            if not any(section in document for section in SECTIONS):
+            if not of_request and not any(section in document for section in SECTIONS):
                 document = {"parameters": document}
         else:
             document = _document(source, limits, file)
         if faults := _faults(document):
-            raise InvalidTemplate(_placed(faults, source, document, file))
+            raise InvalidTemplate(_placed(faults, source, document, file, of_request))
         return cls(
             document.get("parameters", {}),
             document.get("parameter_defaults", {}),
@@ -117,10 +119,10 @@ def _document(source: bytes | str, limits: Limits, file: str) -> dict[str, Any]:
 
 
 def _placed(
-    faults: list[Diagnostic], source: object, document: Mapping[str, Any], file: str
+    faults: list[Diagnostic], source: object, document: Mapping[str, Any], file: str, of_request: bool
 ) -> list[Diagnostic]:
     if not isinstance(source, str | bytes):
-        return faults
+        return [replace(_of_text(fault, NAME), file="") for fault in faults] if of_request else faults
     return [_of_text(fault, file) for fault in placed(faults, source, document)]
 
 

@@ -165,7 +165,8 @@ class Installed:
         if found is None:
             fitting = [form for form in self.formats.values() if form.key == key]
             words = ", ".join(sorted(word for form in fitting for word in (form.version, *form.aliases)))
-            message = f'The template version is invalid: "{key}: {value}". "{key}" should be one of: {words}'
+            should = "should be one of" if "," in words else "should be"
+            message = f'The template version is invalid: "{key}: {value}". "{key}" {should}: {words}'
             raise _refused("unknown-version", message, path=key, hint=self._missing())
         return found
 

@@ -13,10 +13,11 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
+import yaml
 
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
@@ -29,6 +30,8 @@ __all__ = ["Limits", "check_size", "locate", "parse"]
 LONGEST_INTEGER: Final = 20  # characters
 # Looking for keys given twice in JSON costs as much as reading it again; people write no larger ones.
 LARGEST_LOOKED_INTO: Final = 4 * 1024 * 1024
+# What libyaml refuses is read again by a parser that is a hundred times slower; some 3 s at most.
+LARGEST_FORGIVEN: Final = 256 * 1024
 
 _NOT_JSON: Final = object()
 _LONG_NUMBER: Final = re.compile(rb"[:\[,\s]-?[0-9]{19}")
@@ -66,7 +69,7 @@ def parse(
     with _without_collecting():
         document = _json(data, limits, what, warnings)
         if document is _NOT_JSON:
-            document = Builder(data, limits.max_depth, limits.max_nodes, what, warnings).build()
+            document = _yaml(data, limits, what, warnings)
     if document is None:
         return {}
     if not isinstance(document, dict):
@@ -78,6 +81,30 @@ def parse(
         raise InvalidTemplate(
             [Diagnostic("not-a-mapping", message, line=1, column=1, heat_type="HTTPBadRequest")]
         )
+    return document
+
+
+def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
+    """Return the document of a YAML text.
+
+    What libyaml refuses may still be YAML to PyYAML's own parser, ``{get_attr:[a, b]}`` for one. Heat takes
+    that, so a text that is not too large for such a slow parser gets the second chance, and a warning.
+    """
+    told: list[Diagnostic] = []
+    try:
+        document = Builder(data, limits.max_depth, limits.max_nodes, what, told).build()
+    except InvalidTemplate as error:
+        [fault] = error.diagnostics
+        if fault.code != "yaml-syntax" or len(data) > LARGEST_FORGIVEN:
+            raise
+        told = [replace(fault, code="loose-yaml", severity="warning")]
+        try:
+            again = Builder(data, limits.max_depth, limits.max_nodes, what, told, yaml.SafeLoader)
+            document = again.build()
+        except InvalidTemplate:
+            raise error from None
+    if warnings is not None:
+        warnings += told
     return document
 
 

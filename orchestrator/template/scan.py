@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from orchestrator.template import versions
 from orchestrator.template.conditions import Conditions, MissingParameter
-from orchestrator.template.diagnostics import Path, path_text
+from orchestrator.template.diagnostics import Path, path_text, path_told
 from orchestrator.template.formats import Format
 from orchestrator.template.functions import (
     ALL,
@@ -158,7 +158,7 @@ class Scanner:
                 return
             where = path + spell(link)
             message = (
-                f"{path_text(where)}: The template version is invalid: "
+                f"{self._told(path, link)}: The template version is invalid: "
                 f"The function {known.name} is not supported in this version of HOT."
             )
             self._fault("function-removed", message, where)
@@ -220,14 +220,16 @@ class Scanner:
         path, place = at
         wrong, where = UnknownReference(name), path + spell(link)
         if not place:
-            self._unordered(wrong, where, name)
+            self._unordered(wrong, where, name, self._told(path, link))
             return
         called = CHOSEN.sub(r".\1", path_text(spell(link), place))
+        if path[2] in (self._form.words.external_id, self._form.words.deletion_policy):
+            called = ""
         self._unknown(wrong, wrong.text(called), where, name, "resources")
 
-    def _unordered(self, wrong: UnknownReference, where: Path, name: str) -> None:
+    def _unordered(self, wrong: UnknownReference, where: Path, name: str, told: str) -> None:
         """Tell of a reference to nothing in an output: there one to a resource itself is no fault yet."""
-        message, plain = f"{path_text(where)}: {wrong.text('')}", where[-1] == "get_resource"
+        message, plain = f"{told}: {wrong.text('')}", where[-1] == "get_resource"
         self.faults.append(Fault(wrong.code, message, where, warning=plain, word=name, near="resources"))
 
     def _unresolved(
@@ -243,6 +245,10 @@ class Scanner:
         self.faults.append(
             Fault(code, message, where, "", heat_type, warning=not place, word=name, near="parameters")
         )
+
+    def _told(self, path: Path, link: Link) -> str:
+        """Return where a function is, as Heat says it of what it checks from the outermost function on."""
+        return path_told(spell(link), self._form.functions, path_text(path))
 
     def _mappings(self, used: References, found: References, where: Path) -> None:
         for name in used.mappings:

@@ -112,9 +112,8 @@ class Sections:
                 continue
             label = f"{section}.{group.get('label') or ''}"
             for key in group.keys() - {"label", "description", "parameters"}:
-                self._group_fault(
-                    (*path, key), label, f'"{key}" is not a valid keyword inside a parameter group.'
-                )
+                message = f'"{key}" is not a valid keyword inside a parameter group.'
+                self.faults.warn("unknown-key", message, (*path, key))
             names = group.get("parameters")
             if names is None:
                 self._group_fault(path, label, "The parameters must be provided for each parameter group.")
@@ -146,9 +145,9 @@ class Sections:
             return made
         for name, table in self.section(section):
             rows = table.values() if isinstance(table, dict) else (None,)
-            if all(isinstance(row, dict) for row in rows):
+            if isinstance(table, dict):
                 made[name] = table
-            else:  # wrong only for who uses it
+            if not all(isinstance(row, dict) for row in rows):  # wrong only for who uses it
                 message = f"Mapping {name} must be a map of maps"
                 self.faults.warn("mapping-not-a-map", message, (section, name))
         return made
@@ -184,9 +183,13 @@ class Sections:
         if not key or key not in body:
             return True
         condition = body[key]
-        if condition is None or isinstance(condition, list):
-            message = f"{path[0][:-1].capitalize()} {path[1]} {key} type must be string_or_boolean"  # type: ignore[index]
-            self.faults.add("wrong-type", message, (*path, key))
+        if path[0] == self.words.resources:
+            if not isinstance(condition, str | bool | dict):
+                kinds = "string or boolean" if self.form.family == "cfn" else "string_or_boolean"
+                message = f"Resource {path[1]} {key} type must be {kinds}"
+                self.faults.add("wrong-type", message, (*path, key))
+                return True
+        elif condition is None:
             return True
         try:
             held = conditions.holds(condition)

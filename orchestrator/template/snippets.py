@@ -30,7 +30,7 @@ class Snippets:
         self.absent: dict[str, dict[str, Any]] = {}  # those whose condition does not hold
         section = self.words.resources
         for name, body in sections.section(section):
-            if not body or isinstance(body, list):
+            if not body:
                 self._typeless((section, name))
             elif not isinstance(body, dict):
                 sections.not_a_map(section, name, body)
@@ -74,14 +74,17 @@ class Snippets:
             self._typeless(path)
         elif not isinstance(kind, str):
             self._wrong_type(path, words.type, "string")
+        unused = References() if words.external_id and body.get(words.external_id) is not None else None
         for word, called in ((words.properties, "Properties"), (words.metadata, "Metadata")):
             if word in body:
                 part = body[word]
                 if part.__class__ is not dict:
                     self._wrong_type(path, word, "object")
+                elif word == words.properties and unused is not None:
+                    scanner.of_absent().scan(part, unused, (*path, word))
                 else:
                     scanner.scan(part, found, (*path, word), f"{name}.{called}")
-        macros = found.macros
+        macros = found.macros or (unused is not None and unused.macros)
         if not body.keys() <= self._ordinary:
             macros = self._policies(name, body, path, found, scanner) or macros
         needs = frozenset(found.requires)
@@ -122,7 +125,7 @@ class Snippets:
         words, aside = self.words, References()
         if words.description in body and not isinstance(body[words.description], str):
             self._wrong_type(path, words.description, "string")
-        if words.external_id in body and not self._may_be_text(body[words.external_id]):
+        if words.external_id and words.external_id in body and not self._may_be_text(body[words.external_id]):
             self._wrong_type(path, words.external_id, "string")
         for meaning in WITHOUT_ORDER:
             word = getattr(words, meaning)
@@ -135,7 +138,8 @@ class Snippets:
             self._deletion_policy(deletion, (*path, words.deletion_policy))
         elif words.deletion_policy in body and not self._may_be_text(deletion):
             self._wrong_type(path, words.deletion_policy, "string")
-        if words.external_id in body and body.get(words.depends_on) and name not in self.absent:
+        external = bool(words.external_id) and words.external_id in body
+        if external and body.get(words.depends_on) and name not in self.absent:
             kind, external = body.get(words.type), body[words.external_id]
             message = f"Invalid dependency with external {kind} resource: {external}"
             self.faults.add(
@@ -155,7 +159,8 @@ class Snippets:
         return isinstance(value, str) or is_call
 
     def _deletion_policy(self, policy: str, path: Path) -> None:
-        known = POLICIES + tuple(p.lower() for p in POLICIES) if self.form.condition_functions else POLICIES
+        lower = self.form.family == "hot" and bool(self.form.condition_functions)
+        known = POLICIES + tuple(p.lower() for p in POLICIES) if lower else POLICIES
         if policy not in known:
             hint = self.faults.hints.near(policy, known) or f"one of {', '.join(POLICIES)}"
             self.faults.add("bad-policy", f'Invalid deletion policy "{policy}"', path, hint)
@@ -165,11 +170,15 @@ class Snippets:
         if not isinstance(items, list):
             self._wrong_type(path[:-1], str(path[-1]), "list or string")
             return
+        if not all(isinstance(item, str) for item in items):
+            message = f"Resource {path[1]} {path[-1]} must be a list of strings"
+            self.faults.add("wrong-type", message, path)
+            return
         declared = self.sections.names(self.words.resources)
         for index, item in enumerate(items):
             if name in self.absent:
                 continue
-            if isinstance(item, str) and item in declared:
+            if item in declared:
                 if item in self.wanted:  # one whose condition does not hold is waited for by nobody
                     yield item
                 continue
@@ -177,7 +186,7 @@ class Snippets:
                 "unknown-resource",
                 f'The specified reference "{item}" (in {name}) is incorrect.',
                 path if isinstance(value, str) else (*path, index),
-                self.faults.hints.near(str(item), declared.keys()),
+                self.faults.hints.near(item, declared.keys()),
                 "InvalidTemplateReference",
             )
 

@@ -18,6 +18,7 @@ from tests.bench import bars
 from tests.bench.bars import PLAN, Wanted
 from tests.bench.measure import Measurement, Unfinished
 from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
+from tests.bench.resolving import measure_resolving
 from tests.bench.results import Results, line, show, write
 from tests.bench.servers import Servers, servers, system
 from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
@@ -115,11 +116,12 @@ def main(
 
 
 def measure_parsing(results: Results) -> None:
-    """Measure in rounds what reading a large template costs."""
+    """Measure in rounds what reading a large template costs, and resolving one resource of it."""
     for _ in range(ROUNDS):
         run = measure_parse()
         results.parses.append(run)
-        _tell(str(run))
+        results.resolve_ms.append(measure_resolving())
+        _tell(f"{run}; {results.resolve_ms[-1]:.3f} ms to resolve a resource")
 
 
 def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:

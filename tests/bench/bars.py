@@ -21,6 +21,7 @@ POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
 PARSE_TIMES_EVENTS, PARSE_TIMES_TEXT = 3.0, 8.0
+RESOLVE_MS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +166,15 @@ def parse_memory(results: Results) -> Verdict:
     return Verdict("memory to parse it", value, " times its size", PARSE_TIMES_TEXT)
 
 
+def resolve_time(results: Results) -> Verdict:
+    """Resolving ten properties with four functions in a check."""
+    return Verdict("resolve a resource's properties", middle(results.resolve_ms), " ms", RESOLVE_MS)
+
+
 BARS: tuple[Bar, ...] = (
     *(layered, flat, fan_in, fan_out, chain, growth, rows_read, rows_written),
     *(post_1k, post_20k, list_p99, worker_memory, api_memory, planner_memory),
-    *(parse_time, parse_memory),
+    *(parse_time, parse_memory, resolve_time),
 )
 
 

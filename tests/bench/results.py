@@ -36,6 +36,7 @@ class Results:
     yardsticks: list[Yardstick] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     parses: list[ParseRun] = field(default_factory=list)
+    resolve_ms: list[float] = field(default_factory=list)  # of one resource's properties, in each round
     failures: list[str] = field(default_factory=list)
 
     @property

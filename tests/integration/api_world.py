@@ -100,7 +100,9 @@ class Neighbour:
         self.deleted.append(stack.name)
         return [Ring(2, 1, "check")]
 
-    def validate(self, context: OperationContext, body: Body, *, overlook: bool = False) -> Mapping[str, Any]:
+    def validate(
+        self, context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
+    ) -> Mapping[str, Any]:
         self._take(context, body)
         return {"Description": "fine"}
 

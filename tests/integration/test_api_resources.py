@@ -104,6 +104,15 @@ def test_a_show_attribute_is_the_answer(api: Client, world: World, made: Made) -
     assert shown["attributes"] == {"id": 5, "open": 7}
 
 
+def test_a_type_that_stands_for_another_has_the_others_attributes(
+    api: Client, world: World, made: Made
+) -> None:
+    world.resource(made, "g", type="My::Alias", runs_as="Test::Plain", attributes={"open": 1, "shut": 2})
+    shown = api.get(f"{made.path}/resources/g")["resource"]
+    assert shown["resource_type"] == "My::Alias"
+    assert shown["attributes"] == {"open": 1, "shut": "******"}
+
+
 def test_nothing_sealed_is_shown(api: Client, world: World, made: Made) -> None:
     sealed = world.cipher.seal(
         {"attributes": {"open": "secret"}, "metadata": {"k": ["secret", {"l": "secret"}]}}

@@ -84,6 +84,7 @@ class Stub:
         self.requests: list[tuple[str, str, dict[str, list[str]], dict[str, str], Any]] = []
         self.next_create: dict[str, Any] = {}
         self.refusal: tuple[int, Any] | None = None
+        self.validation: dict[str, Any] = {}  # what else an answer to that holds
         self.breaks = 0  # so many requests are cut off unanswered
         self.shown_host = ""  # what a proxy makes of our address in Location
         self.url = ""
@@ -106,11 +107,8 @@ class Stub:
             return *self.refusal, {"x-openstack-request-id": "req-1"}
         match [part for part in path.split("/") if part][2:]:
             case ["validate"]:
-                return (
-                    200,
-                    {"Description": "fine", "Parameters": {"size": {"Type": "Number", "Default": 4}}},
-                    {},
-                )
+                parameters = {"size": {"Type": "Number", "Default": 4}}
+                return 200, {"Description": "fine", "Parameters": parameters, **self.validation}, {}
             case ["stacks"] if method == "POST":
                 stack = self.add(body["stack_name"], **self.next_create)
                 return 201, {"stack": {"id": stack.id, "links": []}}, {}

@@ -17,6 +17,7 @@ from tests.bench.bars import BARS, PLAN, Wanted, judge, short
 from tests.bench.measure import Run, percentile
 from tests.bench.parse import ParseRun, measure_parse, yaml_text
 from tests.bench.processes import Seen, Watch, family
+from tests.bench.resolving import measure_resolving
 from tests.bench.results import COLUMNS, Results, line, show, write
 from tests.bench.shapes import SHAPES, template
 from tests.bench.yardstick import Yardstick
@@ -96,6 +97,7 @@ def good_results() -> Results:
         seconds = wanted.size * (0.009 if wanted.shape == "chain" else 0.002)
         results.runs += [run_of(wanted.shape, wanted.size, seconds)] * wanted.times
     results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
+    results.resolve_ms = [0.05, 0.19, 5.0]
     return results
 
 
@@ -162,6 +164,13 @@ def test_parsing_beyond_its_bar_is_named(run: ParseRun, name: str) -> None:
     results = good_results()
     results.parses = [run] * 3
     assert failing(results) == {name}
+
+
+def test_resolving_beyond_its_bar_is_named() -> None:
+    results = good_results()
+    results.resolve_ms = [0.1, 0.21, 0.3]
+    assert failing(results) == {"resolve a resource's properties"}
+    assert 0 < measure_resolving() < 50
 
 
 def test_the_text_that_is_parsed_is_a_template_of_five_megabytes() -> None:

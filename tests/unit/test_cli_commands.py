@@ -298,6 +298,19 @@ def test_a_valid_template_shows_its_parameters(run: Run) -> None:
     ]
 
 
+def test_warnings_are_shown_with_their_source_line_and_refuse_nothing(stub: Stub, run: Run) -> None:
+    warning = {"code": "wrong-value", "message": "It is odd", "path": "resources.a", "severity": "warning"}
+    stub.validation = {"warnings": [{**warning, "line": 3, "column": 6}]}
+    result = run("validate", "-t", "t.yaml")
+    assert result.exit_code == 0
+    assert result.output.splitlines()[:4] == [
+        "t.yaml:3:6: warning: It is odd [wrong-value]",
+        " 3 |   a: {type: OS::Heat::None}",
+        "   |      ^",
+        "t.yaml is valid, with 1 warning.",
+    ]
+
+
 def test_ctrl_c_leaves_the_stack_alone_and_says_so(stub: Stub, tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text(TEMPLATE)
     stub.next_create = {"coming": GOING_WELL[:1]}

@@ -233,9 +233,37 @@ def test_a_disabled_resource_is_not_there():
     ]
 
 
-def test_what_is_in_a_disabled_resource_is_not_looked_at():
-    broken = {"type": "T", "condition": False, "properties": {"x": {"get_resource": "nowhere"}}}
+def test_what_a_disabled_resource_refers_to_is_not_looked_at():
+    broken = {
+        "type": "T",
+        "condition": False,
+        "properties": {"x": {"get_resource": "nowhere"}, "y": {"Ref": "nowhere"}, "z": {"get_param": "no"}},
+        "depends_on": "nowhere",
+    }
     assert read(resources={"a": broken}).resources == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"foo": 1}, '"foo" is not a valid keyword inside a resource definition'),
+        ({"type": None}, "Each resource must contain a type key."),
+        ({"type": 3}, "Resource a type type must be string"),
+        ({"properties": [1]}, "Resource a properties type must be object"),
+        ({"metadata": "x"}, "Resource a metadata type must be object"),
+        ({"depends_on": {"x": "y"}}, "Resource a depends_on type must be list or string"),
+        ({"deletion_policy": "Foo"}, 'Invalid deletion policy "Foo"'),
+        (
+            {"properties": {"x": {"str_replace": 1}}},
+            'resources.a.properties.x.str_replace: Arguments to "str_replace" must be a map',
+        ),
+        ({"properties": {"x": {"if": ["no", 1, 2]}}}, 'resources.a.properties.x.if: Invalid condition "no"'),
+    ],
+)
+def test_a_disabled_resource_is_well_formed_all_the_same(more, message):
+    with pytest.raises(InvalidTemplate) as caught:
+        read(resources={"a": {"type": "T", "condition": False, **more}})
+    assert [fault.message for fault in caught.value.diagnostics] == [message]
 
 
 def test_a_disabled_output_is_not_listed():

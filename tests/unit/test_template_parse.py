@@ -232,3 +232,17 @@ def test_a_path_that_is_not_in_the_text_gets_its_nearest_parents_place():
 def test_places_are_found_in_json_with_tabs_and_in_keys_that_are_no_texts():
     assert locate('{\n\t"a":\t{"b": 1}\n}', [("a", "b")]) == {("a", "b"): (2, 8)}
     assert locate("? [x]\n: y\n1: {2: z}\n", [("1", "2")]) == {("1", "2"): (3, 5)}
+
+
+def test_what_only_the_slower_parser_takes_is_taken_with_a_warning():
+    warnings = []
+    text = "a:\n  b: {get_attr:[c, d]}\n"
+    assert parse(text, Limits(), warnings=warnings) == {"a": {"b": {"get_attr": ["c", "d"]}}}
+    [warning] = warnings
+    assert (warning.code, warning.severity, warning.line) == ("loose-yaml", "warning", 2)
+
+
+def test_a_large_text_gets_no_second_chance():
+    text = "a: {get_attr:[c, d]}\n" + "# " + "x" * 300_000
+    with pytest.raises(InvalidTemplate):
+        parse(text, Limits())

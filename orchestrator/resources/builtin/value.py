@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.errors import ProviderError
@@ -19,6 +17,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.schema.constraints import AllowedValues
+from orchestrator.schema.properties import convert
 
 
 class ValueResource(ResourceType):
@@ -89,7 +88,12 @@ def converted(props: Mapping[str, Value]) -> Any:
         ValueError: it cannot be.
     """
     value, kind = props.get("value"), props.get("type")
-    return value if value is None or not kind else _CONVERTERS[kind](value)
+    if value is None or not kind:
+        return value
+    read, faults = convert(_AS[kind], {"value": value})
+    if faults:
+        raise ValueError(faults[0].message)
+    return read["value"]
 
 
 def _sure(props: Mapping[str, Value]) -> Any:
@@ -99,58 +103,14 @@ def _sure(props: Mapping[str, Value]) -> Any:
         raise ProviderError(str(error), kind="ValueError") from None
 
 
-def _string(value: Any) -> str:
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise ValueError(f"Value must be a string; got {value!r}")
-
-
-def _number(value: Any) -> int | float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    for read in (int, float):
-        try:
-            number = read(value)
-        except (ValueError, TypeError):
-            continue
-        if math.isfinite(number):
-            return number
-    raise ValueError(f"could not convert string to float: {value!r}")
-
-
-def _list(value: Any) -> list[str]:
-    if isinstance(value, list | tuple):
-        return [str(item) for item in value]
-    if isinstance(value, str):
-        return value.split(",") if value else []
-    raise ValueError(f"Value must be a comma-delimited list string: {value}")
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, dict | list):
-        return value
-    try:
-        read = json.loads(value)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"Value must be valid JSON: {error}") from None
-    if isinstance(read, dict | list):
-        return read
-    raise ValueError("Value must be valid JSON: neither a map nor a list")
-
-
-def _boolean(value: Any) -> bool:
-    text = str(value).lower()
-    if text in {"t", "true", "on", "y", "yes", "1"}:
-        return True
-    if text in {"f", "false", "off", "n", "no", "0"}:
-        return False
-    raise ValueError(f"Unrecognized value '{value}', acceptable values are: true, false")
-
-
-_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "string": _string,
-    "number": _number,
-    "comma_delimited_list": _list,
-    "json": _json,
-    "boolean": _boolean,
+# The words are those of parameters, what they accept is what properties do.
+_AS: Final[Mapping[str, Mapping[str, Property]]] = {
+    word: {"value": Property(kind)}
+    for word, kind in (
+        ("string", "string"),
+        ("number", "number"),
+        ("comma_delimited_list", "list"),
+        ("json", "map"),
+        ("boolean", "boolean"),
+    )
 }

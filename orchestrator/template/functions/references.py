@@ -179,7 +179,7 @@ def get_file(view: View, args: Any) -> Any:
 
 
 def _check_facade(args: Any, found: References) -> None:  # noqa: ARG001
-    if args not in FACADES:
+    if not isinstance(args, str) or args not in FACADES:
         raise ValueError(f'Incorrect arguments to "resource_facade" should be one of: {", ".join(FACADES)}')
 
 
@@ -190,7 +190,7 @@ def resource_facade(view: View, args: Any) -> Any:
 
 
 def _check_cfn_facade(args: Any, found: References) -> None:  # noqa: ARG001
-    if args not in CFN_FACADES:
+    if not isinstance(args, str) or args not in CFN_FACADES:
         words = ", ".join(CFN_FACADES)
         raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {words}')
 
@@ -202,21 +202,15 @@ def cfn_resource_facade(view: View, args: Any) -> Any:
 
 
 def _check_ref(args: Any, found: References) -> None:
-    if isinstance(args, str):
-        found.either.add(args)
-    elif isinstance(args, dict):
-        found.parameters.add(ALL)
-    else:
+    if not isinstance(args, str):
         raise TypeError('Argument to "Ref" must be a string')
+    found.either.add(args)
 
 
 @raw_function("Ref", check=_check_ref)
 def ref(view: View, args: Any) -> Any:
     """``{Ref: name}``: the reference id of a resource, else the value of a parameter."""
-    if args.__class__ is str:
-        return view.reference(args)
-    name = view.resolved(args)  # a name that is computed is always a parameter's
-    return UNKNOWN if name is UNKNOWN else view.parameter(name)
+    return view.reference(args)
 
 
 def _check_get_att(args: Any, found: References) -> None:

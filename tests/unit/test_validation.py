@@ -1,0 +1,116 @@
+"""What `POST /validate` answers (spec/rest-api.md §10.1), without HTTP."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from orchestrator.config import Settings
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.validation import validate
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.caller import Caller
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.store.database import Database
+
+NEW = "2018-08-31"
+INNER = """heat_template_version: 2018-08-31
+description: inner
+parameters:
+  x: {type: string, default: d, constraints: [{length: {max: 9}}]}
+  y: {type: number}
+parameter_groups: [{label: g, parameters: [x]}]
+resources:
+  deep: {type: deep.yaml, properties: {z: {get_param: y}}}
+"""
+DEEP = """heat_template_version: 2018-08-31
+parameters:
+  z: {type: number, hidden: true}
+"""
+
+
+def ask(template, *, overlook=False, show_nested=False, **body):
+    """Nothing here may need the database: there is none."""
+    database = Database("postgresql://nobody@127.0.0.1:1/nowhere")
+    caller, types = Caller("p1", "tester"), load_registry()
+    context = OperationContext(database, Cipher([new_key()]), caller, Settings(), types)
+    sent = Body(orjson.dumps({"template": template, **body}))
+    return validate(context, sent, overlook=overlook, show_nested=show_nested)
+
+
+def hot(**sections):
+    return {"heat_template_version": NEW, **sections}
+
+
+def test_a_parameter_shows_its_default_and_the_value_it_was_given():
+    declared = {
+        "p": {"type": "number", "default": 3},
+        "q": {"type": "json"},
+        "s": {"type": "string", "hidden": True},
+    }
+    plain = ask(hot(parameters=declared))["Parameters"]
+    assert plain["p"] == {
+        "Type": "Number",
+        "Description": "",
+        "NoEcho": "false",
+        "Label": "p",
+        "Default": 3,
+    }
+    environment = {"parameter_defaults": {"p": 4}, "parameters": {"s": "secret"}}
+    given = ask(hot(parameters=declared), environment=environment, parameters={"q": '{"a": 1}'})["Parameters"]
+    assert (given["p"]["Default"], "Value" in given["p"]) == (4, False)
+    assert given["q"]["Value"] == '{"a": 1}'
+    assert given["s"]["Value"] == "******"
+
+
+def test_nested_parameters_are_shown_when_asked_for_with_the_values_they_get():
+    resources = {
+        "a": {"type": "inner.yaml", "properties": {"y": {"get_param": "p"}, "x": "abc"}},
+        "r": {"type": "OS::Heat::RandomString"},
+        "b": {"type": "inner.yaml", "properties": {"y": 1, "x": {"get_attr": ["r", "value"]}}},
+    }
+    template = hot(parameters={"p": {"type": "number", "default": 3}}, resources=resources)
+    files = {"inner.yaml": INNER, "deep.yaml": DEEP}
+    assert "NestedParameters" not in ask(template, files=files)
+    nested = ask(template, files=files, show_nested=True)["NestedParameters"]
+    assert list(nested) == ["a", "b"]
+    a = nested["a"]
+    assert (a["Type"], a["Description"]) == ("inner.yaml", "inner")
+    assert a["ParameterGroups"] == [{"label": "g", "parameters": ["x"]}]
+    assert (a["Parameters"]["x"]["Value"], a["Parameters"]["x"]["MaxLength"]) == ("abc", 9)
+    assert a["Parameters"]["y"]["Value"] == 3
+    assert a["NestedParameters"]["deep"]["Parameters"]["z"] == {
+        "Type": "Number",
+        "Description": "",
+        "NoEcho": "true",
+        "Label": "z",
+        "Value": "******",
+    }
+    assert "Value" not in nested["b"]["Parameters"]["x"]
+
+
+def test_what_depends_on_values_is_a_warning_with_its_place():
+    text = f"""heat_template_version: {NEW}
+resources:
+  a:
+    type: OS::Heat::RandomString
+    properties: {{length: many}}
+  b:
+    type: OS::Heat::Value
+    properties: {{value: {{get_param: nobody}}}}
+"""
+    found = ask(text)["warnings"]
+    assert [(w["code"], w["line"]) for w in found] == [("unknown-parameter", 8), ("wrong-value", 5)]
+    assert all(w["severity"] == "warning" and w["excerpt"] for w in found)
+
+
+def test_a_type_that_is_known_and_not_there_is_refused_by_name_or_overlooked():
+    template = hot(resources={"a": {"type": "OS::Aodh::Alarm", "properties": {"nothing": 1}}})
+    with pytest.raises(InvalidTemplate) as caught:
+        ask(template)
+    assert caught.value.heat_type == "ResourceTypeUnavailable"
+    assert str(caught.value).startswith("HEAT-E99001 Service aodh is not available for resource type")
+    assert ask(template, overlook=True)["Description"] == "No description"
+    with pytest.raises(InvalidTemplate, match="could not be found"):
+        ask(hot(resources={"a": {"type": "OS::Nothing"}}), overlook=True)
