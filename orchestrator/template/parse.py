@@ -101,7 +101,8 @@ def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
         try:
             again = Builder(data, limits.max_depth, limits.max_nodes, what, told, yaml.SafeLoader)
             document = again.build()
-        except InvalidTemplate:
+            orjson.dumps(document)  # this parser lets through what is no text
+        except (InvalidTemplate, orjson.JSONEncodeError):
             raise error from None
     if warnings is not None:
         warnings += told
