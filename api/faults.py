@@ -163,7 +163,7 @@ def _unexpected(error: Exception) -> Response:
 def _of(diagnostic: errors.Diagnostic) -> dict[str, Any]:
     problem = _problem(diagnostic.code, diagnostic.message)
     problem.update(path=diagnostic.path, line=diagnostic.line, column=diagnostic.column, hint=diagnostic.hint)
-    problem.update(file=diagnostic.file, severity=diagnostic.severity)
+    problem.update(file=diagnostic.file, excerpt=diagnostic.excerpt, severity=diagnostic.severity)
     return problem
 
 
@@ -174,6 +174,7 @@ def _problem(code: str, message: str) -> dict[str, Any]:
         "column": None,
         "hint": "",
         "file": "",
+        "excerpt": "",
         "severity": "error",
     }
     return {"code": code, "message": message, **nowhere}

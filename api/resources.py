@@ -108,11 +108,12 @@ def _attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict
 
 
 def _metadata(row: ResourceRow, cipher: Cipher) -> Any:
-    """Return the metadata; of a sealed row the shape, its values masked."""
-    if row.metadata is not None or row.sealed is None:
+    """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept."""
+    if row.sealed is None:
         return row.metadata or {}
-    opened = cipher.open(row.sealed)
-    return _masked(opened.get("metadata") or {}) if isinstance(opened, Mapping) else {}
+    opened = cipher.open(row.sealed) if row.metadata is None else {}
+    kept = row.metadata or (opened.get("metadata") if isinstance(opened, Mapping) else None)
+    return _masked(kept or {})
 
 
 def _masked(value: Any) -> Any:

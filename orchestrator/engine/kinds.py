@@ -157,6 +157,12 @@ class Kinds:
             )
         return known
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Return the names of parameters that a nested template met so far hides."""
+        met = [one for one in self._read.values() if isinstance(one, NestedTemplate)]
+        return frozenset(name for one in met for name, schema in one.parameters.items() if schema.hidden)
+
     def samples(self, template: Template) -> Iterator[ResourceDefinition]:
         """Yield one resource for each kind of thing that a template's resources may be."""
         seen: set[object] = set()

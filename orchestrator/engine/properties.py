@@ -7,7 +7,6 @@ whole template (`validate.py`), of which nothing is made yet and many values are
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
@@ -17,10 +16,10 @@ from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.diagnostics import path_text
 from orchestrator.template.formats import format_named
-from orchestrator.template.functions import FunctionError, UnknownReference
+from orchestrator.template.functions import HIDDEN, FunctionError, UnknownReference
+from orchestrator.template.functions.whole import measure
 from orchestrator.template.view import UNKNOWN
 
-HIDDEN: Final = "the value, which is hidden, is not acceptable"
 BEFORE: Final = "Property error: "  # what Heat says before a fault that is found before anything is made
 NOBODY: Final[frozenset[str]] = frozenset()
 
@@ -61,7 +60,7 @@ class Resolved:
     them.
     """
 
-    __slots__ = ("errors", "path", "place", "prefix", "secrets", "values")
+    __slots__ = ("errors", "path", "place", "prefix", "sealed", "secrets", "values")
 
     def __init__(
         self,
@@ -76,16 +75,23 @@ class Resolved:
         self.place, self.path, self.prefix = place, path, prefix
         self.values: Mapping[str, Any] = {}
         self.errors: list[Diagnostic] = []
+        self.sealed = False  # whether the names of the properties are secret as well
         self.secrets: set[str] = set(secret)  # properties that something secret went into
         properties = body.get("properties")
         if properties.__class__ is not dict:  # absent, or a fault of its own
             properties = {}
+        view.made = 0
         if len(properties) == 1:  # which may be a function that gives all of them
             self.values = self._alone(properties, view, kind)
         else:
             self.values = self._each(properties, view)
         if body.get("description") and self.values.get("description") is None:
             self._describe(body["description"], kind)
+        try:
+            measure(self.values)
+        except FunctionError as error:
+            self.errors.append(Diagnostic(error.code, f"{prefix}{path}: {error}", path))
+            self.values = dict.fromkeys(kind.properties, UNKNOWN)
 
     def _alone(self, properties: Any, view: StackDefinition, kind: ResourceType) -> Mapping[str, Any]:
         if next(iter(properties)) not in format_named(view.version).callable:
@@ -103,6 +109,7 @@ class Resolved:
             return {}
         if secret and isinstance(values, Mapping):
             self.secrets.update(values)
+            self.sealed = True
         if isinstance(values, Mapping):
             return values
         shown = HIDDEN if secret else f'"{values}" is not a map'
@@ -153,13 +160,20 @@ class Resolved:
 
     def of(self, fault: PropertyFault) -> Diagnostic:
         """Return a fault of the schema as a diagnostic; what is secret is not quoted."""
-        secret = fault.code == "wrong-value" and self._is_secret(fault.where)
-        message = f"{self.prefix}{fault.path}: {HIDDEN if secret else fault.message}"
-        return Diagnostic(fault.code, message, fault.where, hint=fault.hint)
+        path, where, said, hint = fault.path, fault.where, fault.message, fault.hint
+        name = self._secret(where) if fault.code in ("wrong-value", "unknown-property") else None
+        if name is not None and fault.code == "wrong-value":
+            said = HIDDEN
+        elif name is not None and (self.sealed or where != join(self.path, name)):
+            path = where = self.path if self.sealed else join(self.path, name)  # keys are hidden as well
+            said, hint = HIDDEN, ""
+        return Diagnostic(fault.code, f"{self.prefix}{path}: {said}", where, hint=hint)
 
-    def _is_secret(self, where: str) -> bool:
+    def _secret(self, where: str) -> str | None:
+        """Return the name of the secret property that a place is in."""
         inside = where[len(self.path) + 1 :]
-        return any(inside == name or inside.startswith((f"{name}.", f"{name}[")) for name in self.secrets)
+        names = (n for n in self.secrets if inside == n or inside.startswith((f"{n}.", f"{n}[")))
+        return next(names, None)
 
 
 def function_fault(error: FunctionError, place: str, view: StackDefinition, prefix: str = "") -> Diagnostic:
@@ -171,15 +185,5 @@ def function_fault(error: FunctionError, place: str, view: StackDefinition, pref
     where = path_text(reversed(error.keys), place)
     if isinstance(error, UnknownReference):
         return Diagnostic(error.code, error.text(where), where, hint=error.hint, heat_type=error.heat_type)
-    said = HIDDEN if view.touched_secret and error.code == "function-error" else error.text("")
-    return Diagnostic(error.code, f"{prefix}{place}: {said}", where, hint=error.hint)
-
-
-def masked(errors: Iterable[Diagnostic], view: StackDefinition) -> list[Diagnostic]:
-    """Return a function's errors, without what they quote when something secret went into it."""
-    if not view.touched_secret:
-        return list(errors)
-    return [
-        replace(error, message=f"{error.path}: {HIDDEN}") if error.code == "function-error" else error
-        for error in errors
-    ]
+    told = error.discreet() if view.touched_secret else error
+    return Diagnostic(error.code, f"{prefix}{place}: {told.text('')}", where, hint=told.hint)

@@ -17,7 +17,7 @@ import orjson
 
 from orchestrator.engine.kinds import Kinds, Missing, Overlooked
 from orchestrator.engine.nested import beside, circles, in_file, within
-from orchestrator.engine.properties import BEFORE, Resolved, function_fault, masked, resolve_properties
+from orchestrator.engine.properties import BEFORE, Resolved, function_fault, resolve_properties
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
@@ -27,6 +27,7 @@ from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.diagnostics import Path, path_text, path_told
 from orchestrator.template.formats import Words
 from orchestrator.template.functions import ALL, Function, FunctionError
+from orchestrator.template.functions.whole import measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 from orchestrator.template.view import UNKNOWN, ResourceProxy
@@ -214,7 +215,7 @@ class _StackCheck:
         try:
             self.view.resolve(value, path)
         except InvalidTemplate as error:
-            return self._of_values(masked(error.diagnostics, self.view))
+            return self._of_values(error.diagnostics)
         return ()
 
     def _retired(self, kind: ResourceType, path: str) -> Iterator[Diagnostic]:
@@ -258,9 +259,10 @@ class _StackCheck:
 
     def _update_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
         path = f"{place}.{self.words.update_policy}"
-        self.view.touched_secret = False
+        self.view.touched_secret, self.view.made = False, 0
         try:
             given = self.view.resolved(policy)
+            measure(given)
         except FunctionError as error:
             yield replace(function_fault(error, path, self.view, BEFORE), code="update-policy")
             return
@@ -281,7 +283,7 @@ class _StackCheck:
         try:
             policy = self.view.resolve(policy, path)
         except InvalidTemplate as error:
-            yield from masked(error.diagnostics, self.view)
+            yield from error.diagnostics
             return
         if policy is UNKNOWN:
             if self.view.touched_uncreated:  # it must be known when nothing else is any more

@@ -20,7 +20,7 @@ from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, Revision
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
-from orchestrator.template.functions.yaql_function import allowance
+from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.template import Template
 
 EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate

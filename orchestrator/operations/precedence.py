@@ -14,6 +14,7 @@ from orchestrator.errors import Diagnostic
 from orchestrator.template.formats import Words
 
 DECLARATIONS, SECTIONS, STRUCTURE, VALUES, TYPES, REFERENCES, OUTPUTS, LATER = range(8)
+PARAMETERS: Final = "parameters"  # where a value is at fault, whatever the dialect calls their declarations
 _OF_VALUES: Final = frozenset({"invalid-parameter", "missing-parameter", "unknown-parameter"})
 # What is wrong with an output in itself.
 _OF_OUTPUTS: Final = frozenset({"output-not-a-map", "missing-value", "function-arguments", "condition"})
@@ -57,8 +58,10 @@ def _turn(error: Diagnostic, words: Words) -> int:
     if error.file:
         return LATER
     section = error.path.partition(".")[0]
+    if section == PARAMETERS and error.code in _OF_VALUES:
+        return VALUES
     if section == words.parameters and error.path != section:
-        return VALUES if error.code in _OF_VALUES else DECLARATIONS
+        return DECLARATIONS
     if error.code == "unknown-section":
         return SECTIONS
     if error.code == "unknown-type":

@@ -108,7 +108,7 @@ def _wanted(
         project_id=context.caller.project_id,
         username=context.caller.user,
         template=template,
-        files=request.files,
+        files=vetted.files,
         environment=environment,
         parameters=shown,
         sealed=context.cipher.seal(hidden) if hidden else None,

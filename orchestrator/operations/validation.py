@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.engine.kinds import Kinds
@@ -14,6 +14,7 @@ from orchestrator.operations.vetting import vet
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
 from orchestrator.template.functions.whole import knows_all
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
 from orchestrator.template.template import Template
@@ -45,11 +46,11 @@ def validate(
     template, environment = vetted.template, vetted.environment
     schemas, defaults = template.parameters, environment.parameter_defaults
     result = _described(template.description, schemas, environment.parameters, defaults)
-    result["Environment"] = environment.to_json()
+    result["Environment"] = _shown(environment, vetted.values.hidden | vetted.kinds.hidden)
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)
     if show_nested:
-        nested = Nesting(request.files).of(template, vetted.values, vetted.kinds)
+        nested = Nesting(vetted.files).of(template, vetted.values, vetted.kinds)
         if nested:
             result["NestedParameters"] = nested
     if vetted.warnings:
@@ -83,29 +84,43 @@ class Nesting:
         self, definition: ResourceDefinition, kind: TemplateType, view: Unmade, kinds: Kinds
     ) -> dict[str, Any]:
         nested, schemas = kind.template, kind.template.parameters
-        supplied = {name: value for name, value in self._known(definition, view) if name in schemas}
+        known = [one for one in self._known(definition, view) if one[0] in schemas]
+        supplied = {name: value for name, value, _ in known}
+        secret = {name for name, _, secret in known if secret}
         defaults = kind.environment.parameter_defaults
         try:
             values = ParameterValues.build(schemas, supplied, defaults, {}, missing_ok=True)
         except InvalidTemplate:  # a value that the parameter cannot have, which is warned of
             values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
+        values = ParameterValues(dict(values), values.hidden | secret, values.missing)
         template = nested.define(values)[0]
-        described = _described(template.description, schemas, supplied, defaults)
+        described = _described(template.description, schemas, supplied, defaults, secret)
         if template.parameter_groups:
             described["ParameterGroups"] = list(template.parameter_groups)
         if below := self.of(template, values, kinds):
             described["NestedParameters"] = below
         return {"Type": definition.type, **described}
 
-    def _known(self, definition: ResourceDefinition, view: Unmade) -> Iterator[tuple[str, Any]]:
-        """Yield the properties whose value is known."""
+    def _known(self, definition: ResourceDefinition, view: Unmade) -> Iterator[tuple[str, Any, bool]]:
+        """Yield the properties whose value is known, and whether anything secret went into it."""
         for name, written in (definition.body.get("properties") or {}).items():
+            view.touched_secret = False
             try:
                 value = view.resolve(written)
             except InvalidTemplate:
                 continue
             if value is not None and knows_all(value):
-                yield name, value
+                yield name, value, view.touched_secret
+
+
+def _shown(environment: Environment, hidden: Collection[str]) -> dict[str, Any]:
+    """Return the environment, the values of hidden parameters masked."""
+    shown = environment.to_json()
+    masked = {*hidden, *environment.encrypted_param_names}
+    for section in ("parameters", "parameter_defaults"):
+        values = shown[section]
+        shown[section] = {name: MASK if name in masked else value for name, value in values.items()}
+    return shown
 
 
 def _described(
@@ -113,15 +128,19 @@ def _described(
     schemas: Mapping[str, ParameterSchema],
     supplied: Mapping[str, Any],
     defaults: Mapping[str, Any],
+    secret: Collection[str] = (),
 ) -> dict[str, Any]:
     parameters = {
-        name: _parameter(schema, supplied.get(name), defaults.get(name)) for name, schema in schemas.items()
+        name: _parameter(schema, supplied.get(name), defaults.get(name), name in secret)
+        for name, schema in schemas.items()
     }
     return {"Description": description, "Parameters": parameters}
 
 
-def _parameter(schema: ParameterSchema, value: Any, default: Any) -> dict[str, Any]:
-    """Return a parameter with the `value` given for it and the environment's `default`, None without."""
+def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> dict[str, Any]:
+    """Return a parameter with the `value` given for it and the environment's `default`, None without; a
+    `secret` value is masked, and both are where the parameter is hidden.
+    """
     shown: dict[str, Any] = {
         "Type": TYPES[schema.type],
         "Description": schema.description,
@@ -129,11 +148,13 @@ def _parameter(schema: ParameterSchema, value: Any, default: Any) -> dict[str, A
         "Label": schema.label,
     }
     if default is None:
-        default = schema.default
+        default = schema.default  # which anybody can read in the template
+    elif schema.hidden:
+        default = MASK
     if default is not None:
         shown["Default"] = default
     if value is not None:
-        shown["Value"] = MASK if schema.hidden else value
+        shown["Value"] = MASK if schema.hidden or secret else value
     if schema.tags:
         shown["Tags"] = list(schema.tags)
     for constraint in schema.constraints:

@@ -23,8 +23,8 @@ from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
 from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
-from orchestrator.template.environment_files import merge_environment_files, schemas_in
-from orchestrator.template.functions.yaql_function import allowance
+from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
+from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -61,6 +61,7 @@ class Vetted:
     environment: Environment
     values: ParameterValues
     kinds: Kinds
+    files: Mapping[str, str]  # the request's, without environments that hold secrets
     warnings: Sequence[Diagnostic]
 
 
@@ -86,7 +87,7 @@ def vet(
     _check_size(request, settings.max_template_size)
     assert request.template is not None
     draft = _read(request.template, limits)
-    environment = _environment(request, draft, limits)
+    environment, files = _environment(request, draft, limits)
     given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
     values, faults, complete = _values(draft, environment, given, strict=strict)
     template, broken = _define(draft, values if complete else None)
@@ -96,7 +97,7 @@ def vet(
     faults = broken + _beside(broken, faults)
     if len(template.resources) > settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
-    kinds = kinds_of(context, environment, request.files, overlook=overlook)
+    kinds = kinds_of(context, environment, files, overlook=overlook)
     timeout, sound = _timeout_seconds(request, settings), not broken
     try:
         template = with_implicit(template, kinds)
@@ -112,7 +113,7 @@ def vet(
     warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
         raise InvalidTemplate(first_as_heat(errors, template.form.words))
-    return Vetted(draft.document, template, environment, values, kinds, warnings)
+    return Vetted(draft.document, template, environment, values, kinds, files, warnings)
 
 
 def kinds_of(
@@ -145,20 +146,20 @@ def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
         raise InvalidTemplate(told) from None
 
 
-def _environment(request: StackRequest, draft: Draft, limits: Limits) -> Environment:
-    """Return what the request says besides its template, its own parameters on top."""
-    if not request.environment_files:
-        sent = request.environment
-        return Environment.parse(sent, limits, of_request=True).with_parameters(request.parameters)
+def _environment(
+    request: StackRequest, draft: Draft, limits: Limits
+) -> tuple[Environment, Mapping[str, str]]:
+    """Return what the request says besides its template, its own parameters on top, and the files to keep."""
+    names, files = request.environment_files, request.files
+    if not names:
+        sent = Environment.parse(request.environment, limits, of_request=True)
+        return sent.with_parameters(request.parameters), files
     own = Environment().with_parameters(request.parameters)
-    return merge_environment_files(
-        request.environment_files,
-        request.files,
-        schemas_in(request.files, draft.parameters, limits),
-        own,
-        limits,
-        parameters_win=request.parameters_win,
+    schemas = schemas_in(files, draft.parameters, limits)
+    merged = merge_environment_files(
+        names, files, schemas, own, limits, parameters_win=request.parameters_win
     )
+    return merged, without_secrets(names, files, schemas, limits)
 
 
 def _values(

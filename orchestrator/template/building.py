@@ -113,8 +113,9 @@ class Builder:
     def _check_directives(self) -> None:
         if self._data.count(b"%TAG") <= MOST_TAG_DIRECTIVES:
             return
-        head = self._data.partition(b"---")[0]  # those of a further document are never read
-        if len(_TAG_DIRECTIVE.findall(head)) > MOST_TAG_DIRECTIVES:
+        # Where the directives end is not looked for: a comment may hold "---", and those of a further
+        # document are read before it is refused.
+        if len(_TAG_DIRECTIVE.findall(self._data)) > MOST_TAG_DIRECTIVES:
             raise text_fault(
                 self._what, self._data, "too-large", f"more than {MOST_TAG_DIRECTIVES} %TAG directives"
             )

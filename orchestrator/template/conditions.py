@@ -8,6 +8,7 @@ meets one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final
 
@@ -116,7 +117,8 @@ class Conditions(StackDefinition):
                 raise ConditionError(f'Circular definition for condition "{name}"')
             self._open.add(name)
             try:
-                self._held[name] = self._evaluate(name)
+                with self._discreetly():
+                    self._held[name] = self._evaluate(name)
             except FunctionError as error:
                 self._held[name] = error
             finally:
@@ -133,6 +135,10 @@ class Conditions(StackDefinition):
         Raises:
             FunctionError: it is none, or cannot be decided.
         """
+        with self._discreetly():
+            return self._holds(condition)
+
+    def _holds(self, condition: Any) -> Verdict:
         if self._is_call(condition):
             for error in self._check(condition):
                 raise error
@@ -142,6 +148,17 @@ class Conditions(StackDefinition):
         if isinstance(condition, str) and condition in self._section:
             return self.define(condition)
         raise InvalidCondition(f'Invalid condition "{condition}"')
+
+    @contextmanager
+    def _discreetly(self) -> Iterator[None]:
+        """Leave out of an error what it quotes when something secret was read on the way to it."""
+        before, self.touched_secret = self.touched_secret, False
+        try:
+            yield
+        except FunctionError as error:
+            raise (error.discreet() if self.touched_secret else error) from None
+        finally:
+            self.touched_secret = self.touched_secret or before
 
     def parameter(self, name: str) -> Any:
         """Return a parameter's value."""

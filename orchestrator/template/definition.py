@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,12 +15,15 @@ from orchestrator.telemetry import logger
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.formats import format_named
 from orchestrator.template.functions import (
+    HIDDEN,
     Function,
     FunctionError,
     References,
     UnknownParameter,
     UnknownReference,
 )
+from orchestrator.template.functions.allowance import SPENT, charge, is_spent
+from orchestrator.template.functions.whole import cost, measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.view import UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
 
@@ -37,6 +41,8 @@ log = logger()
 
 NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 NOBODY: Final[frozenset[str]] = frozenset()
+MOST_MADE: Final = 256 * 1024 * 1024  # bytes, about, by the functions of one resource or output
+SLOW: Final = 0.05  # seconds of processor time; large stacks have many functions, hardly any that slow
 ZONES: Final = ("nova",)  # what compute services call the zone that there is without any
 
 
@@ -99,7 +105,8 @@ class StackDefinition:
     missing.
 
     `touched_secret` turns True once a hidden parameter or a secret resource was read, `touched_uncreated`
-    once a resource that is not created was; set them back to False to ask about one value.
+    once a resource that is not created was; set them back to False to ask about one value. `made` is about
+    how many bytes its functions made; set it back to 0 to begin with another resource.
     """
 
     def __init__(
@@ -120,6 +127,7 @@ class StackDefinition:
         self.version = version
         self.touched_secret = False
         self.touched_uncreated = False
+        self.made = 0
         self._functions = format_named(version).callable
         self._parameters = parameters
         self._resources = resources
@@ -128,16 +136,22 @@ class StackDefinition:
         self._mappings = mappings
         self._parent = parent
         self._unknowns = 0
+        self._is_timed = False
 
     def resolve(self, value: Any, path: str = "") -> Any:
         """Return `value` with its functions evaluated; `path` is where it is, for messages.
 
         Raises:
-            InvalidTemplate: a function cannot be evaluated.
+            InvalidTemplate: a function cannot be evaluated, or the value would be too large.
         """
+        self.made = 0
         try:
-            return self.resolved(value)
-        except FunctionError as error:
+            found = self.resolved(value)
+            if found.__class__ is dict or found.__class__ is list:
+                measure(found)
+            return found
+        except FunctionError as found_wrong:
+            error = found_wrong.discreet() if self.touched_secret else found_wrong
             keys: Path = tuple(reversed(error.keys))
             where = path_text(keys, path)
             raise InvalidTemplate(
@@ -193,6 +207,20 @@ class StackDefinition:
         return made
 
     def _call(self, function: Function, written: Any) -> Any:
+        """Return what a function gives; a slow one is taken off the request's allowance."""
+        if self._is_timed:  # by the outermost function
+            return self._called(function, written)
+        if is_spent():
+            raise FunctionError(SPENT)
+        self._is_timed, started = True, time.thread_time()
+        try:
+            return self._called(function, written)
+        finally:
+            self._is_timed, took = False, time.thread_time() - started
+            if took > SLOW:
+                charge(took)
+
+    def _called(self, function: Function, written: Any) -> Any:
         if function.raw:
             try:
                 return function.call(self, written)
@@ -208,9 +236,14 @@ class StackDefinition:
             if function.wants is dict:
                 # Name by name: a map of arguments is never itself a function.
                 args = {name: self._argument(name, args[name]) for name in function.names if name in args}
-                return UNKNOWN if self._unknowns != before else function.call(**args)
-            args = self._resolved_list(args)
-            return UNKNOWN if self._unknowns != before else function.call(*args)
+            else:
+                args = self._resolved_list(args)
+            if self._unknowns != before:
+                return UNKNOWN
+            measure(args)
+            made = function.call(**args) if function.wants is dict else function.call(*args)
+            self.spend(cost(made))
+            return made
         except (ValueError, LookupError, ArithmeticError) as error:
             raise FunctionError(str(error)) from error
         except TypeError as error:
@@ -233,8 +266,11 @@ class StackDefinition:
 
     def _broken(self, function: Function, error: Exception) -> FunctionError:
         """Return what to say when a function did not foresee its arguments."""
+        if isinstance(error, RecursionError):
+            return FunctionError(f'The arguments of "{function.name}" lead too deep')
         if not isinstance(error, ValueError | TypeError | LookupError):
-            log.warning("function_broken", function=function.name, error=repr(error))
+            said = type(error).__name__ if self.touched_secret else repr(error)
+            log.warning("function_broken", function=function.name, error=said)
         return FunctionError(f'Incorrect arguments to "{function.name}"')
 
     def _argument(self, name: str, value: Any) -> Any:
@@ -254,6 +290,8 @@ class StackDefinition:
         except KeyError:
             if name in values.missing and not self._strict:
                 return self.missing(name)
+            if self.touched_secret and name not in values.missing:  # the name may be made of what is hidden
+                raise FunctionError(HIDDEN) from None
             raise UnknownParameter(name) from None
 
     def missing(self, name: str) -> Any:  # noqa: ARG002 - conditions mind which
@@ -306,6 +344,16 @@ class StackDefinition:
     def holds(self, condition: Any) -> Any:
         """Refuse: conditions were decided when the template was read."""
         raise FunctionError(f'Invalid condition "{condition}"')
+
+    def spend(self, amount: int) -> None:
+        """Count what functions make.
+
+        Raises:
+            FunctionError: it is too much.
+        """
+        self.made += amount
+        if self.made > MOST_MADE:
+            raise FunctionError(f"The functions make more than {MOST_MADE // 1024**2} MiB altogether")
 
     def not_yet(self) -> Any:
         """Return null, or `UNKNOWN` while validating."""

@@ -6,7 +6,8 @@ What a parameter's value becomes when several files give one is its merge strate
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ MERGE: Final = "merge"
 DEEP_MERGE: Final = "deep_merge"
 STRATEGIES: Final = (OVERWRITE, MERGE, DEEP_MERGE)
 DEFAULT: Final = "default"  # the entry that holds for every parameter without one of its own
-MOST_FILES: Final = 1000  # one file may be named again and again
+MOST_FILES: Final = 1000
+MOST_TIMES: Final = 10  # that one file may be named: a short request could else mean a lot of work
 
 
 def merge_environment_files(
@@ -44,14 +46,20 @@ def merge_environment_files(
 
     Raises:
         InvalidTemplate: with every fault of every file.
-        LimitExceeded: a file is too large, or there are too many.
+        LimitExceeded: a file is too large, named too often, or there are too many.
     """
     if len(names) > MOST_FILES:
         raise LimitExceeded(f"environment_files has {len(names)} names; at most {MOST_FILES} are merged.")
+    for name, times in Counter(names).items():
+        if times > MOST_TIMES:
+            raise LimitExceeded(
+                f"environment_files names {name} {times} times; at most {MOST_TIMES} are merged."
+            )
     limits = limits or Limits()
     merging = _Merging(schemas)
     start = replace(environment, parameters={}) if parameters_win else environment
     merged = start
+    secret = any(schema.hidden for schema in schemas.values())  # then a line may show what is hidden
     faults: list[Diagnostic] = []
     for name in names:
         try:
@@ -61,11 +69,33 @@ def merge_environment_files(
             continue
         merged = merging.merge(merged, one, name)
         if merging.faults:
-            faults += placed(merging.faults, files[name], parse(files[name], limits, "environment"))
+            found = placed(merging.faults, files[name], parse(files[name], limits, "environment"))
+            faults += [replace(fault, excerpt="") for fault in found] if secret else found
             merging.faults = []
     if faults:
         raise InvalidTemplate(faults)
     return merged.with_parameters(environment.parameters) if parameters_win else merged
+
+
+def without_secrets(
+    names: Collection[str],
+    files: Mapping[str, str],
+    schemas: Mapping[str, ParameterSchema],
+    limits: Limits | None = None,
+) -> Mapping[str, str]:
+    """Return the files that may be kept and shown: without the environments that give a hidden parameter.
+
+    What these say is merged already, and kept encrypted. `schemas` are those they were merged with.
+    """
+    hidden = {name for name, schema in schemas.items() if schema.hidden}
+    if not hidden:
+        return files
+    secret = set()
+    for name in dict.fromkeys(names):
+        one = Environment.parse(files[name], limits)
+        if not hidden.isdisjoint(one.parameters.keys() | one.parameter_defaults.keys()):
+            secret.add(name)
+    return {name: text for name, text in files.items() if name not in secret}
 
 
 def schemas_in(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from orchestrator.schema.constraints import (
 )
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
-from orchestrator.template.scalars import WHOLE
+from orchestrator.template.json_text import DEEPEST_JSON, number, read_json, too_deep
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 KEYS: Final = frozenset(
@@ -28,9 +27,6 @@ KEYS: Final = frozenset(
 PSEUDO: Final = ("OS::stack_id", "OS::stack_name", "OS::project_id")
 RESERVED: Final = (*PSEUDO, "OS::region")  # the last is a name without a value
 MASK: Final = "******"
-
-LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
-DEEPEST_JSON: Final = 100
 
 _ABSENT: Final = object()
 Report = Callable[..., None]  # (code, message, path, hint)
@@ -113,7 +109,7 @@ class ParameterSchema:
             case "string":
                 return _text(value)
             case "number":
-                return _number(value)
+                return number(value)
             case "comma_delimited_list":
                 return _items(value)
             case "json":
@@ -150,8 +146,8 @@ class ParameterSchema:
         for constraint in plain:
             try:
                 # The values of a list of allowed ones are converted when they are compared.
-                number = self.type == "number" and not isinstance(constraint, AllowedValues)
-                wrong = constraint.check(_number(default) if number else seen, self.type)
+                numeric = self.type == "number" and not isinstance(constraint, AllowedValues)
+                wrong = constraint.check(number(default) if numeric else seen, self.type)
             except ValueError as error:
                 wrong = str(error)
             if wrong is not None:
@@ -329,26 +325,6 @@ def _text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else str(value)
 
 
-def _number(value: Any) -> int | float:
-    if isinstance(value, str):
-        if len(value) > LONGEST_NUMBER:
-            raise ValueError("the number is too long")
-        try:
-            value = int(value)
-        except ValueError:
-            value = float(value)  # its own message says what could not be read
-    if not isinstance(value, (int, float)):
-        raise ValueError(
-            f"int() argument must be a string, a bytes-like object or a real number, not '{_kind(value)}'"
-        )
-    if isinstance(value, int):
-        if value not in WHOLE:
-            raise ValueError(f"{value} does not fit in 64 bits")
-    elif not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
-    return value
-
-
 def _items(value: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
@@ -360,20 +336,13 @@ def _items(value: Any) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    if isinstance(value, str) and value:
-        try:
-            read = json.loads(value, parse_int=_number, parse_float=_number, parse_constant=_number)
-            if "\\u" in value:
-                json.dumps(read, ensure_ascii=False).encode()
-        except RecursionError:
-            raise ValueError(f"Value must be valid JSON: nested deeper than {DEEPEST_JSON}") from None
-        except UnicodeEncodeError:
-            raise ValueError("Value must be valid JSON: half of a character") from None
-        except ValueError as error:
-            raise ValueError(f"Value must be valid JSON: {error}") from None
-        value = read
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"Value must be valid JSON: {value} is not a finite number")
+    try:
+        if isinstance(value, str) and value:
+            return read_json(value)
+        if isinstance(value, float):
+            number(value)
+    except ValueError as error:
+        raise ValueError(f"Value must be valid JSON: {error}") from None
     if too_deep(value, DEEPEST_JSON):
         raise ValueError(f"Value must be valid JSON: nested deeper than {DEEPEST_JSON}")
     return value
@@ -387,20 +356,3 @@ def _boolean(value: Any) -> bool:
         known = ", ".join(f"'{word}'" for word in sorted(BOOLEANS))
         raise ValueError(f"Unrecognized value '{value}', acceptable values are: {known}")
     return found
-
-
-def too_deep(value: Any, limit: int) -> bool:
-    """Return whether lists and maps are nested more than `limit` levels."""
-    level: Sequence[Any] = [value] if isinstance(value, (dict, list)) else []
-    depth = 0
-    while level:
-        depth += 1
-        if depth > limit:
-            return True
-        level = [
-            item
-            for parent in level
-            for item in (parent.values() if isinstance(parent, dict) else parent)
-            if item.__class__ is dict or item.__class__ is list
-        ]
-    return False

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.template.diagnostics import Path, excerpt, source_lines
 from orchestrator.template.locate import locate
 
 INDEX = re.compile(r"\[(\d+)\]")
+JOINT = re.compile(r"[.\[]")
+MOST_JOINTS: Final = 250  # of a path, where one of its names may end
 
 
 def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
@@ -56,10 +59,9 @@ def keys_of(path: str, document: Any) -> Path:
 
 
 def _longest(path: str, names: Mapping[str, Any]) -> str | None:
-    """Return the longest name that the path begins with."""
-    size = len(path)
-    while size > 0:
-        if path[:size] in names:
+    """Return the longest name that the path begins with; of one full of dots only the first are looked at."""
+    ends = [joint.start() for joint in islice(JOINT.finditer(path), MOST_JOINTS)]
+    for size in reversed(ends if len(ends) == MOST_JOINTS else [*ends, len(path)]):
+        if size and path[:size] in names:
             return path[:size]
-        size = max(path.rfind(".", 0, size), path.rfind("[", 0, size))
     return None

@@ -15,6 +15,9 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.registry_entries import RESOURCES, Entry, Level, Reader, is_template
 
 LONGEST_CHAIN: Final = 100  # mappings followed for one type; an honest one follows two or three
+MOST_DEAD_ENDS: Final = 100  # types met on the way that lead nowhere; wildcards could make ever new ones
+LONGEST_NAME: Final = 1000  # characters, of a type's name that wildcards have lengthened
+LONGEST_SHOWN: Final = 200  # characters of a name in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class ResourceRegistry:
         that leads to no installed type is passed over.
 
         Raises:
-            InvalidTemplate: the mappings lead around in a circle.
+            InvalidTemplate: the mappings lead around in a circle, or too many ways to nothing.
         """
         if resource_name in self._particular:
             return self._resolve(resource_name, type_name)
@@ -136,8 +139,11 @@ class ResourceRegistry:
             if is_template(entry.leads_to):
                 return Target("template", entry.leads_to, entry.user, entry.path)
             around = any(e.leads_to == entry.leads_to and e.user == entry.user for e in chain)
-            if around or len(chain) == LONGEST_CHAIN:
+            grown = len(entry.leads_to) > max(LONGEST_NAME, len(type_name))
+            if around or grown or len(chain) == LONGEST_CHAIN:
                 raise _circle([e.leads_to for e in (*chain, entry)])
+            if len(dead) >= MOST_DEAD_ENDS:
+                raise _refused("The resource_registry has too many ways that lead to no type")
             found = self._follow(resource_name, entry.leads_to, (*chain, entry), dead)
             if found is not None:
                 return found
@@ -174,7 +180,11 @@ def _without(body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
 
 def _circle(names: list[str]) -> InvalidTemplate:
     shown = names if len(names) <= 6 else [*names[:3], "…", *names[-2:]]
-    message = f"The resource_registry leads around in a circle: {' -> '.join(shown)}"
+    shown = [name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…" for name in shown]
+    return _refused(f"The resource_registry leads around in a circle: {' -> '.join(shown)}")
+
+
+def _refused(message: str) -> InvalidTemplate:
     return InvalidTemplate([Diagnostic("registry-circle", message, "resource_registry")])
 
 

@@ -82,6 +82,15 @@ def test_a_stack_is_taken_on_shown_listed_and_deleted(served: Client, broker: re
     assert served.get(place)["stack"]["stack_status"] == "DELETE_IN_PROGRESS"
 
 
+def test_an_environment_file_that_gives_a_hidden_value_is_not_shown(served: Client) -> None:
+    files = {"secret.yaml": "parameters: {key: S3CRET}", "open.yaml": "parameters: {size: 5}"}
+    request = {"stack_name": "s", "template": TEMPLATE, "files": files, "environment_files": [*files]}
+    place = served.ask("POST", "/p/stacks", 201, json=request)["stack"]["links"][0]["href"]
+    place = place.removeprefix("http://localhost/v1")
+    assert served.get(f"{place}/files") == {"open.yaml": files["open.yaml"]}
+    assert served.get(f"{place}/environment")["parameters"] == {"key": "******", "size": 5}
+
+
 def test_a_template_is_validated_without_a_trace(served: Client, database: Database) -> None:
     answer = served.ask("POST", "/p/validate", 200, json={"template": TEMPLATE})
     assert answer["Description"] == "Two of them"
@@ -148,6 +157,7 @@ def test_all_faults_come_at_once_with_their_places(served: Client) -> None:
     problems = body["error"]["errors"]
     assert len(problems) >= 2
     assert all(problem["line"] and problem["column"] and problem["path"] for problem in problems)
+    assert "depends_on: ono" in problems[0]["excerpt"]
 
 
 json_values = st.recursive(

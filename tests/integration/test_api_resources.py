@@ -122,7 +122,10 @@ def test_nothing_sealed_is_shown(api: Client, world: World, made: Made) -> None:
         "open": "******",
         "shut": "******",
     }
-    assert api.get(f"{made.path}/resources/f/metadata") == {"metadata": {"k": ["******", {"l": "******"}]}}
+    masked = {"metadata": {"k": ["******", {"l": "******"}]}}
+    assert api.get(f"{made.path}/resources/f/metadata") == masked
+    world.resource(made, "h", sealed=sealed, metadata_={"k": ["secret", {"l": "secret"}]})
+    assert api.get(f"{made.path}/resources/h/metadata") == masked
 
 
 def test_metadata_is_what_is_stored(api: Client, world: World, made: Made) -> None:

@@ -8,7 +8,13 @@ import pytest
 from orchestrator.errors import InvalidRequest, InvalidTemplate, LimitExceeded, Misconfigured
 from orchestrator.operations.request import read_request
 from orchestrator.template.environment import Environment
-from orchestrator.template.environment_files import MOST_FILES, merge_environment_files, schemas_in
+from orchestrator.template.environment_files import (
+    MOST_FILES,
+    MOST_TIMES,
+    merge_environment_files,
+    schemas_in,
+    without_secrets,
+)
 from orchestrator.template.global_environment import ALIASES, global_environment
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.resource_registry import ResourceRegistry
@@ -154,7 +160,10 @@ def test_a_file_named_twice_is_merged_twice():
     files = {"e": "parameters: {l: a}\nparameter_merge_strategies: {l: merge}\n"}
     assert merge_environment_files(["e", "e"], files, SCHEMAS, Environment()).parameters == {"l": "a,a"}
     with pytest.raises(LimitExceeded):
-        merge_environment_files(["e"] * (MOST_FILES + 1), files, SCHEMAS, Environment())
+        merge_environment_files(["e"] * (MOST_TIMES + 1), files, SCHEMAS, Environment())
+    many = {f"e{number}": "{}" for number in range(MOST_FILES + 1)}
+    with pytest.raises(LimitExceeded):
+        merge_environment_files([*many], many, SCHEMAS, Environment())
 
 
 def test_other_sections_merge_by_entry():
@@ -265,3 +274,26 @@ def test_a_null_entry_of_a_later_file_removes_what_all_earlier_ones_say(tmp_path
     (tmp_path / "10.yaml").write_text("resource_registry: {'My::*': OS::A, 'My::T': OS::B}\n")
     (tmp_path / "20.yaml").write_text("resource_registry: {'My::*': null}\n")
     assert ResourceRegistry.build({}, global_environment(tmp_path)).target("r", "My::T") is None
+
+
+def test_a_fault_does_not_quote_a_line_that_may_hold_a_hidden_value():
+    text = "parameters: {n: SECRET}\nparameter_merge_strategies: {n: merge}\n"
+    files = {"a": "parameters: {n: 1}\nparameter_merge_strategies: {n: merge}\n", "b": text}
+    schemas = {"n": ParameterSchema("n", "number", hidden=True)}
+    with pytest.raises(InvalidTemplate) as caught:
+        merge_environment_files(["a", "b"], files, schemas, Environment())
+    (fault,) = caught.value.diagnostics
+    assert (fault.file, fault.line) == ("b", 1)
+    assert "SECRET" not in fault.message + fault.excerpt
+
+
+def test_a_file_that_gives_a_hidden_parameter_is_not_kept():
+    schemas = {"p": ParameterSchema("p", "string", hidden=True), "q": ParameterSchema("q", "string")}
+    files = {
+        "secret": "parameters: {p: x}",
+        "default": "parameter_defaults: {p: x}",
+        "open": "parameters: {q: x}",
+        "unused": "parameters: {p: PARAM}",
+    }
+    kept = without_secrets(["secret", "default", "open", "secret"], files, schemas)
+    assert [*kept] == ["open", "unused"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator.template.definition import UNKNOWN
 from orchestrator.template.functions import yaql_function
+from orchestrator.template.functions.allowance import allowance
 from tests.unit.functions_stub import UNDECIDED, failed, given, refused, resolved
 
 SERVERS = [{"name": "a", "ip": "1.1.1.1", "n": 3}, {"name": "b", "ip": "2.2.2.2", "n": 1}]
@@ -266,7 +267,7 @@ def test_any_text_is_an_expression_or_refused_with_a_reason(text):
 def test_many_expressions_share_one_allowance(hurried):
     """Otherwise a template of a thousand slow ones would hold its request for an hour."""
     slow = [yaql(f"pow(9, {10**8 + number})") for number in range(12)]
-    with yaql_function.allowance(0.5):
+    with allowance(0.5):
         told = [failed(one) for one in slow]
     assert TOO_LONG in told[0]
     assert "altogether" in told[-1]

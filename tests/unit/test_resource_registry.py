@@ -114,6 +114,23 @@ def test_mappings_that_lead_around_in_a_circle_are_told(user):
         lead(user, "A")
 
 
+def test_wildcards_that_lead_to_ever_more_types_are_short_work():
+    user = {}
+    for level in range(30):
+        here, there = chr(0x4E00 + level), chr(0x4E01 + level)
+        user |= {f"{here}:*": f"{there}:a*", f"{here}*": f"{there}:b*"}
+    began = time.monotonic()
+    with pytest.raises(InvalidTemplate, match="too many ways that lead to no type"):
+        lead(user, "\u4e00:")
+    assert time.monotonic() - began < 2
+
+
+def test_names_that_wildcards_lengthen_stay_short():
+    with pytest.raises(InvalidTemplate, match="leads around in a circle") as caught:
+        lead({"A*": f"A{'b' * 50_000}*"}, "A")
+    assert len(str(caught.value)) < 2000
+
+
 def test_a_long_way_around_many_dead_ends_is_short_work():
     user = {f"A{n:02}*": f"A{n + 1:02}x" for n in range(60)} | {
         f"A{n:02}x": f"A{n + 1:02}x" for n in range(60)

@@ -308,3 +308,11 @@ def test_what_a_stack_keeps_of_its_outputs_is_decided():
     made = read({"p": "v"}, conditions={"c": True}, outputs=outputs)
     assert made.outline()["outputs"]["o"]["value"] == {"get_param": "p"}
     assert type(made).from_outline(made.outline()).outputs["o"].parameters == {"p"}
+
+
+def test_conditions_that_lead_on_and_on_are_told_so():
+    chain = {f"c{n}": {"not": f"c{n + 1}"} for n in range(2000)} | {"c2000": True}
+    resources = {"a": {"type": "T", "condition": "c0"}}
+    assert 'resources.a.condition: The arguments of "not" lead too deep' in faults(
+        conditions=chain, resources=resources
+    )

@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.definition import UNKNOWN, ResourceProxy, StackDefinition
+from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
@@ -296,3 +297,33 @@ def test_a_computed_name_stands_for_all():
     found = definition([{"get_param": {"get_param": "p"}}, {"get_attr": ["r", {"get_param": "a"}]}])
     assert found.parameters == {"p", "a", "*"}
     assert found.dep_attrs == {"r": {"*"}}
+
+
+def test_what_all_functions_of_a_value_make_together_has_a_bound():
+    text = {"str_replace": {"template": "a" * 50_000, "params": {"a": "b" * 1000}}}
+    with pytest.raises(InvalidTemplate, match="The functions make more than 256 MiB altogether"):
+        stack().resolve([text] * 10)
+    with pytest.raises(InvalidTemplate, match='"str_split" would have more than 1000000 values'):
+        stack().resolve({"str_split": ["b", text]})
+
+
+def test_many_slow_functions_have_one_allowance():
+    digits = list("0123456789")
+    slow = {"repeat": {"template": "abcde", "for_each": dict.fromkeys("abcde", digits)}}
+    assert len(stack().resolve([slow] * 9)) == 9
+    with allowance(0.1), pytest.raises(InvalidTemplate, match="took too much time altogether"):
+        stack().resolve([slow] * 9)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"get_param": "p"}] * 1000,
+        {"list_join": ["", [{"get_param": "p"}] * 1000]},
+        {"yaql": {"expression": "1", "data": [{"get_param": "p"}] * 1000}},
+    ],
+)
+def test_one_large_value_named_many_times_is_not_written_out(value):
+    values = ParameterValues({"p": ["x" * 20] * 10_000})
+    with pytest.raises(InvalidTemplate, match="The value would hold more than 1000000 values"):
+        StackDefinition("2021-04-16", values, {}).resolve(value)

@@ -163,6 +163,8 @@ def test_long_digits_inside_a_text_are_no_number():
         (b"\xff\xfe\x00", "unreadable"),
         ("".join(f"%TAG !a{n}! tag:x\n" for n in range(200_000)) + "--- {}", "too-large"),
         ("".join(f"%TAG !a{n}! tag:x\r" for n in range(200_000)), "too-large"),
+        ("# ---\n" + "".join(f"%TAG !a{n}! tag:x\n" for n in range(200_000)) + "--- {}", "too-large"),
+        ("--- {}\n...\n" + "".join(f"%TAG !a{n}! tag:x\n" for n in range(200_000)) + "--- {}", "too-large"),
         (b"a: \x01", "unreadable"),
         (b"a: \xc3\x28", "unreadable"),
     ],

@@ -114,3 +114,33 @@ def test_a_type_that_is_known_and_not_there_is_refused_by_name_or_overlooked():
     assert ask(template, overlook=True)["Description"] == "No description"
     with pytest.raises(InvalidTemplate, match="could not be found"):
         ask(hot(resources={"a": {"type": "OS::Nothing"}}), overlook=True)
+
+
+def test_nothing_hidden_is_told_wherever_it_was_given():
+    declared = "parameters: {x: {type: string}, deep: {type: string, hidden: true}}"
+    inner = f"heat_template_version: 2018-08-31\n{declared}\n"
+    outer = inner.replace("deep: {", "y: {type: string}, deep: {") + (
+        "resources: {in: {type: inner.yaml, properties: {x: {get_param: y}}}}\n"
+    )
+    replaced = {"str_replace": {"template": "an S", "params": {"S": {"get_param": "given"}}}}
+    template = hot(
+        parameters={name: {"type": "string", "hidden": True} for name in ("given", "default")},
+        resources={
+            "a": {
+                "type": "outer.yaml",
+                "properties": {"x": {"get_param": "given"}, "y": replaced, "deep": "s"},
+            }
+        },
+    )
+    environment = {
+        "parameters": {"given": "SECRET"},
+        "parameter_defaults": {"default": "SECRET", "deep": "SECRET"},
+    }
+    files = {"inner.yaml": inner, "outer.yaml": outer}
+    answer = ask(template, environment=environment, files=files, show_nested=True)
+    assert "SECRET" not in orjson.dumps(answer).decode()
+    assert answer["Environment"]["parameters"] == {"given": "******"}
+    assert answer["Environment"]["parameter_defaults"] == {"default": "******", "deep": "******"}
+    nested = answer["NestedParameters"]["a"]
+    assert nested["Parameters"]["y"]["Value"] == "******"
+    assert nested["NestedParameters"]["in"]["Parameters"]["x"]["Value"] == "******"

@@ -211,3 +211,54 @@ def test_an_environment_that_comes_with_a_request_names_its_sections():
         )
     for sent in ({}, None, {"parameters": {"p": "v"}}):
         assert answer(template, strict=True, environment=sent) == ""
+
+
+def test_a_value_for_nothing_is_told_before_types_in_both_dialects():
+    for sections in ("resources: {a: {type: Nope}}", CFN + "Resources: {a: {Type: Nope}}"):
+        told = answer(sections, strict=True, parameters={"zz": 1})
+        assert told == "The Parameter (zz) was not defined in template."
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "resources: {a: {type: OS::Heat::Value, properties: {value: %s}}}",
+        "resources: {a: {type: OS::Heat::RandomString, properties: %s}}",
+        "resources: {a: {type: OS::Heat::None, metadata: {m: %s}}}",
+        "resources: {a: {type: OS::Heat::None, deletion_policy: %s}}",
+        "resources: {a: {type: OS::Heat::None, external_id: %s}}",
+        "resources: {a: {type: OS::Heat::RandomString, properties: {character_classes: [%s]}}}",
+        "resources: {a: {type: OS::Heat::None, condition: %s}}",
+        "conditions: {c: %s}\nresources: {a: {type: OS::Heat::None, condition: c}}",
+        "resources: {a: {type: n.yaml, properties: {p: x, j: %s}}}",
+    ],
+)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "{get_param: {get_param: text}}",
+        "{get_param: [{get_param: text}, 1]}",
+        "{get_param: map}",
+        "{yaql: {expression: int($.data), data: {get_param: text}}}",
+        "{map_merge: [{get_param: text}]}",
+        "{if: [{get_param: text}, 1, 2]}",
+        "{if: [{not: {get_param: text}}, 1, 2]}",
+        "{if: [{yaql: {expression: int($.data), data: {get_param: text}}}, 1, 2]}",
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_no_fault_quotes_what_is_hidden(place, expression, strict):
+    declared = "parameters: {text: {type: string, hidden: true}, map: {type: json, hidden: true}}"
+    nested = 'heat_template_version: "2018-08-31"\nparameters: {p: {type: string}, j: {type: json}}\n'
+    nested += "outputs: {o: {value: {if: [{get_param: j}, 1, 2]}}}"
+    sent = StackRequest(
+        f'heat_template_version: "2018-08-31"\n{declared}\n{place % expression}',
+        "s",
+        parameters={"text": "S3CRET", "map": {"S3CRET": "S3CRET"}},
+        files={"n.yaml": nested},
+    )
+    try:
+        found = vet(CONTEXT, sent, stack_uuid="None", strict=strict).warnings
+    except InvalidTemplate as error:
+        found = error.diagnostics
+    assert "S3CRET" not in str(found)

@@ -17,6 +17,7 @@ from orchestrator.template.functions import (
 )
 from orchestrator.template.functions.registry import (
     ALL,
+    HIDDEN,
     Function,
     FunctionError,
     References,
@@ -31,6 +32,7 @@ from orchestrator.template.functions.registry import (
 
 __all__ = [
     "ALL",
+    "HIDDEN",
     "Function",
     "FunctionError",
     "References",

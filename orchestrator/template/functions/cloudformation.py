@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import References, function
 from orchestrator.template.functions.whole import whole_function
+from orchestrator.template.json_text import read_json
 
 SELECT_FORM: Final = 'Arguments to "Fn::Select" must be of the form [index, collection]'
 MEMBER_FORM: Final = """Wrong Arguments try: "
@@ -29,7 +29,7 @@ def select(index: Any, collection: Any, /) -> Any:
     """
     if isinstance(collection, str) and collection:
         try:
-            collection = json.loads(collection)
+            collection = read_json(collection)
         except ValueError as error:
             raise ValueError(f'"Fn::Select": {error}') from None
     if collection is None or collection == "":

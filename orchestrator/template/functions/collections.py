@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from orchestrator.template.functions.registry import References
 from orchestrator.template.functions.whole import shown, whole_function
+from orchestrator.template.scalars import key_text
 
 MOST_COMPARED: Final = 20_000_000  # pairs of items that cannot be hashed; some seconds
 
@@ -66,6 +67,7 @@ def map_replace(args: Any) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for key, value in given.items():
         name = key if keys.get(key) is None else keys[key]
+        name = key_text(name) if is_hashable(name) else name
         if name != key and name in given:
             raise ValueError(f"key replacement {name} collides with a key in the input map")
         if name in made:

@@ -32,6 +32,8 @@ log = logger()
 GROUP: Final = "orchestrator.functions"
 ALL: Final = "*"  # stands for every name, where the name itself is computed
 
+HIDDEN: Final = "the value, which is hidden, is not acceptable"
+
 State = Literal["ready", "removed"]
 
 
@@ -50,6 +52,17 @@ class FunctionError(Exception):
     def text(self, place: str) -> str:
         """Return the whole message, given the dotted place of the function."""
         return f"{place}: {self}" if place else str(self)
+
+    def discreet(self) -> FunctionError:
+        """Return the same error without what it says of values, some of which are secret."""
+        if self.code not in QUOTING:
+            return self
+        told = type(self)(HIDDEN)
+        told.keys = self.keys
+        return told
+
+
+QUOTING: Final = frozenset({"function-error", "condition"})  # codes of errors that may quote a value
 
 
 class UnknownReference(FunctionError):

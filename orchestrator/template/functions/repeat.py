@@ -8,12 +8,11 @@ from itertools import product
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import FunctionError, References, is_call, raw_function
-from orchestrator.template.functions.whole import LARGEST_TEXT, knows_all
+from orchestrator.template.functions.whole import BYTES_OF_A_VALUE, LARGEST_TEXT, MOST_VALUES, knows_all
 from orchestrator.template.view import UNKNOWN, View
 
 MAPS_SINCE: Final = "2016-10-14"
 PERMUTATIONS_SINCE: Final = "2017-09-01"
-MOST_NODES: Final = 1_000_000  # values of all copies together
 
 NOT_A_MAP: Final = 'Arguments to "repeat" must be a map'
 FORM: Final = repr(
@@ -84,11 +83,15 @@ def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bo
         raise FunctionError(LENGTHS_DIFFER)
     words = [items or [] for items in lists]
     copies = math.prod(map(len, words)) if permutations else min(map(len, words))
-    if copies * _nodes(template) > MOST_NODES:
-        raise FunctionError(f'The result of "repeat" would have more than {MOST_NODES} values')
+    nodes = copies * _nodes(template)
+    if nodes > MOST_VALUES:
+        raise FunctionError(f'The result of "repeat" would have more than {MOST_VALUES} values')
+    view.spend(BYTES_OF_A_VALUE * nodes)
     rows: Iterable[tuple[Any, ...]] = product(*words) if permutations else zip(*words, strict=False)
     copier = _Copier(tuple(for_each))
-    return [copier.copy(template, row) for row in rows]
+    made = [copier.copy(template, row) for row in rows]
+    view.spend(copier.length)
+    return made
 
 
 def _resolved(view: View, name: str, value: Any) -> Any:
@@ -125,7 +128,7 @@ class _Copier:
 
     def __init__(self, variables: tuple[Any, ...]) -> None:
         self._variables = variables
-        self._length = 0
+        self.length = 0
 
     def copy(self, template: Any, words: tuple[Any, ...]) -> Any:
         """Return the template with every variable replaced by its word, one variable after the other."""
@@ -147,8 +150,8 @@ class _Copier:
                         hint='the variables of "for_each" and their values must be texts',
                     )
             length = len(text) + text.count(variable) * (len(word) - len(variable))
-            if self._length + length > LARGEST_TEXT:
+            if self.length + length > LARGEST_TEXT:
                 raise FunctionError(f'The result of "repeat" would be longer than {LARGEST_TEXT} characters')
             text = text.replace(variable, word)
-        self._length += len(text)
+        self.length += len(text)
         return text

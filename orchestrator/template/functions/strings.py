@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import Check, References, function, is_call
-from orchestrator.template.functions.whole import bounded, shown, whole_function
+from orchestrator.template.functions.whole import MOST_VALUES, bounded, shown, whole_function
 
 JSON_SINCE: Final = "2015-10-15"  # from here on, maps and lists become JSON where a text is wanted
 MOST_WORK: Final = 20_000_000_000  # characters to look at, for all keys: some seconds
@@ -253,7 +253,7 @@ def str_split(args: Any) -> Any:
         return None
     if not isinstance(text, str):
         raise TypeError('The text that "str_split" splits must be a string')
-    parts = text.split(delimiter)
+    parts = _split("str_split", delimiter, text)
     if len(args) == 2:
         return parts
     try:
@@ -273,4 +273,11 @@ def cfn_split(delimiter: Any, text: Any, /) -> list[str]:
         raise TypeError("Delimiter for Fn::Split must be string")
     if not isinstance(text, str):
         raise TypeError(f"String to split must be string; got {type(text)}")
-    return text.split(delimiter)
+    return _split("Fn::Split", delimiter, text)
+
+
+def _split(name: str, delimiter: str | None, text: str) -> list[str]:
+    parts = text.split(delimiter, MOST_VALUES)
+    if len(parts) > MOST_VALUES:
+        raise ValueError(f'The result of "{name}" would have more than {MOST_VALUES} values')
+    return parts

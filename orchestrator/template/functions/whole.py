@@ -18,7 +18,10 @@ from orchestrator.template.view import UNKNOWN, View
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 LONGEST_SHOWN: Final = 1000  # characters of a value quoted in a message
-LARGEST_TEXT: Final = 64 * 1024 * 1024  # characters
+LARGEST_TEXT: Final = 64 * 1024 * 1024  # characters, of one text and of all the texts of a value
+MOST_VALUES: Final = 1_000_000  # in lists and maps, counted as often as they are met
+BYTES_OF_A_VALUE: Final = 16
+DEEPEST: Final = 200  # levels of nesting; what writes values as JSON ends at 254
 
 
 def anything(args: Any, found: References) -> None:
@@ -38,9 +41,11 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = any
             if not knows_all(value):
                 return UNKNOWN
             try:
-                return call(value)
+                made = call(value)
             except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise FunctionError(str(error)) from error
+            view.spend(cost(made))
+            return made
 
         raw_function(name, since=since, check=check)(resolve)
         return call
@@ -49,18 +54,57 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = any
 
 
 def knows_all(value: Any) -> bool:
-    """Whether nothing in a resolved value is unknown."""
+    """Whether nothing in a resolved value is unknown.
+
+    Raises:
+        FunctionError: it is too large; see `measure`.
+    """
     if value.__class__ is not dict and value.__class__ is not list:
         return value is not UNKNOWN
-    todo = [value]
-    while todo:
-        held = todo.pop()
-        for item in held.values() if held.__class__ is dict else held:
-            if item.__class__ is dict or item.__class__ is list:
-                todo.append(item)
-            elif item is UNKNOWN:
-                return False
-    return True
+    return measure(value)
+
+
+def measure(value: Any) -> bool:
+    """Refuse a value that would be too large once it is written; return whether nothing in it is unknown.
+
+    What a function gives may be the value of another resource, met many times over: it takes no space until
+    somebody writes it down.
+
+    Raises:
+        FunctionError: it holds too many values, too much text, or is nested too deep.
+    """
+    known, values, characters, depth = True, 1, 0, 0
+    level: list[Any] = [[value]]
+    while level:
+        if depth > DEEPEST:
+            raise FunctionError(f"The value would be nested deeper than {DEEPEST} levels")
+        depth += 1
+        inner: list[Any] = []
+        for held in level:
+            values += len(held)
+            if values > MOST_VALUES:
+                raise FunctionError(f"The value would hold more than {MOST_VALUES} values")
+            if held.__class__ is dict:
+                characters += sum(len(key) for key in held if key.__class__ is str)
+            for item in held.values() if held.__class__ is dict else held:
+                kind = item.__class__
+                if kind is str:
+                    characters += len(item)
+                elif kind is dict or kind is list:
+                    inner.append(item)
+                elif item is UNKNOWN:
+                    known = False
+        if characters > LARGEST_TEXT:
+            raise FunctionError(f"The value would hold more than {LARGEST_TEXT} characters")
+        level = inner
+    return known
+
+
+def cost(made: Any) -> int:
+    """Return about how many bytes a function's result takes, beside what it was made of."""
+    if isinstance(made, str):
+        return len(made)
+    return BYTES_OF_A_VALUE * len(made) if isinstance(made, (dict, list)) else 0
 
 
 def shown(text: str) -> str:

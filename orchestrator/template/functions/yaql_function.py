@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.errors import Misconfigured
+from orchestrator.template.functions.allowance import SPENT, charge, is_spent
 from orchestrator.template.functions.registry import References, is_call
 from orchestrator.template.functions.whole import whole_function
 
@@ -49,37 +50,20 @@ SMALL: Final = 4096  # characters of a request or a result worth keeping
 CHANGING: Final = re.compile(r"now|random|call")  # what these give is another thing every time
 
 
-_allowed = threading.local()
-
-
-@contextmanager
-def allowance(seconds: float) -> Iterator[None]:
-    """Bound what all the expressions evaluated in here by this thread may take together, by the clock."""
-    _allowed.seconds = seconds
-    try:
-        yield
-    finally:
-        del _allowed.seconds
-
-
 @contextmanager
 def _spending() -> Iterator[None]:
-    """Take what happens in here off the allowance, if there is one.
+    """Take what happens in here off the request's allowance, by the clock: it is another process that works.
 
     Raises:
         ValueError: there is none left.
     """
-    left = getattr(_allowed, "seconds", None)
-    if left is None:
-        yield
-        return
-    if left <= 0:
-        raise ValueError("The expressions took too much time altogether")
+    if is_spent():
+        raise ValueError(SPENT)
     started = time.monotonic()
     try:
         yield
     finally:
-        _allowed.seconds = left - (time.monotonic() - started)
+        charge(time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)

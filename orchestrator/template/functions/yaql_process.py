@@ -12,6 +12,7 @@ import collections.abc  # before the library, which uses it without importing it
 import datetime
 import json
 import math
+import re
 import resource
 import signal
 import sys
@@ -22,6 +23,7 @@ import yaql  # type: ignore[import-untyped]
 
 MOST_NODES: Final = 100_000  # values in a result
 MOST_BYTES: Final = 8 * 1024 * 1024  # text in a result
+UNSTORED: Final = re.compile("[\0\ud800-\udfff]")
 INTEGERS: Final = range(-(2**63), 2**64)  # those that JSON readers agree about
 
 # What the engine is made of is slow to make; expressions come back, one for each resource of a group.
@@ -97,6 +99,8 @@ class Plain:
             self._bytes += len(value)
             if self._bytes > MOST_BYTES:
                 raise ValueError("Expression consumed too much memory")
+            if UNSTORED.search(value):
+                raise ValueError("The expression gives a text with NUL or half of a character in it")
             return str(value)
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"The expression gives {value}, which is no value of a template")

@@ -1,0 +1,80 @@
+"""JSON that comes as a text, in a parameter or in a template: read as what can be stored and shown."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from orchestrator.template.scalars import WHOLE
+
+LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
+DEEPEST_JSON: Final = 100
+NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it
+
+
+def read_json(text: str) -> Any:
+    """Return what a JSON text holds.
+
+    Raises:
+        ValueError: it is none, is nested too deep, or holds a number or a text that cannot be stored.
+    """
+    try:
+        read = json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST_JSON}") from None
+    if too_deep(read, DEEPEST_JSON):
+        raise ValueError(f"nested deeper than {DEEPEST_JSON}")
+    if "\\u" in text:
+        try:
+            told = json.dumps(read, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a character") from None
+        if NUL.search(told):
+            raise ValueError("the character NUL")
+    return read
+
+
+def number(value: Any) -> int | float:
+    """Return a number, or the one that a text writes, if 64 bits have room for it.
+
+    Raises:
+        ValueError: it is none, or they have not.
+    """
+    if isinstance(value, str):
+        if len(value) > LONGEST_NUMBER:
+            raise ValueError("the number is too long")
+        try:
+            value = int(value)
+        except ValueError:
+            value = float(value)  # its own message says what could not be read
+    if not isinstance(value, (int, float)):
+        kind = type(value).__name__
+        raise ValueError(
+            f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'"
+        )
+    if isinstance(value, int):
+        if value not in WHOLE:
+            raise ValueError(f"{value} does not fit in 64 bits")
+    elif not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    return value
+
+
+def too_deep(value: Any, limit: int) -> bool:
+    """Return whether lists and maps are nested more than `limit` levels."""
+    level: Sequence[Any] = [value] if isinstance(value, (dict, list)) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            item
+            for parent in level
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+            if item.__class__ is dict or item.__class__ is list
+        ]
+    return False
