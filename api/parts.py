@@ -54,6 +54,15 @@ class Output(Protocol):
         """Why there is no value."""
 
 
+class Update(Protocol):
+    """Accepts a new template for a stack."""
+
+    def __call__(
+        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    ) -> Accepted:
+        """Return what to enqueue; see `orchestrator.operations.updates`."""
+
+
 class Validate(Protocol):
     """Checks a template."""
 
@@ -69,6 +78,8 @@ class Operations:
 
     create: Callable[[OperationContext, Body], Accepted]
     delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
+    update: Update
+    act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
 

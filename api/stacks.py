@@ -93,6 +93,26 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     return json_response({"stack": shown})
 
 
+@stacks.route("/<project_id>/stacks/<stack_name>/<stack_id>", methods=["PUT", "PATCH"])
+def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Take on a new template for the stack, whatever it is doing."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings) as body:
+        accepted = parts().operations.update(context, stack, body, patch=request.method == "PATCH")
+    parts().publish(accepted.rings)
+    return Response(status=202)
+
+
+@stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
+def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Begin an action of the stack."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings) as body:
+        rings = parts().operations.act(context, stack, body)
+    parts().publish(rings)
+    return json_response(None)
+
+
 @stacks.delete("/<project_id>/stacks/<stack_name>/<stack_id>")
 def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Start deleting the stack, whatever it is doing."""

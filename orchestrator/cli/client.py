@@ -82,6 +82,10 @@ class Client:
         answer = self._ask("POST", "stacks", body=body)
         return StackId(str(body["stack_name"]), str(answer["stack"]["id"]))
 
+    def update(self, stack: StackId, body: Mapping[str, Any], *, existing: bool = False) -> None:
+        """Ask for another template; `existing` keeps what the body leaves out."""
+        self._ask("PATCH" if existing else "PUT", stack.path, body=body)
+
     def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the server makes of a template, without making anything."""
         answer: dict[str, Any] = self._ask("POST", "validate", body=body)

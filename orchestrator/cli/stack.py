@@ -15,7 +15,7 @@ from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Fail
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
 from orchestrator.cli.options import Session, client_command, pairs
 from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
-from orchestrator.cli.sources import read_template, request_body, texts
+from orchestrator.cli.sources import Source, read_template, request_body, texts
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -88,6 +88,84 @@ def create(
         return
     end = _watch(session, made, "CREATE", None, wait_timeout)
     _conclude(session, made, end)
+
+
+@stack.command()
+@click.argument("name")
+@click.option(
+    "-t", "--template", "template_file", type=FILE, help="The template; may be left out with --existing."
+)
+@click.option(
+    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
+)
+@click.option(
+    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
+)
+@click.option("--existing", is_flag=True, help="Keep what is left out: template, environment, parameters.")
+@click.option(
+    "--clear-parameter", "cleared", multiple=True, metavar="NAME", help="With --existing; repeatable."
+)
+@click.option(
+    "--timeout", "timeout_mins", type=click.IntRange(1), metavar="MINUTES", help="For the stack to finish in."
+)
+@click.option("--tag", "tags", multiple=True, help="Repeatable.")
+@click.option(
+    "--rollback/--disable-rollback", default=None, help="Undo a failed update, or leave it for inspection."
+)
+@click.option("--wait", is_flag=True, help="Until it is complete or has failed.")
+@click.option(
+    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop waiting; the stack goes on."
+)
+@client_command
+def update(
+    session: Session,
+    *,
+    name: str,
+    template_file: Path | None,
+    environments: tuple[Path, ...],
+    parameters: Mapping[str, Any],
+    existing: bool,
+    cleared: tuple[str, ...],
+    timeout_mins: int | None,
+    tags: tuple[str, ...],
+    rollback: bool | None,
+    wait: bool,
+    wait_timeout: float | None,
+) -> None:
+    """Bring the stack NAME to another template, at any time, over whatever it is doing.
+
+    Exits 3 when the update fails, 4 when --wait-timeout runs out first.
+    """
+    if template_file is None and not existing:
+        raise Failure("name a template with -t, or keep the stack's own with --existing")
+    source = read_template(template_file) if template_file is not None else Source(Path(name), "", {})
+    body = request_body(
+        source,
+        environments,
+        parameters,
+        timeout_mins=timeout_mins,
+        tags=",".join(tags) or None,
+        disable_rollback=None if rollback is None else not rollback,
+        clear_parameters=list(cleared) or None,
+    )
+    if template_file is None:
+        del body["template"]
+    found = session.client.find(name)
+    newest = session.client.newest_event(found) if wait else None
+    try:
+        session.client.update(found, body, existing=existing)
+    except ApiFailure as refusal:
+        shown = template_file or Path(name)
+        raise refusal.explained(shown, source.text, texts(environments, body)) from refusal
+    if not wait:
+        if session.as_json:
+            session.document(session.client.show(found, outputs=False))
+        elif session.quiet:
+            click.echo(found.id)
+        else:
+            session.say(f"Stack {found.name} ({found.id}) is being updated.")
+        return
+    _conclude(session, found, _watch(session, found, "UPDATE", newest, wait_timeout))
 
 
 @stack.command("list")

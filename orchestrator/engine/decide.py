@@ -34,6 +34,11 @@ class Observe:
 
 
 @dataclass(frozen=True, slots=True)
+class Revise:
+    """It is there: compare it with what is wanted now, then keep, update or replace it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Discard:
     """What was made went wrong: remove it, then make it again under a new token."""
 
@@ -60,7 +65,7 @@ class Impossible:
     reason: str
 
 
-Step = Drop | Keep | Create | Observe | Discard | Delete | Forget | Impossible
+Step = Drop | Keep | Create | Observe | Revise | Discard | Delete | Forget | Impossible
 
 RETAINED = frozenset({"Retain", "retain"})
 
@@ -75,6 +80,8 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
         return _cleanup(visit, kind)
     if resource.op == "DISCARD":
         return Discard()
+    if resource.op == "UPDATE":
+        return Observe()
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()
@@ -85,9 +92,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
         return Create(look_first=True, wait_seconds=_in_flight(visit, kind))
-    if resource.action == "INIT":
-        return Create()
-    return Keep()
+    return Create() if resource.action == "INIT" else Revise()
 
 
 def _cleanup(visit: Visit, kind: ResourceType) -> Step:
@@ -95,6 +100,8 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
     assert resource is not None
     body: Json = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
+    if not resource.leftover:
+        return Keep()  # a newer template has it again
     if resource.attempt == 0:
         return Forget()
     if policy in RETAINED:

@@ -39,13 +39,28 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """An operation that an older traversal began has ended well: compare again with what is wanted now."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """It cannot become what is wanted: another is to be made, and this one removed in the end."""
+
+    type: str  # of the one to make, as written
+    runs_as: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Final for this traversal."""
 
     reason: str
 
 
-Outcome = Ready | Kept | Gone | Wait | Failed
+Outcome = Ready | Kept | Ended | Replaced | Gone | Wait | Failed
 
 
 def back_off(tries: int) -> float:

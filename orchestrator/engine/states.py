@@ -44,7 +44,11 @@ NODE_MOVES: Final = frozenset(
         ("checking", "ready"),  # settled
         ("checking", "waiting"),  # not ready yet, to be tried again, or its lease was lost once more
         ("checking", "failed"),  # final
-        ("checking", "queued"),  # its lease was lost
+        (
+            "checking",
+            "queued",
+        ),  # its lease was lost, or it goes round again: ended for an older one, replaced
+        ("checking", "blocked"),  # a finish node: leftovers are to go before it
         ("waiting", "queued"),  # due, or woken
         ("waiting", "failed"),  # thought lost, but its worker still had its resource
         ("checking", "paused"),  # a hook

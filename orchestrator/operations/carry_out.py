@@ -12,14 +12,27 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.decide import Create, Delete, Discard, Drop, Forget, Impossible, Keep, Observe, Step
+from orchestrator.engine.decide import (
+    Create,
+    Delete,
+    Discard,
+    Drop,
+    Forget,
+    Impossible,
+    Keep,
+    Observe,
+    Revise,
+    Step,
+)
 from orchestrator.engine.names import physical_name
 from orchestrator.engine.outcome import (
+    Ended,
     Failed,
     Gone,
     Kept,
     Outcome,
     Ready,
+    Replaced,
     Wait,
     failure_reason,
     judge_error,
@@ -30,6 +43,7 @@ from orchestrator.engine.visit import NodeData, Visit
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.files import FileCache
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.schema.properties import immutable_changes, immutable_message
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import NOTHING, ResourceProxy, StackDefinition
 from orchestrator.template.functions import ALL
@@ -52,7 +66,8 @@ class Known:
     secret: bool = False
     unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
     requires: tuple[int, ...] = ()
-    input_digests: tuple[str, ...] = ()
+    input_digests: tuple[str, ...] = ()  # what each of them handed on
+    value_digest: str | None = None  # of what this one hands on
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
         properties=opened.get("properties", resource.properties) or {},
         attributes=opened.get("attributes", resource.attributes) or {},
         data=opened.get("data", resource.data) or {},
-        metadata=resource.metadata,
+        metadata=opened.get("metadata", resource.metadata),
         physical_id=resource.physical_id,
         reference_id=opened.get("reference_id", resource.reference_id),
         attempt=resource.attempt,
@@ -94,7 +109,8 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
         action=resource.action,
         secret=bool(opened),
         requires=tuple(resource.requires),
-        input_digests=("",) * len(resource.requires),
+        input_digests=tuple(resource.input_digests),
+        value_digest=resource.value_digest,
     )
 
 
@@ -154,7 +170,9 @@ class Plugin:
             case Create(look_first=look_first, wait_seconds=seconds):
                 return self._create(look_first, seconds, retries_left)
             case Observe():
-                return self._judge(self._observe(), retries_left, started=False)
+                return self._continue(retries_left)
+            case Revise():
+                return self._revise()
             case Discard():
                 ctx, physical_id = self._context("DELETE"), known.physical_id or ""
                 self.kind.delete(ctx, physical_id)
@@ -176,6 +194,9 @@ class Plugin:
 
     def _create(self, look_first: bool, seconds: float, retries_left: int) -> Done:
         known, kind = self.known, self.kind
+        other = self._other_type()
+        if other is not None:  # begun for an older definition: what may have come of it is found and removed
+            return Done(other, known)
         started = known.op is None
         external = self._resolve()
         if external is not None:
@@ -246,14 +267,90 @@ class Plugin:
         )
         if isinstance(outcome, Ready):
             known.attributes, known.reference_id = seen.attributes, seen.reference_id
+            known.value_digest = value_digest(known)
             declared = self.kind.attributes
             if any(declared[name].secret for name in seen.attributes if name in declared):
                 known.secret = True
         return Done(outcome, known, started)
 
     def _observe(self) -> Observation:
-        elapsed = None if self.resource.op == "CREATE" else 0.0
-        return self.kind.observe(self._context("CREATE", elapsed), self.known.physical_id or "")
+        known, was_open = self.known, self.resource.op in ("CREATE", "UPDATE")
+        action = "UPDATE" if known.op == "UPDATE" else "CREATE"
+        return self.kind.observe(self._context(action, None if was_open else 0.0), known.physical_id or "")
+
+    def _continue(self, retries_left: int) -> Done:
+        """Look how an open operation does; one that was begun for another definition is followed by ours."""
+        definition, known = self.visit.definition, self.known
+        done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
+        if isinstance(done.outcome, Ready) and definition and self.resource.definition_id != definition.id:
+            return replace(done, outcome=Ended(done.outcome.observation))
+        return done
+
+    def _revise(self) -> Done:
+        """Bring what is there to what is wanted, by the smallest step."""
+        known, resource, definition = self.known, self.resource, self.visit.definition
+        assert definition is not None
+        other = self._other_type()
+        if other is not None:
+            return Done(other, known)
+        body = definition.body
+        before = replace(known)
+        external = self._resolve()
+        if external is not None:
+            return self._keep_external(external, before)
+        if resource.status == "FAILED":
+            return Done(Replaced(body["type"], body.get("runs_as")), before)
+        after = orjson.loads(orjson.dumps(dict(known.properties)))
+        old = dict(before.properties)
+        changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
+        if wrong := immutable_changes(self.kind.properties, old, after):
+            message = immutable_message(wrong, resource.name, resource.type)
+            return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
+        change = self.kind.change(old, after, changed)
+        if change == "replace":
+            return Done(Replaced(body["type"], body.get("runs_as")), before)
+        known.secret = known.secret or before.secret
+        if change == "keep" and (before.metadata or None) == (known.metadata or None):
+            known.properties = before.properties
+            return Done(Kept(), known)
+        return self._update(changed, before)
+
+    def _other_type(self) -> Replaced | None:
+        """Return that another is to be made when the definition is of another type by now."""
+        definition = self.visit.definition
+        assert definition is not None
+        runs_as = definition.body.get("runs_as")
+        if (runs_as or definition.body["type"]) == self.resource.kind:
+            return None
+        return Replaced(definition.body["type"], runs_as)
+
+    def _update(self, changed: frozenset[str], before: Known) -> Done:
+        known, kind = self.known, self.kind
+        known.action = "UPDATE"
+        narrowed = known.requires, known.input_digests
+        if kind.calls_out:
+            # Until it is done it may still stand on what it was built with.
+            known.requires, known.input_digests = widened(before, known)
+            known.op = "UPDATE"
+            self._begin()
+            known.requires, known.input_digests = narrowed
+        known.op = "UPDATE"
+        if changed:
+            ctx = self._context("UPDATE", 0.0)
+            made = kind.update(ctx, known.physical_id or "", known.properties, changed)
+            known.physical_id, known.secret = made.physical_id, known.secret or made.secret
+            if made.data:
+                known.data = made.data
+        return self._judge(self._observe(), 0, started=not kind.calls_out)
+
+    def _keep_external(self, external: str, before: Known) -> Done:
+        if external != before.physical_id:
+            name, kind = self.resource.name, self.resource.type
+            message = f"Update to property external_id of {name} ({kind}) is not supported."
+            return Done(Failed(f"NotSupported: resources.{name}: {message}"), before)
+        return Done(
+            Kept(), replace(before, requires=self.known.requires, input_digests=self.known.input_digests)
+        )
 
     def _take_over(self, physical_id: str) -> Done:
         """Take a thing that others made for the resource: it is looked at, and nothing is asked of it."""
@@ -284,7 +381,7 @@ class Plugin:
         known.metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
         known.secret = view.touched_secret
         known.requires = tuple([data.id for data in inputs])
-        known.input_digests = tuple([input_digest(proxies[data.name]) for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
         external = body.get("external_id")
         if external is None:
             return None
@@ -305,7 +402,16 @@ class Plugin:
         )
 
 
-def input_digest(seen: ResourceProxy) -> str:
-    """Return a digest of what a resource was built with from one requirement (PROTOCOL.md 7)."""
-    text = orjson.dumps([seen.reference_id, seen.attributes], option=orjson.OPT_SORT_KEYS)
+def value_digest(known: Known) -> str:
+    """Return a digest of what a resource hands on to those that require it (PROTOCOL.md 7)."""
+    text = orjson.dumps(
+        [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
+    )
     return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def widened(before: Known, after: Known) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9)."""
+    both = dict(zip(before.requires, before.input_digests, strict=True))
+    both |= dict(zip(after.requires, after.input_digests, strict=True))
+    return tuple(both), tuple(both.values())

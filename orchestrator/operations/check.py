@@ -17,7 +17,16 @@ import psycopg
 from orchestrator.config import Settings
 from orchestrator.engine.decide import Drop, decide
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.outcome import Failed, Gone, Kept, Ready, Wait, failure_reason
+from orchestrator.engine.outcome import (
+    Ended,
+    Failed,
+    Gone,
+    Kept,
+    Ready,
+    Replaced,
+    Wait,
+    failure_reason,
+)
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
@@ -118,10 +127,18 @@ class _Round:
             elif visit.kind == "plan":
                 self.rings += self.engine.plan(visit, self.lease)
             else:
-                self.rings += lifecycle.finish(self.engine.database, visit, self.lease)
+                self.rings += self._finish(visit, self.lease)
         if visits:
             self._write(visits[0], drops, joins)
         return self.rings
+
+    def _finish(self, visit: Visit, lease: int) -> list[Ring]:
+        """End the traversal, or go on to what can only be removed now (adr/0002)."""
+        if not visit.halted:
+            cleaning = self.engine.plan.clean(visit, lease)
+            if cleaning is not None:
+                return cleaning
+        return lifecycle.finish(self.engine.database, visit, lease)
 
     def _visit(self, visit: Visit) -> bool:
         """Do one resource's step; False when the visit is over without one."""
@@ -155,7 +172,10 @@ class _Round:
 
     def _begin(self, visit: Visit, known: Known) -> bool:
         row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))
-        row |= {"op": "DELETE" if known.action == "DELETE" else "CREATE", "traversal": visit.traversal}
+        row |= {
+            "op": "DELETE" if known.action == "DELETE" else known.op or "CREATE",
+            "traversal": visit.traversal,
+        }
         while True:
             asked_at = time.monotonic()
             try:
@@ -170,15 +190,21 @@ class _Round:
     def _record(self, visit: Visit, done: Done) -> None:
         statement, row = ending.SETTLE, self._row(visit, done)
         match done.outcome:
-            case Ready(observation=seen):
+            case Ready(observation=seen) | Ended(observation=seen):
+                if isinstance(done.outcome, Ended):
+                    statement = ending.SETTLE_ENDED
                 row |= {
                     "status": "COMPLETE",
                     "reason": seen.reason or "state changed",
                     "observed": "ready",
-                    "changed": True,
+                    "changed": visit.resource is None
+                    or done.known.value_digest != visit.resource.value_digest,
                 }
             case Kept():
-                statement = ending.SETTLE_KEPT
+                statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
+            case Replaced(type=name, runs_as=runs_as):
+                statement = ending.REPLACE
+                row |= {"new_type": name, "new_runs_as": runs_as}
             case Gone(silent=silent):
                 statement = ending.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
@@ -193,6 +219,9 @@ class _Round:
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
         self.writes.setdefault(statement, []).append((visit, done.known, row))
+
+    def _hands_on_other(self, visit: Visit, known: Known) -> bool:
+        return visit.resource is None or known.value_digest != visit.resource.value_digest
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
         resource, known, definition = visit.resource, done.known, visit.definition
@@ -210,7 +239,7 @@ class _Round:
             "attempt": known.attempt,
             "requires": known.requires,
             "input_digests": known.input_digests,
-            "metadata": known.metadata,
+            "value_digest": known.value_digest,
             "retried": False,
             "unanswered": known.unanswered,
         }
@@ -222,6 +251,7 @@ class _Round:
             "properties": dict(known.properties),
             "attributes": dict(known.attributes),
             "data": dict(known.data),
+            "metadata": known.metadata,
             "reference_id": known.reference_id,
         }
         if known.secret:
@@ -238,7 +268,7 @@ class _Round:
             rows = [row for _, _, row in items]
             result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
             settled += len(items)
-            self._take(root_id, result)
+            self._take(root_id, root, result)
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
                     drops.append(visit)
@@ -251,9 +281,8 @@ class _Round:
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
-            self._take(
-                root_id, nodes.settle_nodes(self.db, ids, self.lease, root, windows.allowance(root_id))
-            )
+            allowance = windows.allowance(root_id)
+            self._take(root_id, root, nodes.settle_nodes(self.db, ids, self.lease, root, allowance))
             settled += len(joins)
         if drops:
             self._drop(root_id, root, [visit.node_id for visit in drops])
@@ -270,9 +299,14 @@ class _Round:
         if self.lease is None:
             nodes.drop_unclaimed(self.db, ids)
         else:
-            self._take(root_id, nodes.drop(self.db, ids, self.lease, root))
+            self._take(root_id, root, nodes.drop(self.db, ids, self.lease, root))
 
-    def _take(self, root_id: int, result: nodes.Settled) -> None:
+    def _take(self, root_id: int, root: str, result: nodes.Settled) -> None:
+        if result.clean:
+            windows = self.engine.windows
+            self._take(
+                root_id, root, nodes.pass_clean(self.db, result.clean, root, windows.allowance(root_id))
+            )
         self.rings += result.rings
         self.engine.windows.rung(root_id, len(result.rings), result.unrung)
 

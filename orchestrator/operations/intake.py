@@ -19,7 +19,7 @@ import psycopg
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded, OrchestratorError
-from orchestrator.operations import stacks, validation
+from orchestrator.operations import stacks, updates, validation
 from orchestrator.operations.check import new_lease
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.leases import Leases
@@ -32,6 +32,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
+from orchestrator.store.stacks import StackRow
 from orchestrator.telemetry import configure_logs, logger
 
 log = logger()
@@ -54,6 +55,14 @@ def create(context: OperationContext, body: Body) -> Accepted:
     if body.path is None:
         return stacks.create(context, body)
     accepted: Accepted = _apart(context, body, _create)
+    return accepted
+
+
+def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
+    """Accept an update, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return updates.update(context, stack, body, patch=patch)
+    accepted: Accepted = _apart(context, body, partial(_update, stack=stack, patch=patch))
     return accepted
 
 
@@ -123,6 +132,10 @@ def _context(job: _Job) -> OperationContext:
 def _validate(job: _Job, answer: Connection, *, overlook: bool, show_nested: bool) -> None:
     body = Body(path=job.path)
     answer.send(validation.validate(_context(job), body, overlook=overlook, show_nested=show_nested))
+
+
+def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
+    answer.send(updates.update(_context(job), stack, Body(path=job.path), patch=patch))
 
 
 def _create(job: _Job, answer: Connection) -> None:

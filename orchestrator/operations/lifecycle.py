@@ -5,13 +5,15 @@ from __future__ import annotations
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
 from orchestrator.store import traversals
+from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
 log = logger()
 
 TIMED_OUT = "Timed out"
-ROLLS_BACK = frozenset({"CREATE"})  # the actions whose failure is undone when the stack was told so
+# The actions whose failure is undone when the stack was told so.
+ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 
 def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
@@ -32,11 +34,11 @@ def wind_down(database: Database, stack_id: int, traversal: int, *, reason: str 
         ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)
         if ended is None:
             return []
-        action, rollback_disabled = ended
+        action, rollback_disabled, good_revision = ended
         log.info("stack_failed", stack_id=stack_id, action=action)
         if rollback_disabled or action not in ROLLS_BACK:
             return []
-        opened = traversals.bump(db, stack_id, "ROLLBACK", expected=traversal)
+        opened = accept_rollback(db, stack_id, good_revision, expected=traversal)
     return [opened.ring] if opened else []
 
 

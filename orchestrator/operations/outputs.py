@@ -90,7 +90,7 @@ def _proxies(
         Resource.sealed,
     ]
     statement = select(*columns).where(
-        Resource.stack_id == stack.id, Resource.name.in_(names), Resource.replaced_by.is_(None)
+        Resource.stack_id == stack.id, Resource.name.in_(names), Resource.leftover.is_(False)
     )
     with database.engine.connect() as connection:
         rows = connection.execute(statement).all()

@@ -9,6 +9,7 @@ releases is there before it, and a second planner reads what the first wrote.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
+from orchestrator.engine.changes import Changes, Row, Wanted, compare
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import StackView, Visit
@@ -41,7 +43,7 @@ from orchestrator.template.template import Template, load
 log = logger()
 
 SLICE = 5_000  # rows of each table a transaction writes
-DESTROYS = frozenset({"DELETE", "ROLLBACK"})
+DESTROYS = frozenset({"DELETE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,7 @@ class Planner:
         if visit.traversal > 1:
             planning.wait_for_older_checks(db)
         try:
-            slices = (
-                self._destroy(db, stack) if stack.action in DESTROYS else self._create(db, stack, template)
-            )
-            for _ in slices:  # each is written before the next is asked for
+            for _ in self._bring(db, stack, template):  # each is written before the next is asked for
                 pass
         except Superseded:
             return nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
@@ -110,83 +109,220 @@ class Planner:
             max_resources=settings.max_resources_per_stack,
         )
 
-    def _create(
-        self, db: Connection[TupleRow], stack: StackView, template: Template | None
-    ) -> Iterator[None]:
+    def _template(
+        self,
+        db: Connection[TupleRow],
+        stack: StackView,
+        values: ParameterValues,
+        kinds: Kinds,
+    ) -> Template:
+        text = planning.template_text(db, stack.revision_id)
+        return with_implicit(load(text, Limits.of(self.settings), values), kinds)
+
+    def _bring(self, db: Connection[TupleRow], stack: StackView, template: Template | None) -> Iterator[None]:
+        """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
         revision = planning.revision(db, stack.revision_id)
-        kinds = self._kinds(revision)
-        if template is None:
-            text = planning.template_text(db, stack.revision_id)
-            template = with_implicit(load(text, Limits.of(self.settings), values), kinds)
-        names = list(template.resources)
-        layout = lay_out(build(names, [template.resources[name].requires for name in names]))
+        kinds, gone = self._kinds(revision), stack.action in DESTROYS
+        if template is None and not gone:
+            template = self._template(db, stack, values, kinds)
+        drafts = _Drafts(template, values, kinds, revision.files)
         target = self._target(db, stack)
-        ids = _Ids(db, target, layout, names, "update")
+        rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
+        started = planning.written(db, stack.id, stack.traversal, "update")
+        changes = compare(rows, drafts.wanted, started)
+        work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
+        work.settle_rows()
+        layout = lay_out(build(work.keys, work.requires))
+        ids = _Ids(db, target, layout, work)
         for part in ids.slices():
             with planning.slice_of(db, stack.id, stack.traversal):
                 ids.hold_finish_once(db)
-                visits = [node for node in part if node < layout.size]
-                definition_ids = planning.new_ids(db, "resource_definition", len(visits))
-                resource_ids = planning.new_ids(db, "resource", len(visits))
                 node_ids = ids.assign(db, part)
-                definitions, rows, resources = [], [], []
-                for node, definition_id, resource_id in zip(
-                    visits, definition_ids, resource_ids, strict=True
-                ):
-                    definition = template.resources[names[node]]
-                    files = _chosen(definition.files, revision.files)
-                    mappings = _chosen(definition.mappings, template.mappings)
-                    definitions.append(
-                        DefinitionRow(
-                            definition_id,
-                            definition.name,
-                            definition.digest(values, (files, mappings) if files or mappings else None),
-                            _stored(definition, template.version, values, files, mappings),
-                            sorted(definition.requires),
-                            {name: sorted(attributes) for name, attributes in definition.dep_attrs.items()},
-                        )
+                visits = [node for node in part if node < len(work.visited)]
+                places = work.write(visits)
+                written = [
+                    ids.row(
+                        node, node_ids[node], *places[node], self._queue(drafts.wanted[work.keys[node]].kind)
                     )
-                    runs_as = kinds.resolved_name(definition)
-                    resources.append(
-                        (
-                            resource_id,
-                            definition.name,
-                            definition.type,
-                            None if runs_as == definition.type else runs_as,
-                        )
-                    )
-                    queue = self._queue(runs_as)
-                    rows.append(ids.row(node, node_ids[node], resource_id, definition_id, queue))
-                planning.copy_definitions(db, target, definitions)
-                planning.copy_resources(db, target, resources)
-                planning.copy_nodes(db, target, [*rows, *ids.joins(part, node_ids)])
+                    for node in visits
+                ]
+                for node in part:
+                    if len(work.visited) <= node < layout.size:
+                        row = changes.cleanups[node - len(work.visited)]
+                        written.append(ids.row(node, node_ids[node], row.id, None, self._queue(row.kind)))
+                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
 
-    def _destroy(self, db: Connection[TupleRow], stack: StackView) -> Iterator[None]:
-        planning.drop_unmade(db, stack.id, stack.traversal, SLICE)
-        made = planning.made(db, stack.id)
-        at = {row[0]: position for position, row in enumerate(made)}
-        dependents: list[list[str]] = [[] for _ in made]
-        labels = [str(row[0]) for row in made]  # several incarnations may share a name
-        for row in made:
-            for required in row[3]:
-                if required in at:
-                    dependents[at[required]].append(str(row[0]))
-        layout = lay_out(build(labels, dependents))
+    def clean(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring] | None:
+        """Plan the removal of leftovers when all else is done; None when there are none (adr/0002)."""
+        stack = visit.stack
+        rows = planning.leftovers(db, stack.id, stack.traversal)
+        if not rows:
+            return None
         target = self._target(db, stack)
-        ids = _Ids(db, target, layout, labels, "cleanup", [row[1] for row in made])
-        for part in ids.slices():
-            with planning.slice_of(db, stack.id, stack.traversal):
-                ids.hold_finish_once(db)
+        positions = {row.id: position for position, row in enumerate(rows)}
+        requires: list[list[str]] = [[] for _ in rows]
+        for row in rows:  # who stands on it goes first
+            for id_ in row.requires:
+                if id_ in positions:
+                    requires[positions[id_]].append(f"\0{row.id}")
+        work = _Cleanups(rows, [f"\0{row.id}" for row in rows])
+        layout = lay_out(build(work.keys, requires))
+        ids = _Ids(db, target, layout, work)
+        parts = list(ids.slices())
+        with planning.slice_of(db, stack.id, stack.traversal):
+            if not planning.hold_again(db, target, lease, layout.finish_blockers):
+                return []
+            for part in parts:
                 node_ids = ids.assign(db, part)
-                rows = [
-                    ids.row(node, node_ids[node], made[node][0], None, self._queue(made[node][2]))
+                written = [
+                    ids.row(node, node_ids[node], rows[node].id, None, self._queue(rows[node].kind))
                     for node in part
                     if node < layout.size
                 ]
-                planning.copy_nodes(db, target, [*rows, *ids.joins(part, node_ids)])
-            yield
+                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
+        root, window = stack.uuid, self.settings.ring_window
+        return nodes.top_up(db, stack.root_id, root, window).rings
+
+
+class _Drafts:
+    """The template's resources as they are to be stored; a snippet is made when it is written."""
+
+    def __init__(
+        self,
+        template: Template | None,
+        values: ParameterValues,
+        kinds: Kinds,
+        hashes: Mapping[str, str],
+    ) -> None:
+        self.template, self.values, self.hashes = template, values, hashes
+        self.definitions = template.resources if template is not None else {}
+        self.wanted = {
+            name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
+            for name, definition in self.definitions.items()
+        }
+
+    def stored(self, name: str, id_: int) -> DefinitionRow:
+        """Return a definition to write."""
+        definition, wanted, template = self.definitions[name], self.wanted[name], self.template
+        assert template is not None
+        files, mappings = self._beside(definition)
+        body = _stored(definition, template.version, self.values, files, mappings, wanted.kind)
+        attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
+        return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
+
+    def _digest(self, definition: ResourceDefinition) -> bytes:
+        files, mappings = self._beside(definition)
+        return definition.digest(self.values, (files, mappings) if files or mappings else None)
+
+    def _beside(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        if not definition.files and not definition.mappings:
+            return NOTHING, NOTHING
+        assert self.template is not None
+        return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
+
+
+class _Cleanups:
+    """What a layout of removals alone is about."""
+
+    def __init__(self, rows: Sequence[Row], keys: Sequence[str]) -> None:
+        self.visited: list[str] = []
+        self.cleanups, self.keys = rows, keys
+        self.dirty: set[str] = set()
+
+
+class _Work:
+    """What a plan writes besides nodes: definitions, new rows, and which rows are leftovers."""
+
+    def __init__(
+        self,
+        db: Connection[TupleRow],
+        target: Target,
+        drafts: _Drafts,
+        changes: Changes,
+        in_force: Mapping[str, tuple[int, bytes, int]],
+    ) -> None:
+        self.db, self.target, self.drafts, self.changes, self.in_force = db, target, drafts, changes, in_force
+        self.visited, self.cleanups, self.dirty = changes.visited, changes.cleanups, changes.dirty
+        self.keys = [*self.visited, *(f"\0{row.id}" for row in self.cleanups)]
+        among = set(self.visited)
+        going = {row.id for row in self.cleanups}
+        above: dict[int, list[str]] = {id_: [] for id_ in going}
+        for row in self.cleanups:  # who stands on it goes first
+            for id_ in row.requires:
+                if id_ in going:
+                    above[id_].append(f"\0{row.id}")
+        self.requires: list[Collection[str]] = [
+            *(drafts.definitions[name].requires & among for name in self.visited),
+            *(above[row.id] for row in self.cleanups),
+        ]
+
+    def settle_rows(self) -> None:
+        """Write, in slices, which rows stand for what, and the definitions that need no visit."""
+        changes, among = self.changes, set(self.visited)
+        for part in _parts(list(changes.leaving)):
+            with self._slice():
+                planning.leave(self.db, {id_: changes.leaving[id_] for id_ in part})
+        for part in _parts(changes.taken_back):
+            with self._slice():
+                planning.take_back(self.db, part)
+        for part in _parts(changes.unmade):
+            with self._slice():  # one that a late worker looks at just now goes with the leftovers
+                planning.leave(self.db, dict.fromkeys(part))
+                planning.drop_rows(self.db, part)
+        if self.drafts.template is None:
+            return
+        names = self.drafts.definitions
+        for part in _parts([name for name in self.in_force if name not in names]):
+            with self._slice():
+                planning.close_definitions(self.db, self.target, part)
+        for part in _parts([name for name in names if name not in among and self._is_redefined(name)]):
+            with self._slice():
+                self._define(part)
+
+    def write(self, nodes: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Write the rows and definitions of some visits; return the ids of both for each."""
+        names = [self.keys[node] for node in nodes]
+        fresh = [name for name in names if name not in self.changes.chosen]
+        new_rows = dict(zip(fresh, planning.new_ids(self.db, "resource", len(fresh)), strict=True))
+        planning.copy_resources(
+            self.db, self.target, [self._row(name, new_rows[name]) for name in fresh] if fresh else []
+        )
+        redefined = [name for name in names if self._is_redefined(name)]
+        new_definitions = self._define(redefined)
+        places = {}
+        for node, name in zip(nodes, names, strict=True):
+            row = new_rows[name] if name in new_rows else self.changes.chosen[name].id
+            definition = new_definitions[name] if name in new_definitions else self.in_force[name][0]
+            places[node] = row, definition
+        return places
+
+    def _row(self, name: str, id_: int) -> tuple[int, str, str, str | None]:
+        written, runs_as = self.drafts.definitions[name].type, self.drafts.wanted[name].kind
+        return id_, name, written, None if runs_as == written else runs_as
+
+    def _is_redefined(self, name: str) -> bool:
+        known = self.in_force.get(name)
+        return known is None or known[1] != self.drafts.wanted[name].digest
+
+    def _define(self, names: Sequence[str]) -> dict[str, int]:
+        known = [name for name in names if name in self.in_force]
+        if known:
+            planning.close_definitions(self.db, self.target, known)
+        ids = dict(zip(names, planning.new_ids(self.db, "resource_definition", len(names)), strict=True))
+        planning.copy_definitions(
+            self.db, self.target, (self.drafts.stored(name, ids[name]) for name in names)
+        )
+        return ids
+
+    def _slice(self) -> AbstractContextManager[None]:
+        return planning.slice_of(self.db, self.target.stack_id, self.target.traversal)
+
+
+def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), SLICE):
+        yield items[start : start + SLICE]
 
 
 def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -202,6 +338,7 @@ def _stored(
     values: ParameterValues,
     files: Mapping[str, Any],
     mappings: Mapping[str, Any],
+    runs_as: str,
 ) -> dict[str, Any]:
     """Return a snippet as a check needs it: with the language's version, the hashes of the files and the
     mappings it uses, and its deletion policy resolved.
@@ -209,6 +346,8 @@ def _stored(
     What was built is removed by the policy it was built with, and no template is read then.
     """
     body = {**definition.body, "version": version}
+    if runs_as != definition.type:
+        body["runs_as"] = runs_as
     if files:
         body["files"] = files
     if mappings:
@@ -225,31 +364,18 @@ class _Ids:
     """Which node of a layout has which row; what an earlier plan wrote is known from its labels."""
 
     def __init__(
-        self,
-        db: Connection[TupleRow],
-        target: Target,
-        layout: Layout,
-        keys: Sequence[str],
-        kind: str,
-        labels: Sequence[str] | None = None,
+        self, db: Connection[TupleRow], target: Target, layout: Layout, work: _Work | _Cleanups
     ) -> None:
-        self.target, self.layout, self.keys, self.kind, self.labels = (
-            target,
-            layout,
-            keys,
-            kind,
-            labels or keys,
-        )
+        self.target, self.layout, self.work = target, layout, work
         self._ids: dict[int, int] = {}
-        if kind == "update":
-            nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
-        else:
-            nodes_written = planning.cleanups(db, target.stack_id, target.traversal)
+        nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
+        cleanups = planning.cleanups(db, target.stack_id, target.traversal)
+        nodes_written |= {f"\0{row}": node for row, node in cleanups.items()}
         joins_written = planning.written(db, target.stack_id, target.traversal, "join")
         self.resumed = bool(nodes_written or joins_written)
         for node in layout.order:
             is_join = node >= layout.size
-            found = joins_written.get(layout.labels[node]) if is_join else nodes_written.get(keys[node])
+            found = joins_written.get(layout.labels[node]) if is_join else nodes_written.get(work.keys[node])
             if found is not None:
                 self._ids[node] = found
 
@@ -279,15 +405,18 @@ class _Ids:
         self, node: int, id_: int, resource_id: int | None, definition_id: int | None, queue: str
     ) -> NodeRow:
         """Return the row of a node that visits a resource."""
+        work, key = self.work, self.work.keys[node]
+        is_update = node < len(work.visited)
         return NodeRow(
             id_,
-            self.kind,
+            "update" if is_update else "cleanup",
             resource_id,
             definition_id,
             queue,
-            self.labels[node],
+            key if is_update else work.cleanups[node - len(work.visited)].name,
             self._needed_by(node),
             self.layout.blocked_by[node],
+            not is_update or key in work.dirty,
         )
 
     def joins(self, part: Sequence[int], ids: Mapping[int, int]) -> list[NodeRow]:
@@ -302,6 +431,7 @@ class _Ids:
                 self.layout.labels[node],
                 self._needed_by(node),
                 self.layout.blocked_by[node],
+                dirty=False,
             )
             for node in part
             if node >= self.layout.size

@@ -65,6 +65,10 @@ class PlanVisit:
             return []
         return planner.run(db, visit, lease)
 
+    def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
+        """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
+        return self.planner.clean(self.planner.database.hot(durable=True), visit, lease)
+
     def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
         if stack.action in DESTROYS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"

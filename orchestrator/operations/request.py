@@ -34,6 +34,19 @@ class StackRequest:
     # request's own parameters beat them, which in Heat they do not.
     environment_files: tuple[str, ...] = ()
     parameters_win: bool = False
+    forgiving: bool = False  # values of parameters that the template does not have are overlooked
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """What an update asks for; what is None was left out."""
+
+    request: StackRequest
+    patch: bool
+    disable_rollback: bool | None
+    tags_left_out: bool
+    clear_parameters: tuple[str, ...]
+    converge: bool
 
 
 def refuse_nul(*texts: bytes) -> None:
@@ -80,12 +93,37 @@ def read_request(body: bytes, *, named: bool = True) -> StackRequest:
             raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
     if document.get("adopt_stack_data"):
         raise InvalidRequest("Stack Adopt is not supported.")
+    return _request(document, name, needs_template=True)
+
+
+def read_update(body: bytes, *, patch: bool) -> UpdateRequest:
+    """Return the update of a body; a PATCH may leave out everything.
+
+    Raises:
+        InvalidRequest: a key is missing or has a value it cannot have.
+    """
+    document = read_object(body)
+    patch = patch or _boolean(document, "existing", False)
+    names = document.get("clear_parameters") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest("'clear_parameters' must be a list of names.")
+    return UpdateRequest(
+        _request(document, "", needs_template=not patch),
+        patch,
+        None if document.get("disable_rollback") is None else _boolean(document, "disable_rollback", True),
+        document.get("tags") is None,
+        tuple(names),
+        _boolean(document, "converge", False),
+    )
+
+
+def _request(document: Mapping[str, Any], name: Any, *, needs_template: bool) -> StackRequest:
     template = document.get("template")
-    if template is None:
-        if document.get("template_url"):
-            raise InvalidRequest("'template_url' is not supported yet: send the text as 'template'.")
+    if template is None and document.get("template_url"):
+        raise InvalidRequest("'template_url' is not supported yet: send the text as 'template'.")
+    if template is None and needs_template:
         raise InvalidRequest("No template specified")
-    if not isinstance(template, dict | str):
+    if template is not None and not isinstance(template, dict | str):
         raise InvalidRequest("The template is not a JSON object or YAML mapping.")
     files = _files(document)
     return StackRequest(

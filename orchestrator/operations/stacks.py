@@ -54,8 +54,8 @@ def accept(
     request = read_request(body.read())
     stack_uuid = uuid.uuid4()
     vetted = vet(context, request, stack_uuid=str(stack_uuid))
-    _refuse_nested(vetted)
-    wanted = _wanted(context, request, vetted, stack_uuid)
+    refuse_nested(vetted)
+    wanted = wanted_of(context, request, vetted, stack_uuid)
     with context.database.connect() as db:
         opened = accept_create(
             db,
@@ -80,7 +80,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
     return [opened.ring]
 
 
-def _refuse_nested(vetted: Vetted) -> None:
+def refuse_nested(vetted: Vetted) -> None:
     """Refuse what can be checked and not yet be carried out.
 
     Raises:
@@ -91,9 +91,10 @@ def _refuse_nested(vetted: Vetted) -> None:
             raise NotSupported(f"Nested stack {definition.name} ({definition.type})")
 
 
-def _wanted(
+def wanted_of(
     context: OperationContext, request: StackRequest, vetted: Vetted, stack_uuid: uuid.UUID
 ) -> Wanted:
+    """Return a vetted request as it is written down."""
     hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
     shown = {
         name: None if name in hidden else value

@@ -88,6 +88,9 @@ def vet(
     assert request.template is not None
     draft = _read(request.template, limits)
     environment, files = _environment(request, draft, limits)
+    if request.forgiving:
+        known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
+        environment = replace(environment, parameters=known)
     given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
     values, faults, complete = _values(draft, environment, given, strict=strict)
     template, broken = _define(draft, values if complete else None)
@@ -154,7 +157,10 @@ def _environment(
     if not names:
         sent = Environment.parse(request.environment, limits, of_request=True)
         return sent.with_parameters(request.parameters), files
-    own = Environment().with_parameters(request.parameters)
+    own = Environment()
+    if request.forgiving:  # of an update that says only what is to change
+        own = Environment.parse(request.environment, limits)
+    own = own.with_parameters(request.parameters)
     schemas = schemas_in(files, draft.parameters, limits)
     merged = merge_environment_files(
         names, files, schemas, own, limits, parameters_win=request.parameters_win

@@ -8,14 +8,14 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 
 from orchestrator.errors import LimitExceeded, StackExists
-from orchestrator.store.traversals import STACK_EVENT, Opened, first_nodes
+from orchestrator.store.traversals import STACK_EVENT, Opened, bump, first_nodes
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 
@@ -42,16 +42,33 @@ SELECT id FROM s
 )
 
 INSERT_REVISION = """
-WITH r AS (
-    INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, created_by)
-    VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
-        %(parameters)s, %(sealed)s,
-        %(outline)s, %(created_by)s)
-    RETURNING id
-)
-UPDATE stack SET revision_id = r.id FROM r WHERE stack.id = %(stack_id)s
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by)
+VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
+    %(parameters)s, %(sealed)s, %(outline)s, %(created_by)s)
+RETURNING id
 """
+
+# The stack's row is the lock: revisions are numbered one after the other.
+NEXT_NUMBER = """
+SELECT (SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = s.id)
+FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
+"""
+SETTINGS = """
+UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s WHERE id = %s
+"""
+
+# A revision like an earlier one; like none, one that wants nothing.
+COPY_REVISION = """
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by)
+SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
+    created_by
+FROM revision WHERE id = %(revision_id)s
+RETURNING id
+"""
+EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
+EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +105,6 @@ def accept_create(
             raise LimitExceeded(
                 f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
             )
-        template_hash = _put(db, wanted.template)
-        files = {name: _put(db, text.encode()).hex() for name, text in wanted.files.items()}
         try:
             row = db.execute(
                 INSERT_STACK,
@@ -107,21 +122,8 @@ def accept_create(
             raise StackExists(wanted.name) from error
         assert row is not None
         stack_id: int = row[0]
-        db.execute(
-            INSERT_REVISION,
-            {
-                "stack_id": stack_id,
-                "number": 1,
-                "action": "CREATE",
-                "template_hash": template_hash,
-                "environment": Json(wanted.environment),
-                "files": Jsonb(files),
-                "parameters": Json(wanted.parameters),
-                "sealed": wanted.sealed,
-                "outline": Json(wanted.outline),
-                "created_by": wanted.username,
-            },
-        )
+        revision_id = _revise(db, stack_id, wanted, number=1, action="CREATE")
+        db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         return first_nodes(
             db,
             stack_id=stack_id,
@@ -131,6 +133,70 @@ def accept_create(
             lease=lease,
             seconds=seconds,
         )
+
+
+def accept_update(
+    db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, action: str, lease: int | None = None
+) -> Opened | None:
+    """Write a stack's next revision and begin the traversal that brings it there; None when it is gone."""
+    with db.transaction():
+        row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
+        if row is None:
+            return None
+        revision_id = _revise(db, stack_id, wanted, number=row[0], action=action)
+        settings = (wanted.disable_rollback, wanted.timeout_mins, list(wanted.tags), stack_id)
+        db.execute(SETTINGS, settings)
+        return bump(db, stack_id, action, revision_id=revision_id, lease=lease)
+
+
+def accept_rollback(
+    db: Connection[TupleRow], stack_id: int, revision_id: int | None, *, expected: int | None = None
+) -> Opened | None:
+    """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone or,
+    with `expected`, no longer in that traversal. Run in a transaction.
+    """
+    row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
+    if row is None:
+        return None
+    values = {"number": row[0], "action": "ROLLBACK", "revision_id": revision_id}
+    if revision_id is None:
+        values |= {
+            "stack_id": stack_id,
+            "template_hash": _put(db, EMPTY),
+            "environment": Json({}),
+            "files": Jsonb({}),
+            "parameters": Json({}),
+            "sealed": None,
+            "outline": Json(EMPTY_OUTLINE),
+            "created_by": "",
+        }
+        made = db.execute(INSERT_REVISION, values).fetchone()
+    else:
+        made = db.execute(COPY_REVISION, values).fetchone()
+    assert made is not None
+    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], expected=expected)
+
+
+def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: int, action: str) -> int:
+    files = {name: _put(db, text.encode()).hex() for name, text in wanted.files.items()}
+    row = db.execute(
+        INSERT_REVISION,
+        {
+            "stack_id": stack_id,
+            "number": number,
+            "action": action,
+            "template_hash": _put(db, wanted.template),
+            "environment": Json(wanted.environment),
+            "files": Jsonb(files),
+            "parameters": Json(wanted.parameters),
+            "sealed": wanted.sealed,
+            "outline": Json(wanted.outline),
+            "created_by": wanted.username,
+        },
+    ).fetchone()
+    assert row is not None
+    revision_id: int = row[0]
+    return revision_id
 
 
 def _put(db: Connection[TupleRow], body: bytes) -> bytes:

@@ -34,6 +34,9 @@ COLUMNS = {
     "digest": "text",
     "requires": "bigint[]",
     "input_digests": "text[]",
+    "value_digest": "text",
+    "new_type": "text",
+    "new_runs_as": "text",
     "observed": "text",
     "op": "text",
     "attempt": "integer",
@@ -114,13 +117,14 @@ RELEASE = f"""{COUNTED}), locked AS (  -- one lock order for everybody: no deadl
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND l.nth <= %(ring)s THEN now() END
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
     FROM locked l WHERE n.id = l.id AND n.state = 'blocked'
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )"""
 
 SETTLED = """
-SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+    queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
 """
@@ -145,7 +149,8 @@ SETTLE = (
             metadata = i.metadata, data = i.data,
         sealed = convert_to(i.sealed, 'UTF8'), definition_id = i.definition_id,
             built_digest = decode(i.digest, 'hex'),
-        requires = i.requires, input_digests = i.input_digests, attempt = greatest(r.attempt, 1),
+        requires = i.requires, input_digests = i.input_digests, value_digest = i.value_digest,
+        attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
@@ -156,6 +161,83 @@ SETTLE = (
     + EVENTS
     + RELEASE
     + SETTLED
+)
+
+# As SETTLE, when what is there is what is wanted: what it stands on is brought up to date.
+SETTLE_SAME = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
+        input_digests = i.input_digests, lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD} RETURNING r.id
+)"""
+    + MARK_READY
+    + RELEASE
+    + SETTLED
+)
+
+# An operation for an older definition has ended: the resource is settled as that one built it, and its node
+# goes round again.
+SETTLE_ENDED = (
+    ROWS
+    + f"""
+, r AS (
+    UPDATE resource r
+    SET action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,
+        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
+        metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
+        built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = r.definition_id),
+        value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
+        observed = i.observed, observed_at = now(),
+        op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
+    FROM i WHERE {HELD}
+    RETURNING r.id
+), done AS (
+    UPDATE graph_node n
+    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0, last_error = NULL
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = i.node_id AND {OURS}
+    RETURNING n.id, n.traversal, n.queue, n.label
+)"""
+    + EVENTS
+    + """
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
+"""
+)
+
+# Another takes its place: it is made by the same node, and the old one goes when nobody stands on it.
+REPLACE = (
+    ROWS
+    + f"""
+, fresh AS MATERIALIZED (
+    SELECT i.resource_id, nextval(pg_get_serial_sequence('resource', 'id')) AS id FROM i
+)
+, r AS (
+    UPDATE resource r
+    SET leftover = true, lease = NULL, leased_until = NULL,
+        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
+    FROM i WHERE {HELD}
+    RETURNING r.id, r.replaced_by
+), made AS (
+    INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
+    OVERRIDING SYSTEM VALUE
+    SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, i.new_type, i.new_runs_as, r.id
+    FROM i JOIN r ON r.id = i.resource_id
+    RETURNING id, replaces
+), done AS (
+    UPDATE graph_node n
+    SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
+        retry_count = 0, last_error = NULL
+    FROM i JOIN made m ON m.replaces = i.resource_id
+    WHERE n.id = i.node_id AND {OURS}
+    RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
+"""
 )
 
 # As SETTLE, when nothing changed: the resource keeps its row as it is.
@@ -193,6 +275,25 @@ done AS (
         last_error = NULL
     FROM i WHERE n.id = i.node_id AND {OURS}
     RETURNING n.id, n.needed_by, n.dirty AS changed
+)"""
+    + RELEASE
+    + SETTLED
+)
+
+# What none of its requirements handed anything new: as it is wanted, without a visit (PROTOCOL.md 8).
+PASS = (
+    """
+WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
+clean AS MATERIALIZED (
+    SELECT n.id FROM unnest(%(ids)s::bigint[]) AS x(id) JOIN graph_node n ON n.id = x.id
+    JOIN stack s ON s.id = n.stack_id
+    WHERE x.id > 0 AND n.state = 'queued' AND NOT n.dirty AND s.traversal = n.traversal
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+    ORDER BY n.id FOR UPDATE OF n SKIP LOCKED
+), done AS (
+    UPDATE graph_node n SET state = 'ready', observed_ready = true, observed_ready_at = now(), rung_at = NULL
+    FROM clean WHERE n.id = clean.id
+    RETURNING n.id, n.needed_by, false AS changed
 )"""
     + RELEASE
     + SETTLED
@@ -315,7 +416,7 @@ def _unclaimed(statement: str) -> str:
     return text
 
 
-ENDINGS = (SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT, FAIL)
+ENDINGS = (SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL)
 UNCLAIMED = {ending: _unclaimed(ending) for ending in ENDINGS}
 OF_ONE = {
     ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in (*ENDINGS, *UNCLAIMED.values())

@@ -280,8 +280,10 @@ class Resource(Base):
     requires: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
     input_digests: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # parallel to requires
     built_digest: Mapped[bytes | None]
+    value_digest: Mapped[str | None]  # of what it hands on: its reference id and attributes
     replaces: Mapped[int | None]
     replaced_by: Mapped[int | None]
+    leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # no template has it: it is to go
     observed: Mapped[str | None]
     observed_at: Mapped[dt.datetime | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
@@ -298,6 +300,7 @@ class Resource(Base):
         ),
         CheckConstraint("(observed IS NULL) = (observed_at IS NULL)", name="observed_has_a_time"),
         Index("ix_resource_stack_name", "stack_id", "name"),
+        Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
         Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "60"}},
     )

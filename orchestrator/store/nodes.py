@@ -22,6 +22,8 @@ from orchestrator.store import node_statements as sql
 
 Hot = Connection[TupleRow]
 
+PASSED_AT_ONCE = 512
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -33,6 +35,7 @@ class Settled:
     held: frozenset[int]
     unrung: int = 0
     outstanding: int = 0
+    clean: tuple[int, ...] = ()  # nodes that need no visit: `pass_clean` settles them
 
 
 def _settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
@@ -42,6 +45,7 @@ def _settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
         frozenset(row[1] for row in rows if row[0] == "held"),
         sum(row[0] == "queued" for row in rows),
         sum(row[1] for row in rows if row[0] == "outstanding"),
+        tuple(row[1] for row in rows if row[0] == "clean"),
     )
 
 
@@ -130,6 +134,22 @@ def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int =
     return _settled(_retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
 
 
+def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
+    """Settle nodes that nothing new reached, and those that this leaves clean, down to the last; return what
+    it freed besides.
+    """
+    rings: list[Ring] = []
+    unrung, todo = 0, list(ids)
+    while todo:
+        part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
+        values = {"ids": part, "ring": max(0, ring - len(rings))}
+        passed = _settled(_retried(db, ending.PASS, values), root)
+        rings += passed.rings
+        unrung += passed.unrung
+        todo += passed.clean
+    return Settled(rings, frozenset(), unrung)
+
+
 def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
     return _settled(_retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
@@ -190,7 +210,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = None if row[18] is None else ResourceView(*row[18:38])
-    definition = None if row[38] is None else DefinitionView(*row[38:43])
-    inputs = tuple([NodeData(*data) for data in row[43]]) if row[43] else ()
+    resource = None if row[18] is None else ResourceView(*row[18:43])
+    definition = None if row[43] is None else DefinitionView(*row[43:48])
+    inputs = tuple([NodeData(*data) for data in row[48]]) if row[48] else ()
     return Visit(*row[:7], StackView(*row[7:18]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any

@@ -17,6 +17,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.changes import Row
 from orchestrator.errors import Superseded
 from orchestrator.store.database import CHECKS
 
@@ -29,10 +30,30 @@ SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DIS
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
 """
+CLOSE_DEFINITIONS = """
+UPDATE resource_definition d SET valid_to = %s
+WHERE d.stack_id = %s AND d.valid_to IS NULL AND d.valid_from < %s AND d.name = ANY(%s)
+"""
+DEFINITIONS = (
+    "SELECT name, id, digest, valid_from FROM resource_definition WHERE stack_id = %s AND valid_to IS NULL"
+)
+ROWS = """
+SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
+    value_digest, leftover
+FROM resource WHERE stack_id = %s ORDER BY id
+"""
+LEAVE_FOR = """
+UPDATE resource r SET leftover = true, replaced_by = x.by
+FROM unnest(%s::bigint[], %s::bigint[]) AS x(id, by) WHERE r.id = x.id
+"""
+TAKE_BACK = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%s)"
+DROP_ROWS = """
+DELETE FROM resource WHERE id = ANY(%s) AND action = 'INIT' AND attempt = 0 AND lease IS NULL
+"""
 COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type, runs_as) FROM STDIN"
 COPY_NODE = """
 COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by,
-    blocked_by, state)
+    blocked_by, dirty, state)
 FROM STDIN
 """
 
@@ -73,6 +94,7 @@ class NodeRow:
     label: str
     needed_by: Sequence[int]
     blocked_by: int
+    dirty: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +222,7 @@ def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
                     row.label,
                     "{" + ",".join(map(str, row.needed_by)) + "}",
                     row.blocked_by,
+                    row.dirty,
                     "blocked" if row.blocked_by else "queued",
                 )
             )
@@ -211,6 +234,65 @@ def drop_unmade(db: Db, stack_id: int, traversal: int, length: int) -> None:
     while gone:
         with slice_of(db, stack_id, traversal):
             gone = db.execute(DROP_UNMADE, (stack_id, length)).rowcount
+
+
+def rows(db: Db, stack_id: int) -> list[Row]:
+    """Return every resource row of a stack, oldest first."""
+    return [Row(*row) for row in db.execute(ROWS, (stack_id,)).fetchall()]
+
+
+LEFTOVERS = """
+SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
+    value_digest, leftover
+FROM resource r WHERE stack_id = %s AND leftover AND NOT EXISTS (
+    SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.traversal = %s AND n.kind = 'cleanup'
+        AND n.resource_id = r.id)
+ORDER BY id
+"""
+HOLD_AGAIN = """
+UPDATE graph_node SET state = 'blocked', blocked_by = %s, lease = NULL, leased_until = NULL, rung_at = NULL
+WHERE id = %s AND state = 'checking' AND lease = %s
+"""
+
+
+def leftovers(db: Db, stack_id: int, traversal: int) -> list[Row]:
+    """Return the rows that no template has and that this traversal does not clean up yet."""
+    return [Row(*row) for row in db.execute(LEFTOVERS, (stack_id, traversal)).fetchall()]
+
+
+def hold_again(db: Db, target: Target, lease: int, feeders: int) -> bool:
+    """Let a claimed finish node wait once more; False when it is no longer ours."""
+    return db.execute(HOLD_AGAIN, (feeders, target.finish_id, lease)).rowcount == 1
+
+
+def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
+    """Return the definitions in force: name to id, digest and the revision they came with."""
+    return {
+        name: (id_, digest, since)
+        for name, id_, digest, since in db.execute(DEFINITIONS, (stack_id,)).fetchall()
+    }
+
+
+def close_definitions(db: Db, target: Target, names: Sequence[str]) -> None:
+    """End the definitions that the target's revision changes or no longer has."""
+    number = target.revision_number
+    db.execute(CLOSE_DEFINITIONS, (number, target.stack_id, number, list(names)))
+
+
+def leave(db: Db, replaced: Mapping[int, int | None]) -> None:
+    """Let rows be leftovers, each for the row that takes its place, if one does."""
+    ids = list(replaced)
+    db.execute(LEAVE_FOR, (ids, [replaced[id_] for id_ in ids]))
+
+
+def take_back(db: Db, ids: Sequence[int]) -> None:
+    """Let leftovers be what the template has again."""
+    db.execute(TAKE_BACK, (list(ids),))
+
+
+def drop_rows(db: Db, ids: Sequence[int]) -> None:
+    """Remove rows of what nobody ever began to make."""
+    db.execute(DROP_ROWS, (list(ids),))
 
 
 def made(db: Db, stack_id: int) -> list[tuple[int, str, str, list[int]]]:

@@ -104,7 +104,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
         select(*columns)
         .where(Resource.stack_id == stack.id)
         .ext(distinct_on(Resource.name))
-        .order_by(Resource.name, Resource.replaced_by.is_(None).desc(), Resource.id.desc())
+        .order_by(Resource.name, Resource.leftover.asc(), Resource.id.desc())
     )
 
 

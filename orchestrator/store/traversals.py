@@ -77,7 +77,8 @@ WITH n AS (
 ), s AS (
     UPDATE stack
     SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
-        good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE') THEN revision_id
+        good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')
+            THEN revision_id
             ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = n.stack_id AND stack.traversal = n.traversal
@@ -119,7 +120,7 @@ WITH causes AS (
 ), told AS ("""
     + STACK_EVENT
     + """)
-SELECT action, disable_rollback FROM s
+SELECT action, disable_rollback, good_revision_id FROM s
 """
 )
 
@@ -210,9 +211,9 @@ def end_failed(
     *,
     reason: str | None = None,
     at_once: bool = False,
-) -> tuple[str, bool] | None:
-    """End a halted traversal as FAILED once nothing of it runs; return its action and whether rollback is
-    disabled.
+) -> tuple[str, bool, int | None] | None:
+    """End a halted traversal as FAILED once nothing of it runs; return its action, whether rollback is
+    disabled, and the last good revision.
     """
     values: dict[str, Any] = {
         "stack_id": stack_id,
@@ -221,7 +222,13 @@ def end_failed(
         "at_once": at_once,
     }
     row = db.execute(END_FAILED, values).fetchone()
-    return None if row is None else (row[0], row[1])
+    return None if row is None else (row[0], row[1], row[2])
+
+
+def good_revision(db: Connection[TupleRow], stack_id: int) -> int | None:
+    """Return the revision with which a stack was last COMPLETE."""
+    row = db.execute("SELECT good_revision_id FROM stack WHERE id = %s", (stack_id,)).fetchone()
+    return None if row is None else row[0]
 
 
 def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:

@@ -130,7 +130,9 @@ class Snippets:
         for meaning in WITHOUT_ORDER:
             word = getattr(words, meaning)
             if word and isinstance(body.get(word), dict | list):
-                scanner.scan(body[word], aside, (*path, word), f"{name}.{word}")
+                # Whose id a resource takes must be there before it.
+                into = found if meaning == "external_id" else aside
+                scanner.scan(body[word], into, (*path, word), f"{name}.{word}")
         if words.update_policy in body and not isinstance(body[words.update_policy], dict):
             self._wrong_type(path, words.update_policy, "object")
         deletion = body.get(words.deletion_policy)
@@ -151,7 +153,7 @@ class Snippets:
         found.parameters |= aside.parameters
         found.files |= aside.files
         found.mappings |= aside.mappings
-        return aside.macros
+        return aside.macros or found.macros
 
     def _may_be_text(self, value: Any) -> bool:
         """Whether a value is a text or a function, which may give one."""

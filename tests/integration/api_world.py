@@ -90,6 +90,7 @@ class Neighbour:
     deleted: list[str] = field(default_factory=list)
     published: list[Ring] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
+    patched: bool | None = None  # whether the last update was a PATCH
     error: Exception | None = None
 
     def create(self, context: OperationContext, body: Body) -> Accepted:
@@ -99,6 +100,17 @@ class Neighbour:
     def delete(self, context: OperationContext, stack: StackRow) -> Sequence[Ring]:
         self.deleted.append(stack.name)
         return [Ring(2, 1, "check")]
+
+    def act(self, context: OperationContext, stack: StackRow, body: Body) -> Sequence[Ring]:
+        self._take(context, body)
+        return [Ring(4, 2, "check")]
+
+    def update(
+        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    ) -> Accepted:
+        self._take(context, body)
+        self.patched = patch
+        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", stack.name, [Ring(3, 2, "check")])
 
     def validate(
         self, context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
@@ -139,7 +151,12 @@ class World:
     def client(self, *, base: str = "/v1", **settings: Any) -> Client:
         """Return a client of an application with these settings."""
         operations = Operations(
-            self.neighbour.create, self.neighbour.delete, self.neighbour.validate, self.neighbour.outputs
+            self.neighbour.create,
+            self.neighbour.delete,
+            self.neighbour.update,
+            self.neighbour.act,
+            self.neighbour.validate,
+            self.neighbour.outputs,
         )
         made_of = Parts(
             Settings(**settings),

@@ -188,6 +188,24 @@ def test_delete_answers_204_and_publishes(api: Client, world: World, project: st
     assert [ring.node_id for ring in world.neighbour.published] == [2]
 
 
+@pytest.mark.parametrize("verb", ["PUT", "PATCH"])
+def test_an_update_answers_202_and_publishes(api: Client, world: World, project: str, verb: str) -> None:
+    made = world.stack(project, "s")
+    world.neighbour.published.clear()
+    assert api.ask(verb, made.path, 202, json={"template": {}}) is None
+    assert [ring.node_id for ring in world.neighbour.published] == [3]
+    assert world.neighbour.patched == (verb == "PATCH")
+    by_name = api.http.open(f"/v1{root(project)}/stacks/s", method=verb)
+    assert (by_name.status_code, by_name.headers["Location"].endswith(made.path)) == (302, True)
+
+
+def test_an_action_answers_200_with_null(api: Client, world: World, project: str) -> None:
+    made = world.stack(project, "s")
+    world.neighbour.published.clear()
+    assert api.ask("POST", f"{made.path}/actions", 200, json={"cancel_update": None}) is None
+    assert [ring.node_id for ring in world.neighbour.published] == [4]
+
+
 @pytest.mark.parametrize(
     ("content_type", "arrives"),
     [

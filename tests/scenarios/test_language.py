@@ -162,6 +162,28 @@ def test_a_thing_that_others_made_is_looked_at_and_left_alone(cloudy, cloud):
     assert not [call for call in cloud.calls if call.startswith(("create", "delete"))]
 
 
+def test_whose_id_an_external_resource_takes_is_made_before_it(cloudy, cloud):
+    cloud.things["theirs"] = "token"
+    resources = {
+        "taken": {"type": "Cloud::Thing", "external_id": {"get_attr": ["name", "value"]}},
+        "name": value("theirs"),
+    }
+    uuid = cloudy.create("s", resources)
+    cloudy.deliver_all()
+    assert cloudy.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {}
+
+
+def test_metadata_with_a_hidden_value_is_sealed(world):
+    parameters = {"h": {"type": "string", "hidden": True}}
+    resources = {"a": {**value(1), "metadata": {"k": {"get_param": "h"}}}}
+    world.create("s", resources, parameters=parameters, environment={"parameters": {"h": "tellnobody"}})
+    world.deliver_all()
+    [row] = world.rows("SELECT row_to_json(r)::text AS all, sealed FROM resource r")
+    assert "tellnobody" not in row.all
+    assert world.cipher.open(row.sealed)["metadata"] == {"k": "tellnobody"}
+
+
 def test_an_external_thing_that_is_not_there_fails_the_stack(cloudy, cloud):
     uuid = cloudy.create("s", {"taken": {"type": "Cloud::Thing", "external_id": "nowhere"}})
     cloudy.deliver_all()

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import stacks
+from orchestrator.operations import actions, stacks, updates
 from orchestrator.operations.check import Engine, check_nodes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.files import FileCache
@@ -92,6 +92,24 @@ class World:
         accepted = stacks.create(self.context, Body(body))
         self.messages += accepted.rings
         return accepted.uuid
+
+    def update(self, name: str, resources: Mapping[str, Any], **request: Any) -> None:
+        """Ask for another template."""
+        template = {"heat_template_version": "2021-04-16", "resources": resources}
+        sections = ("outputs", "parameters", "conditions")
+        template |= {key: request.pop(key) for key in sections if key in request}
+        body = Body(orjson.dumps({"template": template, **request}))
+        self.messages += updates.update(self.context, self.stack_row(name), body).rings
+
+    def patch(self, name: str, **request: Any) -> None:
+        """Ask for a change of what the stack has."""
+        body = Body(orjson.dumps(request))
+        self.messages += updates.update(self.context, self.stack_row(name), body, patch=True).rings
+
+    def act(self, name: str, action: str) -> None:
+        """Ask for an action."""
+        body = Body(orjson.dumps({action: None}))
+        self.messages += actions.act(self.context, self.stack_row(name), body)
 
     def delete(self, name: str) -> None:
         self.messages += stacks.delete(self.context, self.stack_row(name))

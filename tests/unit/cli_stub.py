@@ -30,6 +30,7 @@ class Stack:
     coming: list[tuple[str, str, str]] = field(
         default_factory=list
     )  # resource ("" = the stack), status, reason
+    on_update: list[tuple[str, str, str]] = field(default_factory=list)
     on_delete: list[tuple[str, str, str]] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
@@ -132,6 +133,10 @@ class Stub:
         self, stack: Stack, rest: list[str], method: str, query: dict[str, list[str]]
     ) -> tuple[int, Any, dict[str, str]]:
         match rest:
+            case [] if method in {"PUT", "PATCH"}:
+                stack.coming = list(stack.on_update)
+                stack.happen("", "UPDATE_IN_PROGRESS", "Stack UPDATE started")
+                return 202, None, {}
             case [] if method == "DELETE":
                 stack.coming = list(stack.on_delete)
                 stack.happen("", "DELETE_IN_PROGRESS", "Stack DELETE started")
@@ -186,7 +191,7 @@ def serving() -> Iterator[Stub]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = _serve  # noqa: N815 -- the names http.server calls
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 -- the names http.server calls
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     stub.url = f"http://127.0.0.1:{server.server_port}"

@@ -282,6 +282,32 @@ def test_deleting_several_goes_on_after_one_that_is_not_there(stub: Stub, run: R
     assert "The Stack (nope) could not be found." in result.output
 
 
+def test_an_update_sends_what_was_asked_for_and_waits_for_its_end(stub: Stub, run: Run) -> None:
+    stack = finished(stub)
+    stack.on_update = [
+        ("a", "UPDATE_IN_PROGRESS", "state changed"),
+        ("a", "UPDATE_COMPLETE", "state changed"),
+        ("", "UPDATE_COMPLETE", "Stack UPDATE completed successfully"),
+    ]
+    result = run("stack", "update", "-t", "t.yaml", "shop", "-P", "a=1", "--disable-rollback", "--wait")
+    assert result.exit_code == 0, result.output
+    [sent] = [body for method, *_, body in stub.requests if method == "PUT"]
+    assert sent == {"template": TEMPLATE, "parameters": {"a": "1"}, "disable_rollback": True}
+    assert "UPDATE_COMPLETE a" in result.output
+    assert "CREATE_COMPLETE" not in result.output
+
+
+def test_an_update_of_what_exists_sends_only_what_changes(stub: Stub, run: Run) -> None:
+    finished(stub)
+    result = run("stack", "update", "--existing", "shop", "-P", "a=1", "--clear-parameter", "b")
+    assert result.exit_code == 0, result.output
+    [sent] = [body for method, *_, body in stub.requests if method == "PATCH"]
+    assert sent == {"parameters": {"a": "1"}, "clear_parameters": ["b"]}
+    result = run("stack", "update", "shop")
+    assert result.exit_code == 1
+    assert "--existing" in result.output
+
+
 def test_a_template_comes_back_as_yaml_or_json(stub: Stub, run: Run) -> None:
     finished(stub, template={"heat_template_version": "2018-08-31", "resources": {}})
     assert run("stack", "template", "shop").output == "heat_template_version: '2018-08-31'\nresources: {}\n"

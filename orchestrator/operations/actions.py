@@ -1,0 +1,70 @@
+"""What can be asked of a stack besides another template (spec/rest-api.md §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from orchestrator.engine.messages import Ring
+from orchestrator.errors import InvalidRequest, NotFound, NotSupported
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.request import read_object
+from orchestrator.store import traversals
+from orchestrator.store.acceptance import accept_rollback
+from orchestrator.store.stacks import StackRow
+
+Action = Callable[[OperationContext, StackRow], list[Ring]]
+
+LATER: Final = ("suspend", "resume", "check")
+
+
+def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
+    """Begin the one action that a body names.
+
+    Raises:
+        InvalidRequest: it names none, several or an unknown one.
+        NotFound: the stack is gone.
+        NotSupported: the stack is in no state for it.
+    """
+    names = list(read_object(body.read()))
+    if not names:
+        raise InvalidRequest("No action specified")
+    if len(names) > 1:
+        raise InvalidRequest("Multiple actions specified")
+    action = ACTIONS.get(names[0])
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    if names[0] in LATER:
+        raise NotSupported(f"The action {names[0]}")
+    if action is None:
+        raise InvalidRequest(f"Invalid action {names[0]} specified")
+    return action(context, stack)
+
+
+def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """Go back to the last good revision; what runs finishes first."""
+    if stack.state != "UPDATE_IN_PROGRESS":
+        raise NotSupported(f"Cancelling update when stack is {stack.state}")
+    with context.database.connect() as db, db.transaction():
+        good = traversals.good_revision(db, stack.id)
+        opened = accept_rollback(db, stack.id, good, expected=stack.traversal)
+    if opened is None:
+        raise NotSupported("Cancelling update when it has just ended")
+    return [opened.ring]
+
+
+def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """Start nothing more; what runs finishes by itself."""
+    if stack.state not in {"UPDATE_IN_PROGRESS", "CREATE_IN_PROGRESS"}:
+        raise NotSupported(f"Cancelling update when stack is {stack.state}")
+    with context.database.connect() as db, db.transaction():
+        traversals.halt(db, stack.id, stack.traversal)
+        reason = f"Stack {stack.action} cancelled"
+        traversals.end_failed(db, stack.id, stack.traversal, reason=reason, at_once=True)
+    return []
+
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "cancel_update": cancel_update,
+    "cancel_without_rollback": cancel_without_rollback,
+}

@@ -1,0 +1,134 @@
+"""Accept a new template for a stack, at any moment, over whatever runs (spec/rest-api.md §6).
+
+PUT brings everything anew; PATCH starts from what the stack was last asked to be, also when that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from orchestrator.errors import Diagnostic, InvalidTemplate, NotFound, NotSupported
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.parameters import pseudo, stored_values
+from orchestrator.operations.request import StackRequest, UpdateRequest, read_update
+from orchestrator.operations.stacks import Accepted, refuse_nested, wanted_of
+from orchestrator.operations.vetting import Vetted, vet
+from orchestrator.store import revisions
+from orchestrator.store.acceptance import accept_update
+from orchestrator.store.revisions import RevisionRow
+from orchestrator.store.stacks import StackRow
+from orchestrator.template.environment import Environment
+from orchestrator.template.parse import Limits
+
+
+def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
+    """Accept an update of a stack.
+
+    Raises:
+        NotFound: the stack is gone.
+        NotSupported: it is suspended.
+        InvalidRequest, InvalidTemplate, LimitExceeded: nothing was written.
+    """
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    if stack.action == "SUSPEND":
+        raise NotSupported("Updating a stack when it is suspended")
+    asked = read_update(body.read(), patch=patch)
+    before = revisions.desired(context.database, stack)
+    assert before is not None
+    request = _request(context, stack, asked, before)
+    vetted = vet(context, request, stack_uuid=str(stack.uuid))
+    refuse_nested(vetted)
+    _refuse_immutable(context, stack, before, vetted)
+    wanted = wanted_of(context, request, vetted, stack.uuid)
+    with context.database.connect() as db:
+        opened = accept_update(db, stack.id, wanted, action="UPDATE")
+    if opened is None:
+        raise NotFound("Stack", stack.name)
+    return Accepted(str(stack.uuid), stack.name, [opened.ring])
+
+
+def _request(
+    context: OperationContext, stack: StackRow, asked: UpdateRequest, before: RevisionRow
+) -> StackRequest:
+    """Return what is asked for in full: what a PATCH leaves out is what the stack has."""
+    request = replace(
+        asked.request,
+        stack_name=stack.name,
+        disable_rollback=stack.disable_rollback if asked.disable_rollback is None else asked.disable_rollback,
+        timeout_mins=stack.timeout_mins if asked.request.timeout_mins is None else asked.request.timeout_mins,
+    )
+    if not asked.patch:
+        return request
+    template = request.template
+    if template is None:
+        text = b"".join(revisions.read_content(context.database, before.template_hash))
+        template = orjson.loads(text)
+    files = {
+        name: b"".join(revisions.read_content(context.database, bytes.fromhex(hash_))).decode()
+        for name, hash_ in before.files.items()
+        if name not in request.files
+    }
+    return replace(
+        request,
+        template=template,
+        files={**files, **request.files},
+        environment=_environment(context, asked, before),
+        tags=stack.tags if asked.tags_left_out else request.tags,
+        forgiving=True,
+    )
+
+
+def _environment(context: OperationContext, asked: UpdateRequest, before: RevisionRow) -> dict[str, Any]:
+    """Return the stored environment with the request's on top, without the parameters to clear."""
+    request = asked.request
+    opened = context.cipher.open(before.sealed) if before.sealed else {}
+    stored = dict(before.environment)
+    parameters = {
+        name: opened.get(name) if value is None else value
+        for name, value in (stored.get("parameters") or {}).items()
+        if name not in asked.clear_parameters
+    }
+    given = (
+        Environment()
+        if request.environment_files
+        else Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
+    )
+    registry = {**(stored.get("resource_registry") or {}), **given.resource_registry}
+    made = {
+        "parameters": {**parameters, **given.parameters},
+        "parameter_defaults": {**(stored.get("parameter_defaults") or {}), **given.parameter_defaults},
+        "resource_registry": registry,
+        "event_sinks": list(given.event_sinks) or stored.get("event_sinks") or [],
+        "encrypted_param_names": stored.get("encrypted_param_names") or [],
+    }
+    return {section: value for section, value in made.items() if value}
+
+
+def _refuse_immutable(
+    context: OperationContext, stack: StackRow, before: RevisionRow, vetted: Vetted
+) -> None:
+    """Refuse a new value of an immutable parameter that the stack had before.
+
+    Raises:
+        InvalidTemplate: with each of them.
+    """
+    given: Mapping[str, str] = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    old = stored_values(dict(before.parameters), before.sealed, context.cipher, dict(given))
+    known = before.outline["parameters"]
+    faults = [
+        Diagnostic(
+            "immutable-parameter",
+            f"The following parameters are immutable and may not be updated: {name}",
+            f"parameters.{name}",
+            heat_type="ImmutableParameterModified",
+        )
+        for name, schema in vetted.template.parameters.items()
+        if schema.immutable and name in known and old.get(name) != vetted.values.get(name)
+    ]
+    if faults:
+        raise InvalidTemplate(faults)
