@@ -65,7 +65,12 @@ class Impossible:
     reason: str
 
 
-Step = Drop | Keep | Create | Observe | Revise | Discard | Delete | Forget | Impossible
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """A change was begun and may never have been asked for: ask again, for what is wanted now."""
+
+
+Step = Drop | Keep | Create | Observe | Revise | Resend | Discard | Delete | Forget | Impossible
 
 RETAINED = frozenset({"Retain", "retain"})
 
@@ -80,8 +85,8 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
         return _cleanup(visit, kind)
     if resource.op == "DISCARD":
         return Discard()
-    if resource.op == "UPDATE":
-        return Observe()
+    if resource.op == "UPDATE":  # a worker that died may not have come to ask for it
+        return Observe() if resource.lost_seconds is None else Resend()
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()

@@ -21,6 +21,7 @@ from orchestrator.engine.decide import (
     Impossible,
     Keep,
     Observe,
+    Resend,
     Revise,
     Step,
 )
@@ -68,6 +69,7 @@ class Known:
     requires: tuple[int, ...] = ()
     input_digests: tuple[str, ...] = ()  # what each of them handed on
     value_digest: str | None = None  # of what this one hands on
+    definition_id: int | None = None  # what it is being built from
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
         requires=tuple(resource.requires),
         input_digests=tuple(resource.input_digests),
         value_digest=resource.value_digest,
+        definition_id=resource.definition_id,
     )
 
 
@@ -167,12 +170,14 @@ class Plugin:
     def _do(self, step: Step, retries_left: int) -> Done:
         known = self.known
         match step:
-            case Create(look_first=look_first, wait_seconds=seconds):
-                return self._create(look_first, seconds, retries_left)
+            case Create(wait_seconds=seconds):
+                return self._create(seconds, retries_left)
             case Observe():
                 return self._continue(retries_left)
             case Revise():
                 return self._revise()
+            case Resend():
+                return self._resend()
             case Discard():
                 ctx, physical_id = self._context("DELETE"), known.physical_id or ""
                 self.kind.delete(ctx, physical_id)
@@ -181,7 +186,7 @@ class Plugin:
                     return Done(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
                 known.physical_id = known.op = known.reference_id = None
                 known.data, known.attributes = {}, {}
-                return self._create(False, 0.0, retries_left)
+                return self._create(0.0, retries_left)
             case Delete(look_first=look_first, wait_seconds=seconds):
                 return self._delete(look_first, seconds, retries_left)
             case Forget(retained=retained):
@@ -192,12 +197,20 @@ class Plugin:
             case Keep() | Drop():
                 return Done(Kept(), known)
 
-    def _create(self, look_first: bool, seconds: float, retries_left: int) -> Done:
+    def _create(self, seconds: float, retries_left: int) -> Done:
         known, kind = self.known, self.kind
         other = self._other_type()
         if other is not None:  # begun for an older definition: what may have come of it is found and removed
             return Done(other, known)
         started = known.op is None
+        if kind.calls_out and not started:  # as it was begun, for whichever definition
+            ctx = self._context("CREATE")
+            found = kind.find(ctx, ctx.token)
+            if found is not None:
+                known.physical_id = found
+                return self._continue(retries_left)
+            if seconds > 0:
+                return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
         external = self._resolve()
         if external is not None:
             return self._take_over(external)
@@ -206,16 +219,9 @@ class Plugin:
             if kind.calls_out:
                 self._begin()
         known.op = "CREATE"
-        ctx = self._context("CREATE")
-        found = kind.find(ctx, ctx.token) if look_first or (kind.calls_out and not started) else None
-        if found is not None:
-            known.physical_id = found
-        elif seconds > 0:
-            return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
-        else:
-            if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
-                self._begin()
-            self._ask(ctx)
+        if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
+            self._begin()
+        self._ask(self._context("CREATE"))
         return self._judge(self._observe(), retries_left, started=started and not kind.calls_out)
 
     def _ask(self, ctx: Context) -> None:
@@ -280,11 +286,23 @@ class Plugin:
 
     def _continue(self, retries_left: int) -> Done:
         """Look how an open operation does; one that was begun for another definition is followed by ours."""
-        definition, known = self.visit.definition, self.known
+        known, inputs = self.known, sorted(self.visit.inputs)
         done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
-        if isinstance(done.outcome, Ready) and definition and self.resource.definition_id != definition.id:
+        if not isinstance(done.outcome, Ready):
+            return done
+        if not self._is_current():
             return replace(done, outcome=Ended(done.outcome.observation))
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
         return done
+
+    def _is_current(self) -> bool:
+        """Whether what was begun is what is wanted now, with what its requirements hand on now."""
+        resource, definition = self.resource, self.visit.definition
+        if definition is None or resource.definition_id != definition.id:
+            return False
+        begun_with = dict(zip(resource.requires, resource.input_digests, strict=True))
+        return all(begun_with.get(data.id) == (data.value_digest or "") for data in self.visit.inputs)
 
     def _revise(self) -> Done:
         """Bring what is there to what is wanted, by the smallest step."""
@@ -314,6 +332,22 @@ class Plugin:
             known.properties = before.properties
             return Done(Kept(), known)
         return self._update(changed, before)
+
+    def _resend(self) -> Done:
+        """Ask again for a change whose fate is unknown; what it was before is not known either."""
+        other = self._other_type()
+        if other is not None:
+            return Done(other, self.known)
+        before, known, kind = replace(self.known), self.known, self.kind
+        self._resolve()
+        after = orjson.loads(orjson.dumps(dict(known.properties)))
+        old = dict(before.properties)
+        changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
+        body = self.visit.definition.body if self.visit.definition else {}
+        if kind.change(old, after, changed) == "replace":
+            return Done(Replaced(body["type"], body.get("runs_as")), before)
+        movable = {name for name, prop in kind.properties.items() if prop.update_allowed}
+        return self._update(frozenset(movable & after.keys()), before)
 
     def _other_type(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
@@ -349,7 +383,13 @@ class Plugin:
             message = f"Update to property external_id of {name} ({kind}) is not supported."
             return Done(Failed(f"NotSupported: resources.{name}: {message}"), before)
         return Done(
-            Kept(), replace(before, requires=self.known.requires, input_digests=self.known.input_digests)
+            Kept(),
+            replace(
+                before,
+                requires=self.known.requires,
+                input_digests=self.known.input_digests,
+                definition_id=self.known.definition_id,
+            ),
         )
 
     def _take_over(self, physical_id: str) -> Done:
@@ -377,6 +417,7 @@ class Plugin:
             mappings=body.get("mappings", NOTHING),
         )
         known.properties = resolve_properties(body, view, self.kind, name)
+        known.definition_id = definition.id
         metadata = body.get("metadata")
         known.metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
         known.secret = view.touched_secret

@@ -246,7 +246,7 @@ class _Round:
         if self.lease is None:
             row["continued"] = resource.op is not None
         if visit.kind == "update" and definition is not None:
-            row |= {"definition_id": definition.id, "digest": definition.digest}
+            row |= {"definition_id": known.definition_id, "digest": definition.digest}
         values = {
             "properties": dict(known.properties),
             "attributes": dict(known.attributes),

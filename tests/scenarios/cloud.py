@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from orchestrator.errors import ProviderBusy
@@ -31,6 +31,7 @@ class Cloud:
     things: dict[str, str] = field(default_factory=dict)  # id -> token
     made: Counter[str] = field(default_factory=Counter)  # by logical name
     calls: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)  # of the things that keep one
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
     looks: Counter[str] = field(default_factory=Counter)  # how often each was looked at while being made
     busy: bool = False
@@ -53,7 +54,7 @@ class Cloud:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this cloud: what an engine's registry is to have besides our own."""
-        return {"Cloud::Thing": Thing(self), "Cloud::Blind": Blind(self)}
+        return {kind.name: kind(self) for kind in (Blind, Thing, Server)}
 
 
 class Blind(ResourceType):
@@ -76,6 +77,7 @@ class Blind(ResourceType):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         self.cloud.call("create", ctx)
         thing = self.cloud.make(ctx)
+        self.cloud.values[thing] = props["value"]
         if "created" in self.cloud.on:
             self.cloud.on["created"](ctx)
         return Created(thing)
@@ -105,6 +107,31 @@ class Thing(Blind):
     def find(self, ctx: Context, token: str) -> str | None:
         self.cloud.call("find", ctx)
         return next((thing for thing, made_with in self.cloud.things.items() if made_with == token), None)
+
+
+class Server(Thing):
+    """A thing that can be changed in place, and keeps its value itself."""
+
+    name = "Cloud::Server"
+    properties: ClassVar = {
+        **Blind.properties,
+        "value": Property("string", "Any text.", default="", update_allowed=True),
+        "looks": Property("integer", "How many looks each change takes.", default=0, update_allowed=True),
+    }
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        self.cloud.call("update", ctx)
+        self.cloud.values[physical_id] = props["value"]
+        self.cloud.looks[physical_id] = 0
+        return Created(physical_id)
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        return (
+            replace(seen, attributes={"value": self.cloud.values.get(physical_id)}) if seen.exists else seen
+        )
 
 
 def cloud_thing(

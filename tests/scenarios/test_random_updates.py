@@ -16,7 +16,7 @@ from tests.scenarios.cloud import Cloud, Crash
 from tests.scenarios.world import World
 
 NAMES = "abcdefg"
-MOMENTS = ("create", "created", "observe", "find", "delete")
+MOMENTS = ("create", "created", "update", "observe", "find", "delete")
 
 
 def template(dice: random.Random) -> dict[str, Any]:
@@ -29,8 +29,10 @@ def template(dice: random.Random) -> dict[str, Any]:
         if above:
             asked = {"get_resource": above[0]} if dice.random() < 0.5 else {"get_attr": [above[0], "value"]}
             value = {"list_join": ["-", [value, asked]]}
-        kind = dice.choice(["Cloud::Thing", "Cloud::Thing", "OS::Heat::Value"])
+        kind = dice.choice(["Cloud::Thing", "Cloud::Server", "Cloud::Server", "OS::Heat::Value"])
         resources[name] = {"type": kind, "properties": {"value": value}}
+        if kind != "OS::Heat::Value" and dice.random() < 0.5:
+            resources[name]["properties"]["looks"] = dice.randint(0, 3)
         if len(above) > 1:
             resources[name]["depends_on"] = above[1:]
     return resources
@@ -66,7 +68,7 @@ def check_world(world: World, cloud: Cloud, resources: dict[str, Any]) -> None:
     for row in rows:
         assert row.type == resources[row.name]["type"]
         assert row.attributes["value"] == expected(resources, row.name, ids)
-    things = {row.physical_id for row in rows if row.type == "Cloud::Thing"}
+    things = {row.physical_id for row in rows if row.type.startswith("Cloud::")}
     assert set(cloud.things) == things
 
 
