@@ -49,9 +49,6 @@ class Ended:
 class Replaced:
     """It cannot become what is wanted: another is to be made, and this one removed in the end."""
 
-    type: str  # of the one to make, as written
-    runs_as: str | None
-
 
 @dataclass(frozen=True, slots=True)
 class Failed:

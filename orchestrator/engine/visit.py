@@ -52,11 +52,9 @@ class ResourceView(NamedTuple):
     definition_id: int | None = None
     metadata: Json | None = None
     runs_as: str | None = None
-    built_digest: str | None = None  # of the definition it was last built from, in hexadecimal
     value_digest: str | None = None  # of what it handed on then
     input_digests: Sequence[str] = ()  # parallel to requires
     leftover: bool = False
-    replaced_by: int | None = None
 
     @property
     def kind(self) -> str:

@@ -311,13 +311,12 @@ class Plugin:
         other = self._other_type()
         if other is not None:
             return Done(other, known)
-        body = definition.body
         before = replace(known)
         external = self._resolve()
         if external is not None:
             return self._keep_external(external, before)
         if resource.status == "FAILED":
-            return Done(Replaced(body["type"], body.get("runs_as")), before)
+            return Done(Replaced(), before)
         after = orjson.loads(orjson.dumps(dict(known.properties)))
         old = dict(before.properties)
         changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
@@ -326,7 +325,7 @@ class Plugin:
             return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
         change = self.kind.change(old, after, changed)
         if change == "replace":
-            return Done(Replaced(body["type"], body.get("runs_as")), before)
+            return Done(Replaced(), before)
         known.secret = known.secret or before.secret
         if change == "keep" and (before.metadata or None) == (known.metadata or None):
             known.properties = before.properties
@@ -343,9 +342,8 @@ class Plugin:
         after = orjson.loads(orjson.dumps(dict(known.properties)))
         old = dict(before.properties)
         changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
-        body = self.visit.definition.body if self.visit.definition else {}
         if kind.change(old, after, changed) == "replace":
-            return Done(Replaced(body["type"], body.get("runs_as")), before)
+            return Done(Replaced(), before)
         movable = {name for name, prop in kind.properties.items() if prop.update_allowed}
         return self._update(frozenset(movable & after.keys()), before)
 
@@ -356,7 +354,7 @@ class Plugin:
         runs_as = definition.body.get("runs_as")
         if (runs_as or definition.body["type"]) == self.resource.kind:
             return None
-        return Replaced(definition.body["type"], runs_as)
+        return Replaced()
 
     def _update(self, changed: frozenset[str], before: Known) -> Done:
         known, kind = self.known, self.kind

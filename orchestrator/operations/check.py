@@ -202,9 +202,10 @@ class _Round:
                 }
             case Kept():
                 statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
-            case Replaced(type=name, runs_as=runs_as):
+            case Replaced():
+                assert visit.definition is not None
                 statement = ending.REPLACE
-                row |= {"new_type": name, "new_runs_as": runs_as}
+                row["definition_id"] = visit.definition.id
             case Gone(silent=silent):
                 statement = ending.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}

@@ -35,8 +35,6 @@ COLUMNS = {
     "requires": "bigint[]",
     "input_digests": "text[]",
     "value_digest": "text",
-    "new_type": "text",
-    "new_runs_as": "text",
     "observed": "text",
     "op": "text",
     "attempt": "integer",
@@ -224,8 +222,8 @@ REPLACE = (
 ), made AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
     OVERRIDING SYSTEM VALUE
-    SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, i.new_type, i.new_runs_as, r.id
-    FROM i JOIN r ON r.id = i.resource_id
+    SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, d.body ->> 'type', d.body ->> 'runs_as', r.id
+    FROM i JOIN r ON r.id = i.resource_id JOIN resource_definition d ON d.id = i.definition_id
     RETURNING id, replaces
 ), done AS (
     UPDATE graph_node n

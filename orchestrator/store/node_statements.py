@@ -26,8 +26,8 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
-    r.requires, r.definition_id, r.metadata, r.runs_as, encode(r.built_digest, 'hex'), r.value_digest,
-        r.input_digests, r.leftover, r.replaced_by,
+    r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
+        r.input_digests, r.leftover,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     CASE WHEN n.kind = 'update' AND cardinality(d.requires) > 0 THEN (
         SELECT json_agg(json_build_array(

@@ -210,7 +210,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = None if row[18] is None else ResourceView(*row[18:43])
-    definition = None if row[43] is None else DefinitionView(*row[43:48])
-    inputs = tuple([NodeData(*data) for data in row[48]]) if row[48] else ()
+    resource = None if row[18] is None else ResourceView(*row[18:41])
+    definition = None if row[41] is None else DefinitionView(*row[41:46])
+    inputs = tuple([NodeData(*data) for data in row[46]]) if row[46] else ()
     return Visit(*row[:7], StackView(*row[7:18]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any
