@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
 import click
 import orjson
@@ -15,6 +15,8 @@ from rich.console import Console
 
 from orchestrator.cli.client import Client
 from orchestrator.cli.failure import Failure, clean
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 DEFAULT_URL = "http://127.0.0.1:8004"
 DEFAULT_PROJECT = "demo"
@@ -115,3 +117,47 @@ def _token() -> str | None:
         return Path(path).read_text().strip()
     except OSError as error:
         raise Failure(f"ORCHESTRATOR_TOKEN_FILE cannot be read: {error}") from error
+
+
+def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what can be said of a stack besides its template, to make it or to change it."""
+    options = (
+        click.option(
+            "-e",
+            "--environment",
+            "environments",
+            type=FILE,
+            multiple=True,
+            help="Later ones win; repeatable.",
+        ),
+        click.option(
+            "-P",
+            "--parameter",
+            "parameters",
+            multiple=True,
+            callback=pairs,
+            metavar="NAME=VALUE",
+            help="Repeatable.",
+        ),
+        click.option(
+            "--timeout",
+            "timeout_mins",
+            type=click.IntRange(1),
+            metavar="MINUTES",
+            help="For the stack to finish in.",
+        ),
+        click.option("--tag", "tags", multiple=True, help="Repeatable."),
+        click.option(
+            "--rollback/--disable-rollback", default=None, help="Undo a failure, or leave it for inspection."
+        ),
+        click.option("--wait", is_flag=True, help="Until it is complete or has failed."),
+        click.option(
+            "--wait-timeout",
+            type=click.FloatRange(0),
+            metavar="SECONDS",
+            help="Stop waiting; the stack goes on.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -13,11 +13,9 @@ from orchestrator.cli import render
 from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Failure
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
-from orchestrator.cli.options import Session, client_command, pairs
+from orchestrator.cli.options import FILE, Session, client_command, request_options
 from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
 from orchestrator.cli.sources import Source, read_template, request_body, texts
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group(cls=ExitOneOnUsageGroup)
@@ -28,23 +26,7 @@ def stack() -> None:
 @stack.command()
 @click.argument("name")
 @click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
-@click.option(
-    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
-)
-@click.option(
-    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
-)
-@click.option(
-    "--timeout", "timeout_mins", type=click.IntRange(1), metavar="MINUTES", help="For the stack to finish in."
-)
-@click.option("--tag", "tags", multiple=True, help="Repeatable.")
-@click.option(
-    "--rollback/--disable-rollback", default=None, help="Undo a failed create, or leave it for inspection."
-)
-@click.option("--wait", is_flag=True, help="Until it is complete or has failed.")
-@click.option(
-    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop waiting; the stack goes on."
-)
+@request_options
 @client_command
 def create(
     session: Session,
@@ -95,27 +77,11 @@ def create(
 @click.option(
     "-t", "--template", "template_file", type=FILE, help="The template; may be left out with --existing."
 )
-@click.option(
-    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
-)
-@click.option(
-    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
-)
 @click.option("--existing", is_flag=True, help="Keep what is left out: template, environment, parameters.")
 @click.option(
     "--clear-parameter", "cleared", multiple=True, metavar="NAME", help="With --existing; repeatable."
 )
-@click.option(
-    "--timeout", "timeout_mins", type=click.IntRange(1), metavar="MINUTES", help="For the stack to finish in."
-)
-@click.option("--tag", "tags", multiple=True, help="Repeatable.")
-@click.option(
-    "--rollback/--disable-rollback", default=None, help="Undo a failed update, or leave it for inspection."
-)
-@click.option("--wait", is_flag=True, help="Until it is complete or has failed.")
-@click.option(
-    "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop waiting; the stack goes on."
-)
+@request_options
 @client_command
 def update(
     session: Session,

@@ -11,10 +11,8 @@ import orjson
 
 from orchestrator.cli import render
 from orchestrator.cli.failure import ApiFailure, ExitOneOnUsage, in_source
-from orchestrator.cli.options import Session, client_command, pairs
+from orchestrator.cli.options import FILE, Session, client_command, pairs
 from orchestrator.cli.sources import read_template, request_body, texts
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(cls=ExitOneOnUsage)

@@ -22,9 +22,8 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make it. `look_first`: an earlier try may have; find it by its token before asking again."""
+    """Make it; what an earlier try may have made is found by its token before it is asked for again."""
 
-    look_first: bool = False
     wait_seconds: float = 0.0  # nothing found: how long an earlier call may still land
 
 
@@ -96,7 +95,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
             return Impossible(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Create(look_first=True, wait_seconds=_in_flight(visit, kind))
+        return Create(wait_seconds=_in_flight(visit, kind))
     return Create() if resource.action == "INIT" else Revise()
 
 

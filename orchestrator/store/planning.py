@@ -69,13 +69,6 @@ SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal =
 HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
 FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
 
-DROP_UNMADE = """
-DELETE FROM resource WHERE id IN (
-    SELECT id FROM resource WHERE stack_id = %s AND action = 'INIT' AND attempt = 0 AND lease IS NULL
-        LIMIT %s FOR UPDATE SKIP LOCKED)
-AND lease IS NULL AND action = 'INIT'
-"""
-MADE = "SELECT id, name, coalesce(runs_as, type), requires FROM resource WHERE stack_id = %s ORDER BY id"
 DROP_OLD_NODES = """
 DELETE FROM graph_node WHERE id IN (
     SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s)
@@ -228,14 +221,6 @@ def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
             )
 
 
-def drop_unmade(db: Db, stack_id: int, traversal: int, length: int) -> None:
-    """Remove, in slices, the rows of resources nobody ever began to make."""
-    gone = length
-    while gone:
-        with slice_of(db, stack_id, traversal):
-            gone = db.execute(DROP_UNMADE, (stack_id, length)).rowcount
-
-
 def rows(db: Db, stack_id: int) -> list[Row]:
     """Return every resource row of a stack, oldest first."""
     return [Row(*row) for row in db.execute(ROWS, (stack_id,)).fetchall()]
@@ -293,11 +278,6 @@ def take_back(db: Db, ids: Sequence[int]) -> None:
 def drop_rows(db: Db, ids: Sequence[int]) -> None:
     """Remove rows of what nobody ever began to make."""
     db.execute(DROP_ROWS, (list(ids),))
-
-
-def made(db: Db, stack_id: int) -> list[tuple[int, str, str, list[int]]]:
-    """Return every resource row of a stack: id, name, type, and the ids it was built with."""
-    return db.execute(MADE, (stack_id,)).fetchall()
 
 
 def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
