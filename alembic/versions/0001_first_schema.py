@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from orchestrator.store.models import DOMAINS, Word, Xid8, create_domain
+from orchestrator.store.models import Word, Xid8, create_domain
 
 revision = "0001"
 down_revision = None
@@ -25,11 +25,30 @@ DO $$ BEGIN
 END $$
 """
 
+WORDS = {
+    "node_kind": ("plan", "update", "cleanup", "join", "finish"),
+    "node_state": ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped"),
+    "resource_action": (
+        "INIT",
+        "CREATE",
+        "DELETE",
+        "UPDATE",
+        "ROLLBACK",
+        "SUSPEND",
+        "RESUME",
+        "ADOPT",
+        "SNAPSHOT",
+        "CHECK",
+    ),
+    "resource_status": ("IN_PROGRESS", "COMPLETE", "FAILED"),
+    "resource_op": ("CREATE", "UPDATE", "DELETE", "DISCARD"),
+}
+
 
 def upgrade() -> None:
     """Make every table."""
-    for name in DOMAINS:
-        op.execute(create_domain(name))
+    for name, words in WORDS.items():
+        op.execute(create_domain(name, words))
     op.create_table(
         "api_token",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),

@@ -29,8 +29,11 @@ STACK_ACTIONS: Final = (
     "CHECK",
     "RESTORE",
 )
+# How a revision fared; none while it is being carried out.
+OUTCOMES: Final = ("complete", "failed", "cancelled", "superseded")
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
-OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD")  # open until their end was observed
+# Open until their end was observed.
+OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT")
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
 
@@ -41,6 +44,7 @@ NODE_MOVES: Final = frozenset(
         ("queued", "ready"),  # of a type that calls nobody: claimed and settled in one
         ("queued", "failed"),
         ("queued", "waiting"),  # not ready yet, or somebody else holds its resource
+        ("queued", "paused"),  # a hook
         ("checking", "ready"),  # settled
         ("checking", "waiting"),  # not ready yet, to be tried again, or its lease was lost once more
         ("checking", "failed"),  # final

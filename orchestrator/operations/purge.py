@@ -12,7 +12,7 @@ SLICE = 5_000
 OLD = """
 SELECT id FROM stack WHERE deleted_at < now() - make_interval(secs => %s) ORDER BY deleted_at LIMIT 10
 """
-PARTS = ("graph_node", "event", "failure", "resource_definition", "resource")
+PARTS = ("graph_node", "event", "failure", "signal", "progress", "resource_definition", "resource")
 SLICE_OF = "DELETE FROM {0} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {0} WHERE stack_id = %s LIMIT %s))"
 UNNAMED = """
 DELETE FROM content WHERE hash IN (

@@ -25,6 +25,7 @@ __all__ = [
     "Observation",
     "Property",
     "ResourceType",
+    "Signalled",
     "Value",
     "wait",
 ]
@@ -86,6 +87,16 @@ class Observation:
     error: str = ""
     error_kind: str = "ResourceInError"
     replaceable: bool = False
+    properties: Mapping[str, Value] | None = None  # as they really are, as far as the provider tells
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """What a signal did: the reason told of it, and data or metadata to keep instead of what was kept."""
+
+    reason: str
+    data: Mapping[str, Value] | None = None
+    metadata: Mapping[str, Value] | None = None
 
 
 def wait(ctx: Context, seconds: float) -> Observation | None:
@@ -120,6 +131,8 @@ class ResourceType:
     flight_seconds: ClassVar[float] = 30.0  # how long after its deadline a lost create may still land
     any_properties: ClassVar[bool] = False  # accepts names that are not declared
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
+    preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template need not wait for
+    signals_always: ClassVar[bool] = False  # takes signals while the stack is suspended or deleted, too
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
     support_version: ClassVar[str | None] = None
@@ -189,6 +202,36 @@ class ResourceType:
         """Ask for removal; already gone is fine. `observe` then says when it is."""
         raise NotImplementedError(self.name)
 
+    def suspend(self, ctx: Context, physical_id: str) -> None:
+        """Ask for a pause; `observe` then says when it has come. By default there is nothing to pause."""
+
+    def resume(self, ctx: Context, physical_id: str) -> None:
+        """Ask for the end of a pause; `observe` then says when it is over."""
+
+    def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
+        """Ask for a copy and return what is needed to find it again; `observe` then says when it is there.
+
+        `ctx.token` is the same for every try, so that one copy is made.
+        """
+        return {}
+
+    def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
+        """Ask for the removal of the copy that `snapshot` told of; already gone is fine."""
+
+    def restored(self, properties: Mapping[str, Value], kept: Mapping[str, Value]) -> Mapping[str, Value]:
+        """Return properties as written, changed so that the thing is made from what `snapshot` told of."""
+        return properties
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        """Take in what was sent. Runs while nobody else operates on the resource; may run twice."""
+        raise NotImplementedError(self.name)
+
+    def survives_failure(self, ctx: Context, physical_id: str) -> bool:
+        """Return whether a resource that has failed is fine by now and need not be replaced (spec/
+        engine-semantics.md §6). May look, changes nothing.
+        """
+        return False
+
     def change(
         self,
         before: Mapping[str, Value],
@@ -206,6 +249,21 @@ class ResourceType:
     def has_attribute(self, name: str) -> bool:
         """Whether `get_attr` may ask for `name`; every type has `show`."""
         return name in self.attributes or name == "show"
+
+    @property
+    def can_check(self) -> bool:
+        """Whether there is anything to look at: what lives in our own row is there."""
+        return self.calls_out
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether suspending and resuming ask anything of a provider."""
+        return type(self).suspend is not ResourceType.suspend
+
+    @property
+    def takes_signals(self) -> bool:
+        """Whether it has a `signal`."""
+        return type(self).signal is not ResourceType.signal
 
     @property
     def can_find(self) -> bool:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     DateTime,
+    Float,
     ForeignKey,
     Identity,
     Index,
@@ -39,6 +40,7 @@ from orchestrator.engine.states import (
     NODE_KINDS,
     NODE_STATES,
     OPERATIONS,
+    OUTCOMES,
     RESOURCE_ACTIONS,
     STACK_ACTIONS,
     STATUSES,
@@ -88,9 +90,9 @@ DOMAINS = {
 }
 
 
-def create_domain(name: str) -> str:
+def create_domain(name: str, words: tuple[str, ...]) -> str:
     """Return the statement that makes a domain."""
-    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({one_of('VALUE', DOMAINS[name])})"
+    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({one_of('VALUE', words)})"
 
 
 class Base(DeclarativeBase):
@@ -117,8 +119,8 @@ class Base(DeclarativeBase):
     }
 
 
-for _name in DOMAINS:
-    event.listen(Base.metadata, "before_create", DDL(create_domain(_name)))  # type: ignore[no-untyped-call]
+for _name, _words in DOMAINS.items():
+    event.listen(Base.metadata, "before_create", DDL(create_domain(_name, _words)))  # type: ignore[no-untyped-call]
 
 now = func.now()
 
@@ -160,6 +162,15 @@ class Stack(Base):
     timeout_mins: Mapped[int | None]
     tags: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
     convergence_policy: Mapped[str] = mapped_column(server_default="report")
+    keep_going: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # a failure stops what needs it only
+    converge: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # this traversal looks before it compares
+    retain: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # this traversal leaves all things alone
     credentials: Mapped[bytes | None]  # encrypted
     username: Mapped[str] = mapped_column(server_default="")
     user_project_id: Mapped[str | None]
@@ -214,11 +225,17 @@ class Revision(Base):
     parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
     sealed: Mapped[bytes | None]
     outline: Mapped[Json]
+    adopted: Mapped[bytes | None]  # of an ADOPT: name -> what is there already, encrypted
+    traversal: Mapped[int | None]  # that brings the stack to it
+    outcome: Mapped[str | None]
+    ended_at: Mapped[dt.datetime | None]
     created_by: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
         UniqueConstraint("stack_id", "number"),
+        CheckConstraint(one_of("outcome", OUTCOMES), name="outcome_known"),
+        CheckConstraint("(outcome IS NULL) = (ended_at IS NULL)", name="outcome_has_a_time"),
         CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
         Index("ix_revision_template_hash", "template_hash"),
     )
@@ -323,6 +340,7 @@ class GraphNode(Base):
     needed_by: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
     blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
     dirty: Mapped[bool] = mapped_column(server_default=text("true"))
+    hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # to pause at; paused: at the first
     state: Mapped[str] = mapped_column(Word("node_state"))
     observed_ready: Mapped[bool] = mapped_column(server_default=text("false"))
     observed_ready_at: Mapped[dt.datetime | None]
@@ -418,6 +436,82 @@ class Stray(Base):
     handled_at: Mapped[dt.datetime | None]
 
     __table_args__ = (Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),)
+
+
+class Snapshot(Base):
+    """What a stack was at one moment: the revision, and a row for each of its resources."""
+
+    __tablename__ = "snapshot"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    name: Mapped[str | None]
+    status: Mapped[str]
+    status_reason: Mapped[str]
+    traversal: Mapped[int]
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"))
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (
+        CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        Index("ix_snapshot_stack", "stack_id", "created_at"),
+        Index("ix_snapshot_revision_id", "revision_id"),
+    )
+
+
+class ResourceSnapshot(Base):
+    """One resource as a snapshot has it; `kept` is what its type needs to make it again."""
+
+    __tablename__ = "resource_snapshot"
+
+    snapshot_id: Mapped[int] = mapped_column(ForeignKey("snapshot.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    type: Mapped[str]
+    runs_as: Mapped[str | None]
+    token: Mapped[str]  # with which the copy was asked for
+    physical_id: Mapped[str | None]
+    action: Mapped[str]
+    status: Mapped[str]
+    metadata_: Mapped[Json | None] = mapped_column("metadata")
+    data: Mapped[Json | None]
+    kept: Mapped[Json | None]
+    sealed: Mapped[bytes | None]  # the last three, encrypted, when any of it is secret
+
+    __table_args__ = (
+        CheckConstraint("sealed IS NULL OR coalesce(metadata, data, kept) IS NULL", name="sealed_or_plain"),
+    )
+
+
+class Signal(Base):
+    """A signal that was accepted and is to be taken in by its resource, in the order they came."""
+
+    __tablename__ = "signal"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int]
+    resource_id: Mapped[int]
+    details: Mapped[bytes]  # JSON, encrypted
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    due_at: Mapped[dt.datetime | None] = mapped_column(server_default=now)  # None: taken in
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+
+    __table_args__ = (
+        Index("ix_signal_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_signal_stack", "stack_id"),
+    )
+
+
+class Progress(Base):
+    """How far a stack's traversal is, counted by the sweep now and then (PROTOCOL.md 18)."""
+
+    __tablename__ = "progress"
+
+    stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    traversal: Mapped[int]
+    counts: Mapped[Json] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
+    counted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # that counting took
 
 
 class ApiToken(Base):

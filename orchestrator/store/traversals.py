@@ -27,7 +27,7 @@ WITH s AS (
     UPDATE stack
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
-        revision_id = coalesce(%(revision_id)s, revision_id)
+        revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s, retain = %(retain)s
     WHERE id = %(stack_id)s AND deleted_at IS NULL
         AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
@@ -175,11 +175,22 @@ def bump(
     revision_id: int | None = None,
     expected: int | None = None,
     lease: int | None = None,
+    converge: bool = False,
+    retain: bool = False,
 ) -> Opened | None:
     """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run
     in a transaction.
+
+    With `converge` it looks at what is there before it compares; with `retain` it leaves every thing alone.
     """
-    values = {"stack_id": stack_id, "action": action, "revision_id": revision_id, "traversal": expected}
+    values = {
+        "stack_id": stack_id,
+        "action": action,
+        "revision_id": revision_id,
+        "traversal": expected,
+        "converge": converge,
+        "retain": retain,
+    }
     row = db.execute(BUMP, values).fetchone()
     if row is None:
         return None
