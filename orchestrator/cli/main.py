@@ -6,11 +6,10 @@ server.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
 import orchestrator
+from orchestrator.cli.lazy import LazyGroup
 
 COMMANDS = {
     "stack": "orchestrator.cli.stack:stack",
@@ -22,24 +21,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group that finds its commands by name in COMMANDS."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the command."""
-        target = COMMANDS.get(cmd_name)
-        if target is None:
-            return None
-        module, _, attribute = target.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-
-@click.group(cls=LazyGroup)
+@click.group(cls=LazyGroup, elsewhere=COMMANDS)
 @click.version_option(orchestrator.__version__, prog_name="orchestrator")
 def main() -> None:
     """Hand it a template; it makes the world so, and keeps it so."""

@@ -13,12 +13,19 @@ from orchestrator.cli import render
 from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Failure
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
+from orchestrator.cli.lazy import LazyGroup
 from orchestrator.cli.options import FILE, Session, client_command, request_options
 from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
 from orchestrator.cli.sources import Source, read_template, request_body, texts
 
+ELSEWHERE: dict[str, str] = {}  # commands in modules of their own
 
-@click.group(cls=ExitOneOnUsageGroup)
+
+class LazyStackGroup(LazyGroup, ExitOneOnUsageGroup):
+    """The stack commands, some of them in modules of their own."""
+
+
+@click.group(cls=LazyStackGroup, elsewhere=ELSEWHERE)
 def stack() -> None:
     """Make, watch, read and remove stacks."""
 
