@@ -82,6 +82,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "template_description": described,
         "parameters": _parameters(stack, revision),
         "disable_rollback": stack.disable_rollback,
+        "keep_going": stack.keep_going,
         "timeout_mins": stack.timeout_mins,
         "tags": list(stack.tags),
         "capabilities": [],

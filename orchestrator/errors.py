@@ -149,6 +149,14 @@ class Conflict(OrchestratorError):
     heat_type = "ActionInProgress"
 
 
+class ActionInProgress(Conflict):
+    """The stack is doing something that may not be interrupted by this."""
+
+    def __init__(self, name: str, action: str) -> None:
+        """Name the stack and what it is doing."""
+        super().__init__(f"Stack {name} already has an action ({action}) in progress.")
+
+
 class StackExists(Conflict):
     """The name is taken by a live stack of the project."""
 

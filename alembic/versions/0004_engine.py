@@ -19,6 +19,9 @@ def upgrade() -> None:
     op.execute(f"ALTER DOMAIN resource_op ADD CONSTRAINT resource_op_known CHECK ({OPERATIONS})")
     for name in FLAGS:
         op.add_column("stack", sa.Column(name, sa.Boolean(), server_default=sa.text("false"), nullable=False))
+    op.add_column(
+        "resource", sa.Column("suspended", sa.Boolean(), server_default=sa.text("false"), nullable=False)
+    )
     op.add_column("revision", sa.Column("adopted", sa.LargeBinary(), nullable=True))
     op.add_column("revision", sa.Column("traversal", sa.BigInteger(), nullable=True))
     op.add_column("revision", sa.Column("outcome", sa.Text(), nullable=True))
@@ -68,10 +71,10 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("metadata", postgresql.JSON(), nullable=True),
         sa.Column("data", postgresql.JSON(), nullable=True),
-        sa.Column("kept", postgresql.JSON(), nullable=True),
         sa.Column("sealed", sa.LargeBinary(), nullable=True),
+        sa.Column("kept", sa.LargeBinary(), nullable=True),
         sa.CheckConstraint(
-            "sealed IS NULL OR coalesce(metadata, data, kept) IS NULL",
+            "sealed IS NULL OR coalesce(metadata, data) IS NULL",
             name="sealed_or_plain",
         ),
         sa.ForeignKeyConstraint(

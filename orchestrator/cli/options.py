@@ -150,6 +150,11 @@ def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--rollback/--disable-rollback", default=None, help="Undo a failure, or leave it for inspection."
         ),
+        click.option(
+            "--keep-going/--stop-on-failure",
+            default=None,
+            help="After a failure go on with all that does not need what failed, or start nothing more.",
+        ),
         click.option("--wait", is_flag=True, help="Until it is complete or has failed."),
         click.option(
             "--wait-timeout",

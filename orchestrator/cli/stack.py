@@ -45,6 +45,7 @@ def create(
     timeout_mins: int | None,
     tags: tuple[str, ...],
     rollback: bool | None,
+    keep_going: bool | None,
     wait: bool,
     wait_timeout: float | None,
 ) -> None:
@@ -61,6 +62,7 @@ def create(
         timeout_mins=timeout_mins,
         tags=",".join(tags) or None,
         disable_rollback=None if rollback is None else not rollback,
+        keep_going=keep_going,
     )
     try:
         made = session.client.create(body)
@@ -88,6 +90,7 @@ def create(
 @click.option(
     "--clear-parameter", "cleared", multiple=True, metavar="NAME", help="With --existing; repeatable."
 )
+@click.option("--converge", is_flag=True, help="Look at what is really there, and put right what differs.")
 @request_options
 @client_command
 def update(
@@ -99,9 +102,11 @@ def update(
     parameters: Mapping[str, Any],
     existing: bool,
     cleared: tuple[str, ...],
+    converge: bool,
     timeout_mins: int | None,
     tags: tuple[str, ...],
     rollback: bool | None,
+    keep_going: bool | None,
     wait: bool,
     wait_timeout: float | None,
 ) -> None:
@@ -119,7 +124,9 @@ def update(
         timeout_mins=timeout_mins,
         tags=",".join(tags) or None,
         disable_rollback=None if rollback is None else not rollback,
+        keep_going=keep_going,
         clear_parameters=list(cleared) or None,
+        converge=converge or None,
     )
     if template_file is None:
         del body["template"]

@@ -26,6 +26,7 @@ class Row(NamedTuple):
     input_digests: Sequence[str]
     value_digest: str | None
     leftover: bool
+    suspended: bool = False
 
     @property
     def unmade(self) -> bool:
@@ -113,6 +114,7 @@ def _is_dirty(row: Row, want: Wanted, chosen: Mapping[str, Row], by_id: Mapping[
         or row.op is not None
         or row.action == "INIT"
         or row.leftover
+        or row.suspended
         or row.kind != want.kind
         or len(row.requires) != len(want.requires)
     ):

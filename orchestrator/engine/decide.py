@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.engine.visit import Json, Visit
+from orchestrator.engine.visit import Json, ResourceView, Visit
 from orchestrator.resources.base import ResourceType
 
 
@@ -69,7 +69,24 @@ class Resend:
     """A change was begun and may never have been asked for: ask again, for what is wanted now."""
 
 
-Step = Drop | Keep | Create | Observe | Revise | Resend | Discard | Delete | Forget | Impossible
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Check, suspend, resume or copy what is there; `ask` unless that was asked for already."""
+
+    action: str
+    ask: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """In no state for what the stack is doing."""
+
+    reason: str
+
+
+Step = Drop | Keep | Create | Observe | Revise | Resend | Discard | Delete | Forget | Impossible | Act | Unfit
+
+OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT"})
 
 RETAINED = frozenset({"Retain", "retain"})
 
@@ -82,6 +99,8 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
         return Drop("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
         return _cleanup(visit, kind)
+    if resource.op in OPEN_ACTS:  # whoever began it: first it comes to its end
+        return Act(resource.op, ask=resource.lost_seconds is not None)
     if resource.op == "DISCARD":
         return Discard()
     if resource.op == "UPDATE":  # a worker that died may not have come to ask for it
@@ -96,7 +115,26 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
         return Create(wait_seconds=_in_flight(visit, kind))
+    if visit.act is not None:
+        return _act(visit.act, resource, kind)
+    if resource.suspended:
+        return Act("RESUME")
     return Create() if resource.action == "INIT" else Revise()
+
+
+def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
+    """Return what an action does that brings nothing to another template (spec/engine-semantics.md §10)."""
+    failed = resource.status == "FAILED"
+    if resource.action == "INIT":
+        if action == "CHECK" and kind.can_check:
+            return Unfit(f"Can not check {resource.name}, resource not created yet.")
+        return Keep()
+    if action == "RESUME":
+        paused = resource.suspended or resource.action == "SUSPEND"
+        return Act(action) if paused or (resource.action == "RESUME" and failed) else Keep()
+    if (failed and resource.action not in {"CHECK", action}) or resource.physical_id is None:
+        return Unfit(f"State ('{resource.action}', '{resource.status}') invalid for {action.lower()}")
+    return Act(action)
 
 
 def _cleanup(visit: Visit, kind: ResourceType) -> Step:

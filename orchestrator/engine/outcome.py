@@ -51,13 +51,28 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """As wanted, and its row is to say so: it had not been COMPLETE, or it hands on something else by now."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """It is not as it should be (CHECK), or is in no state for what the stack does: then it is left alone."""
+
+    reason: str
+    left_alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Final for this traversal."""
 
     reason: str
 
 
-Outcome = Ready | Kept | Ended | Replaced | Gone | Wait | Failed
+Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Faulty | Failed
 
 
 def back_off(tries: int) -> float:
@@ -83,6 +98,14 @@ def judge_observation(
     if not seen.ready:
         return Wait(seen.retry_after, seen.reason or "state changed")
     return Ready(seen)
+
+
+def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
+    """Return what an observation means while something is checked, suspended, resumed or copied."""
+    if seen.error or not seen.exists:
+        error = seen.error or f"There is no {physical_id} any more."
+        return Failed(failure_reason(seen.error_kind if seen.error else "NotFound", name, error))
+    return Ready(seen) if seen.ready else Wait(seen.retry_after, seen.reason or "state changed")
 
 
 def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:

@@ -31,6 +31,8 @@ STACK_ACTIONS: Final = (
 )
 # How a revision fared; none while it is being carried out.
 OUTCOMES: Final = ("complete", "failed", "cancelled", "superseded")
+# Those that visit what is there and bring the stack to no other template.
+ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
 # Open until their end was observed.
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT")

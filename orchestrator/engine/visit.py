@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orchestrator.engine.states import ACTS
+
 Json = Mapping[str, Any]
 
 
@@ -25,6 +27,7 @@ class StackView(NamedTuple):
     status: str
     revision_id: int
     timeout_seconds: float | None
+    converge: bool = False
 
 
 class ResourceView(NamedTuple):
@@ -55,6 +58,7 @@ class ResourceView(NamedTuple):
     value_digest: str | None = None  # of what it handed on then
     input_digests: Sequence[str] = ()  # parallel to requires
     leftover: bool = False
+    suspended: bool = False
 
     @property
     def kind(self) -> str:
@@ -100,6 +104,11 @@ class Visit(NamedTuple):
     resource: ResourceView | None = None
     definition: DefinitionView | None = None
     inputs: tuple[NodeData, ...] = ()
+
+    @property
+    def act(self) -> str | None:
+        """The action whose traversal visits what is there and brings it to no other template."""
+        return self.stack.action if self.stack.action in ACTS else None
 
     @property
     def superseded(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from orchestrator.engine.messages import Ring
-from orchestrator.errors import InvalidRequest, NotFound, NotSupported
+from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_object
 from orchestrator.store import traversals
@@ -14,8 +14,6 @@ from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.stacks import StackRow
 
 Action = Callable[[OperationContext, StackRow], list[Ring]]
-
-LATER: Final = ("suspend", "resume", "check")
 
 
 def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
@@ -34,8 +32,6 @@ def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
     action = ACTIONS.get(names[0])
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    if names[0] in LATER:
-        raise NotSupported(f"The action {names[0]}")
     if action is None:
         raise InvalidRequest(f"Invalid action {names[0]} specified")
     return action(context, stack)
@@ -64,7 +60,36 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
     return []
 
 
+def suspend(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """Pause everything, what stands on others first; a stack that is paused stays so."""
+    return [] if stack.state == "SUSPEND_COMPLETE" else _visit_all(context, stack, "SUSPEND")
+
+
+def resume(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """End the pause of everything that is paused."""
+    return [] if stack.state == "RESUME_COMPLETE" else _visit_all(context, stack, "RESUME")
+
+
+def check(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """Look at everything, also where something is wrong."""
+    return _visit_all(context, stack, "CHECK")
+
+
+def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[Ring]:
+    """Begin an action over whatever runs, but not over a removal: that ends, and is not to be taken back."""
+    if stack.state == "DELETE_IN_PROGRESS":
+        raise ActionInProgress(stack.name, stack.action)
+    with context.database.connect() as db, db.transaction():
+        opened = traversals.bump(db, stack.id, action, expected=stack.traversal)
+    if opened is None:
+        raise ActionInProgress(stack.name, action)
+    return [opened.ring]
+
+
 ACTIONS: Final[Mapping[str, Action]] = {
     "cancel_update": cancel_update,
     "cancel_without_rollback": cancel_without_rollback,
+    "suspend": suspend,
+    "resume": resume,
+    "check": check,
 }

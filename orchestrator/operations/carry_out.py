@@ -5,14 +5,12 @@ What comes back is the outcome and the resource as it is now; `operations/check.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import orjson
 
 from orchestrator.engine.decide import (
+    Act,
     Create,
     Delete,
     Discard,
@@ -24,141 +22,55 @@ from orchestrator.engine.decide import (
     Resend,
     Revise,
     Step,
+    Unfit,
 )
-from orchestrator.engine.names import physical_name
 from orchestrator.engine.outcome import (
     Ended,
     Failed,
+    Faulty,
     Gone,
     Kept,
-    Outcome,
     Ready,
     Replaced,
+    Seen,
     Wait,
     failure_reason,
     judge_error,
     judge_observation,
 )
 from orchestrator.engine.properties import resolve_properties
-from orchestrator.engine.visit import NodeData, Visit
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
-from orchestrator.operations.files import FileCache
-from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.operations.act import act
+from orchestrator.operations.dealing import Dealing
+from orchestrator.operations.known import (
+    Done,
+    Known,
+    Unwritten,
+    as_known,
+    is_told,
+    proxy,
+    value_digest,
+    widened,
+)
+from orchestrator.resources.base import Context, Observation
 from orchestrator.schema.properties import immutable_changes, immutable_message
-from orchestrator.security.encryption import Cipher
-from orchestrator.template.definition import NOTHING, ResourceProxy, StackDefinition
-from orchestrator.template.functions import ALL
-from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.definition import NOTHING, StackDefinition
+
+MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
-@dataclass(slots=True)
-class Known:
-    """A resource's values in the open, sealed in its row or not: as they were, then as they are."""
-
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    data: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] | None = None
-    physical_id: str | None = None
-    reference_id: str | None = None
-    attempt: int = 0
-    op: str | None = None
-    action: str = "INIT"
-    secret: bool = False
-    unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
-    requires: tuple[int, ...] = ()
-    input_digests: tuple[str, ...] = ()  # what each of them handed on
-    value_digest: str | None = None  # of what this one hands on
-    definition_id: int | None = None  # what it is being built from
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a visit ended, with the resource as it is now; `started` if its operation began in this visit."""
-
-    outcome: Outcome
-    known: Known
-    started: bool = False
-
-
-def is_told(visit: Visit, known: Known) -> bool:
-    """Whether users have already read that this action of the resource is in progress."""
-    resource = visit.resource
-    return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
-
-
-class Unwritten(Exception):
-    """Our own database failed before anything was asked for."""
-
-
-Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
-
-
-def known_before(visit: Visit, cipher: Cipher) -> Known:
-    """Return the visited resource's stored values, opened."""
-    resource = visit.resource
-    assert resource is not None
-    opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
-    return Known(
-        properties=opened.get("properties", resource.properties) or {},
-        attributes=opened.get("attributes", resource.attributes) or {},
-        data=opened.get("data", resource.data) or {},
-        metadata=opened.get("metadata", resource.metadata),
-        physical_id=resource.physical_id,
-        reference_id=opened.get("reference_id", resource.reference_id),
-        attempt=resource.attempt,
-        op=resource.op,
-        action=resource.action,
-        secret=bool(opened),
-        requires=tuple(resource.requires),
-        input_digests=tuple(resource.input_digests),
-        value_digest=resource.value_digest,
-        definition_id=resource.definition_id,
-    )
-
-
-def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
-    """Return what functions may see of a requirement: of its attributes those `used`."""
-    opened: Mapping[str, Any] = cipher.open(data.sealed.encode()) if data.sealed else {}
-    attributes = opened.get("attributes", data.attributes) or {}
-    if opened and ALL not in used:
-        attributes = {name: attributes[name] for name in used if name in attributes}
-    return ResourceProxy(
-        name=data.name,
-        reference_id=opened.get("reference_id", data.reference_id) or data.physical_id,
-        attributes=attributes,
-        action=data.action,
-        status=data.status,
-        secret=bool(opened),
-    )
-
-
-class Plugin:
-    """One visit's dealings with the resource's type. `known` keeps step: what exists must reach the row."""
-
-    def __init__(
-        self,
-        visit: Visit,
-        kind: ResourceType,
-        values: ParameterValues,
-        cipher: Cipher,
-        begin: Begin,
-        files: FileCache,
-    ) -> None:
-        """`begin` opens an operation before a provider is called."""
-        assert visit.resource is not None
-        self.visit, self.resource, self.kind = visit, visit.resource, kind
-        self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
-        self.begun = False
-        self.known = known_before(visit, cipher)
-        self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
+class Plugin(Dealing):
+    """Carries out what was decided for one resource."""
 
     def carry_out(self, step: Step, retries_left: int) -> Done:
         """Do what was decided and look; errors of the type become outcomes."""
         if self.visit.kind == "cleanup":
             self.known.action = "DELETE"
         try:
-            return self._do(step, retries_left)
+            done = self._do(step, retries_left)
+            if self._is_aside(step) and isinstance(done.outcome, Ready):
+                return replace(done, outcome=Ended(done.outcome.observation))
+            return done
         except (Superseded, Unwritten):
             raise
         except Exception as error:
@@ -179,7 +91,7 @@ class Plugin:
             case Resend():
                 return self._resend()
             case Discard():
-                ctx, physical_id = self._context("DELETE"), known.physical_id or ""
+                ctx, physical_id = self.context("DELETE"), known.physical_id or ""
                 self.kind.delete(ctx, physical_id)
                 seen = self.kind.observe(ctx, physical_id)
                 if seen.exists:
@@ -194,8 +106,24 @@ class Plugin:
                 return Done(Gone(silent=not retained), known)
             case Impossible(reason=reason):
                 return Done(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
+            case Act(action=action, ask=ask):
+                return act(self, action, ask=ask)
+            case Unfit(reason=reason):
+                known.action = self.visit.act or known.action
+                checking = known.action == "CHECK"
+                text = reason if checking else failure_reason("Error", self.resource.name, reason)
+                return Done(Faulty(text, left_alone=True), known)
             case Keep() | Drop():
                 return Done(Kept(), known)
+
+    def _is_aside(self, step: Step) -> bool:
+        """Whether a step is not what the traversal is there for: that comes after it."""
+        match step:
+            case Act(action=action):
+                return action != self.visit.act
+            case Create() | Observe() | Resend() | Discard():
+                return self.visit.act is not None
+        return False
 
     def _create(self, seconds: float, retries_left: int) -> Done:
         known, kind = self.known, self.kind
@@ -204,7 +132,7 @@ class Plugin:
             return Done(other, known)
         started = known.op is None
         if kind.calls_out and not started:  # as it was begun, for whichever definition
-            ctx = self._context("CREATE")
+            ctx = self.context("CREATE")
             found = kind.find(ctx, ctx.token)
             if found is not None:
                 known.physical_id = found
@@ -217,11 +145,11 @@ class Plugin:
         if started:
             known.attempt, known.action = known.attempt + 1, "CREATE"
             if kind.calls_out:
-                self._begin()
+                self.open_operation()
         known.op = "CREATE"
         if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
-            self._begin()
-        self._ask(self._context("CREATE"))
+            self.open_operation()
+        self._ask(self.context("CREATE"))
         return self._judge(self._observe(), retries_left, started=started and not kind.calls_out)
 
     def _ask(self, ctx: Context) -> None:
@@ -237,17 +165,11 @@ class Plugin:
         known.physical_id, known.data = created.physical_id, created.data
         known.secret = known.secret or created.secret
 
-    def _begin(self) -> None:
-        """Open the operation, durably, before anything is asked for."""
-        if not self.begin(self.visit, self.known):
-            raise Superseded("the lease was lost before anything was asked for")
-        self.begun = True
-
     def _delete(self, look_first: bool, seconds: float, retries_left: int) -> Done:
         known = self.known
         started = known.op != "DELETE"
         if known.physical_id is None and look_first:
-            ctx = self._context("DELETE")
+            ctx = self.context("DELETE")
             found = self.kind.find(ctx, ctx.token)
             if found is None:
                 if seconds > 0:
@@ -256,8 +178,8 @@ class Plugin:
             known.physical_id = found
         known.op = "DELETE"
         if started and self.kind.calls_out:
-            self._begin()
-        ctx, physical_id = self._context("DELETE", 0.0 if started else None), known.physical_id or ""
+            self.open_operation()
+        ctx, physical_id = self.context("DELETE", 0.0 if started else None), known.physical_id or ""
         self.kind.delete(ctx, physical_id)
         seen = self.kind.observe(ctx, physical_id)
         return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
@@ -272,26 +194,28 @@ class Plugin:
             retry_count=self.visit.retry_count,
         )
         if isinstance(outcome, Ready):
-            known.attributes, known.reference_id = seen.attributes, seen.reference_id
-            known.value_digest = value_digest(known)
-            declared = self.kind.attributes
-            if any(declared[name].secret for name in seen.attributes if name in declared):
-                known.secret = True
+            self.take(seen)
         return Done(outcome, known, started)
 
     def _observe(self) -> Observation:
         known, was_open = self.known, self.resource.op in ("CREATE", "UPDATE")
         action = "UPDATE" if known.op == "UPDATE" else "CREATE"
-        return self.kind.observe(self._context(action, None if was_open else 0.0), known.physical_id or "")
+        return self.kind.observe(self.context(action, None if was_open else 0.0), known.physical_id or "")
 
     def _continue(self, retries_left: int) -> Done:
         """Look how an open operation does; one that was begun for another definition is followed by ours."""
         known, inputs = self.known, sorted(self.visit.inputs)
         done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
-        if not isinstance(done.outcome, Ready):
+        outcome = done.outcome
+        if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
+            if self._is_current():
+                return done
+            known.value_digest = value_digest(known)  # nobody need wait for it any more
+            return replace(done, outcome=Ended(as_known(known, "Given up for a newer template")))
+        if not isinstance(outcome, Ready):
             return done
         if not self._is_current():
-            return replace(done, outcome=Ended(done.outcome.observation))
+            return replace(done, outcome=Ended(outcome.observation))
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([data.value_digest or "" for data in inputs])
         return done
@@ -316,6 +240,12 @@ class Plugin:
         if external is not None:
             return self._keep_external(external, before)
         if resource.status == "FAILED":
+            ctx = self.context(resource.action, 0.0)
+            if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
+                return Done(Replaced(), before)
+            if resource.action == "UPDATE":  # how far that came is not known
+                return self._update(self._movable(), before)
+        if self.visit.stack.converge and self.kind.calls_out and not self._converge(before):
             return Done(Replaced(), before)
         after = orjson.loads(orjson.dumps(dict(known.properties)))
         old = dict(before.properties)
@@ -329,8 +259,37 @@ class Plugin:
         known.secret = known.secret or before.secret
         if change == "keep" and (before.metadata or None) == (known.metadata or None):
             known.properties = before.properties
-            return Done(Kept(), known)
+            return self._keep(before)
         return self._update(changed, before)
+
+    def _converge(self, before: Known) -> bool:
+        """Look at what is there, so that what others changed counts as a difference; whether it is there."""
+        known, properties = self.known, self.kind.properties
+        seen = self.kind.observe(self.context("CHECK", 0.0), known.physical_id or "")
+        if not seen.exists or seen.error:
+            return False
+        if seen.ready:
+            self.take(seen)
+        live = {name: v for name, v in (seen.properties or {}).items() if properties[name].update_allowed}
+        before.properties = {**before.properties, **live}
+        return True
+
+    def _keep(self, before: Known) -> Done:
+        """Settle what is as it is wanted; its row is written when it did not say so."""
+        known, resource = self.known, self.resource
+        if resource.status == "COMPLETE" and known.value_digest == before.value_digest:
+            return Done(Kept(), known)
+        if resource.status == "FAILED":
+            return Done(Seen(as_known(known, MENDED)), known)
+        known.action = "UPDATE"
+        return Done(Seen(as_known(known)), known)
+
+    def _movable(self) -> frozenset[str]:
+        """Return the properties given that can be changed in place."""
+        declared = self.kind.properties
+        return frozenset(
+            name for name in self.known.properties if name in declared and declared[name].update_allowed
+        )
 
     def _resend(self) -> Done:
         """Ask again for a change whose fate is unknown; what it was before is not known either."""
@@ -344,8 +303,7 @@ class Plugin:
         changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
         if kind.change(old, after, changed) == "replace":
             return Done(Replaced(), before)
-        movable = {name for name, prop in kind.properties.items() if prop.update_allowed}
-        return self._update(frozenset(movable & after.keys()), before)
+        return self._update(self._movable(), before)
 
     def _other_type(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
@@ -364,12 +322,14 @@ class Plugin:
             # Until it is done it may still stand on what it was built with.
             known.requires, known.input_digests = widened(before, known)
             known.op = "UPDATE"
-            self._begin()
+            self.open_operation()
             known.requires, known.input_digests = narrowed
         known.op = "UPDATE"
         if changed:
-            ctx = self._context("UPDATE", 0.0)
+            ctx = self.context("UPDATE", 0.0)
+            known.unanswered = kind.calls_out
             made = kind.update(ctx, known.physical_id or "", known.properties, changed)
+            known.unanswered = False
             known.physical_id, known.secret = made.physical_id, known.secret or made.secret
             if made.data:
                 known.data = made.data
@@ -395,7 +355,7 @@ class Plugin:
         known = self.known
         known.physical_id, known.action = physical_id, "CHECK"
         known.attempt = max(known.attempt, 1)
-        seen = self.kind.observe(self._context("CHECK", 0.0), physical_id)
+        seen = self.kind.observe(self.context("CHECK", 0.0), physical_id)
         if not seen.exists:
             seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
         return self._judge(replace(seen, ready=True), 0, started=True)
@@ -426,31 +386,3 @@ class Plugin:
             return None
         external = view.resolve(external, f"resources.{name}.external_id")
         return None if external is None else str(external)
-
-    def _context(self, action: str, elapsed: float | None = None) -> Context:
-        known = self.known
-        return Context(
-            name=self.resource.name,
-            physical_name=self.physical_name,
-            token=f"{self.resource.uuid}-{known.attempt}",
-            action=action,
-            elapsed_seconds=(self.resource.op_seconds or 0.0) if elapsed is None else elapsed,
-            properties=known.properties,
-            data=known.data,
-            stack_timeout_seconds=self.visit.stack.timeout_seconds or 3600.0,
-        )
-
-
-def value_digest(known: Known) -> str:
-    """Return a digest of what a resource hands on to those that require it (PROTOCOL.md 7)."""
-    text = orjson.dumps(
-        [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
-    )
-    return hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def widened(before: Known, after: Known) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9)."""
-    both = dict(zip(before.requires, before.input_digests, strict=True))
-    both |= dict(zip(after.requires, after.input_digests, strict=True))
-    return tuple(both), tuple(both.values())

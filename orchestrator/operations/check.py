@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg.types.json import Json
 
 from orchestrator.config import Settings
 from orchestrator.engine.decide import Drop, decide
@@ -20,31 +21,36 @@ from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
     Ended,
     Failed,
+    Faulty,
     Gone,
     Kept,
     Ready,
     Replaced,
+    Seen,
     Wait,
     failure_reason,
 )
+from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
-from orchestrator.operations.carry_out import Done, Known, Plugin, Unwritten, is_told, known_before
+from orchestrator.operations.carry_out import Plugin
 from orchestrator.operations.files import FileCache
+from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
+from orchestrator.store import act_statements, nodes
 from orchestrator.store import ending_statements as ending
-from orchestrator.store import nodes
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
 log = logger()
 
+HALTING = (ending.FAIL, act_statements.UNFIT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
@@ -158,7 +164,8 @@ class _Round:
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
         values = self.engine.parameters.get(visit.stack)
-        plugin = Plugin(visit, kind, values, self.engine.cipher, self._begin, self.engine.files)
+        engine = self.engine
+        plugin = Plugin(visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
         try:
             self._record(
                 visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
@@ -190,9 +197,13 @@ class _Round:
     def _record(self, visit: Visit, done: Done) -> None:
         statement, row = ending.SETTLE, self._row(visit, done)
         match done.outcome:
-            case Ready(observation=seen) | Ended(observation=seen):
+            case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
                 if isinstance(done.outcome, Ended):
                     statement = ending.SETTLE_ENDED
+                elif isinstance(done.outcome, Seen):
+                    statement = act_statements.SETTLE_SEEN
+                elif visit.stack.action in ACTS and visit.kind == "update":
+                    statement = act_statements.SETTLE_ACT
                 row |= {
                     "status": "COMPLETE",
                     "reason": seen.reason or "state changed",
@@ -215,14 +226,32 @@ class _Round:
                 statement = ending.WAIT
                 row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
                 row["op"] = "DISCARD" if discard else done.known.op
+            case Faulty(reason=reason, left_alone=left_alone):
+                statement = act_statements.FAULT if visit.act == "CHECK" else act_statements.UNFIT
+                row |= {"status": None if left_alone else "FAILED", "reason": reason}
+                row["observed"] = None if left_alone else "failed"
             case Failed(reason=reason):
                 statement = ending.FAIL
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
         self.writes.setdefault(statement, []).append((visit, done.known, row))
 
-    def _hands_on_other(self, visit: Visit, known: Known) -> bool:
-        return visit.resource is None or known.value_digest != visit.resource.value_digest
+    def _keep_copy(
+        self, visit: Visit, known: Known, token: str, kept: Mapping[str, Any] | None
+    ) -> Mapping[str, Any] | None:
+        """Note a copy that a snapshot asks for; return what is known of it."""
+        cipher = self.engine.cipher
+        values = {"metadata": known.metadata, "data": dict(known.data)}
+        row: dict[str, Any] = {
+            "token": token,
+            "physical_id": known.physical_id,
+            "metadata": None if known.secret else Json(values["metadata"]),
+            "data": None if known.secret else Json(values["data"]),
+            "sealed": cipher.seal(values) if known.secret else None,
+            "kept": None if kept is None else cipher.seal(kept),
+        }
+        stored = nodes.keep_copy(self.db, visit, row)
+        return None if stored is None else cipher.open(stored)
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
         resource, known, definition = visit.resource, done.known, visit.definition
@@ -275,7 +304,7 @@ class _Round:
                     drops.append(visit)
                     if self.lease is not None:
                         self._lost(visit, known)
-            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement is ending.FAIL}
+            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement in HALTING}
             if (
                 self.lease is not None
             ):  # a provider is slow enough for a newer traversal to have come meanwhile

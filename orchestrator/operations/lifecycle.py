@@ -19,10 +19,13 @@ ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     """Settle a finish node nothing holds back any more."""
     db = database.hot(durable=True)
-    if traversals.complete(db, visit.node_id, lease):
-        log.info("stack_complete", stack=visit.stack.uuid, action=visit.stack.action)
+    stack = visit.stack
+    if stack.action == "CHECK" and traversals.has_failures(db, stack.id, visit.traversal):
+        traversals.halt(db, stack.id, visit.traversal)  # it went on to the end, and ends as failed
+    elif traversals.complete(db, visit.node_id, lease):
+        log.info("stack_complete", stack=stack.uuid, action=stack.action)
         return []
-    return wind_down(database, visit.stack.id, visit.traversal)
+    return wind_down(database, stack.id, visit.traversal)
 
 
 def wind_down(database: Database, stack_id: int, traversal: int, *, reason: str | None = None) -> list[Ring]:

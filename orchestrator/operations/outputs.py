@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from orchestrator.engine.visit import NodeData
 from orchestrator.errors import OrchestratorError
-from orchestrator.operations.carry_out import proxy
 from orchestrator.operations.files import FileCache
+from orchestrator.operations.known import proxy
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database

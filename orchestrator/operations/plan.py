@@ -20,6 +20,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.changes import Changes, Row, Wanted, compare
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
+from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build
@@ -73,7 +74,8 @@ class Planner:
         if visit.traversal > 1:
             planning.wait_for_older_checks(db)
         try:
-            for _ in self._bring(db, stack, template):  # each is written before the next is asked for
+            bring = self._visit_all(db, stack) if stack.action in ACTS else self._bring(db, stack, template)
+            for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
             return nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
@@ -129,8 +131,8 @@ class Planner:
         drafts = _Drafts(template, values, kinds, revision.files)
         target = self._target(db, stack)
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
-        started = planning.written(db, stack.id, stack.traversal, "update")
-        changes = compare(rows, drafts.wanted, started)
+        started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
+        changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started)
         work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
         work.settle_rows()
         layout = lay_out(build(work.keys, work.requires))
@@ -154,9 +156,38 @@ class Planner:
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
 
+    def _visit_all(self, db: Connection[TupleRow], stack: StackView) -> Iterator[None]:
+        """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
+        other way.
+        """
+        rows = [row for row in planning.rows(db, stack.id) if not row.leftover]
+        names = {row.id: row.name for row in rows}
+        requires = {row.name: [names[id_] for id_ in row.requires if id_ in names] for row in rows}
+        if stack.action == "SUSPEND":
+            requires, forward = {row.name: [] for row in rows}, requires
+            for name, required in forward.items():
+                for one in required:
+                    requires[one].append(name)
+        visits = _Visits([row.name for row in rows])
+        layout = lay_out(build(visits.keys, [requires[name] for name in visits.keys]))
+        ids = _Ids(db, self._target(db, stack), layout, visits)
+        for part in ids.slices():
+            with planning.slice_of(db, stack.id, stack.traversal):
+                ids.hold_finish_once(db)
+                node_ids = ids.assign(db, part)
+                written = [
+                    ids.row(node, node_ids[node], rows[node].id, None, self._queue(rows[node].kind))
+                    for node in part
+                    if node < layout.size
+                ]
+                planning.copy_nodes(db, ids.target, [*written, *ids.joins(part, node_ids)])
+            yield
+
     def clean(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of leftovers when all else is done; None when there are none (adr/0002)."""
         stack = visit.stack
+        if stack.action in ACTS:
+            return None
         rows = planning.leftovers(db, stack.id, stack.traversal)
         if not rows:
             return None
@@ -221,6 +252,15 @@ class _Drafts:
             return NOTHING, NOTHING
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
+
+
+class _Visits:
+    """What a layout of visits to what is there is about."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.visited = self.keys = names
+        self.cleanups: Sequence[Row] = ()
+        self.dirty = set(names)
 
 
 class _Cleanups:
@@ -364,7 +404,7 @@ class _Ids:
     """Which node of a layout has which row; what an earlier plan wrote is known from its labels."""
 
     def __init__(
-        self, db: Connection[TupleRow], target: Target, layout: Layout, work: _Work | _Cleanups
+        self, db: Connection[TupleRow], target: Target, layout: Layout, work: _Work | _Visits | _Cleanups
     ) -> None:
         self.target, self.layout, self.work = target, layout, work
         self._ids: dict[int, int] = {}

@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import settings
 from orchestrator.engine.messages import Ring
+from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.operations import lifecycle
 from orchestrator.operations.leases import Leases
@@ -70,7 +71,7 @@ class PlanVisit:
         return self.planner.clean(self.planner.database.hot(durable=True), visit, lease)
 
     def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
-        if stack.action in DESTROYS:
+        if stack.action in DESTROYS or stack.action in ACTS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL

@@ -30,6 +30,7 @@ class StackRequest:
     disable_rollback: bool = True
     timeout_mins: int | None = None
     tags: tuple[str, ...] = ()
+    keep_going: bool = False  # a failure stops only what requires it
     # Names among `files`, merged in this order in place of `environment`; `parameters_win` says whether the
     # request's own parameters beat them, which in Heat they do not.
     environment_files: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ class UpdateRequest:
     request: StackRequest
     patch: bool
     disable_rollback: bool | None
+    keep_going: bool | None
     tags_left_out: bool
     clear_parameters: tuple[str, ...]
     converge: bool
@@ -111,6 +113,7 @@ def read_update(body: bytes, *, patch: bool) -> UpdateRequest:
         _request(document, "", needs_template=not patch),
         patch,
         None if document.get("disable_rollback") is None else _boolean(document, "disable_rollback", True),
+        None if document.get("keep_going") is None else _boolean(document, "keep_going", False),
         document.get("tags") is None,
         tuple(names),
         _boolean(document, "converge", False),
@@ -135,6 +138,7 @@ def _request(document: Mapping[str, Any], name: Any, *, needs_template: bool) ->
         disable_rollback=_boolean(document, "disable_rollback", True),
         timeout_mins=_timeout(document),
         tags=_tags(document),
+        keep_going=_boolean(document, "keep_going", False),
         environment_files=_environment_files(document, files),
         parameters_win=_boolean(document, "parameters_win", False),
     )

@@ -117,6 +117,7 @@ def wanted_of(
         disable_rollback=request.disable_rollback,
         timeout_mins=request.timeout_mins,
         tags=request.tags,
+        keep_going=request.keep_going,
     )
 
 

@@ -18,7 +18,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.operations import lifecycle, purge, strays
 from orchestrator.resources.base import ResourceType
-from orchestrator.store import nodes, overdue
+from orchestrator.store import nodes, overdue, traversals
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
@@ -74,6 +74,8 @@ class Sweep:
         rings: list[Ring] = []
         for stack_id, traversal in overdue.timed_out(db, self.settings.stack_action_timeout):
             rings += lifecycle.fail(self.database, stack_id, traversal, lifecycle.TIMED_OUT)
+        for stack_id, traversal in overdue.exhausted(db):
+            traversals.halt(db, stack_id, traversal)
         for stack_id, traversal in overdue.halted(db):
             rings += lifecycle.wind_down(self.database, stack_id, traversal)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:

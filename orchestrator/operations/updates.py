@@ -46,7 +46,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     _refuse_immutable(context, stack, before, vetted)
     wanted = wanted_of(context, request, vetted, stack.uuid)
     with context.database.connect() as db:
-        opened = accept_update(db, stack.id, wanted, action="UPDATE")
+        opened = accept_update(db, stack.id, wanted, action="UPDATE", converge=asked.converge)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return Accepted(str(stack.uuid), stack.name, [opened.ring])
@@ -61,6 +61,7 @@ def _request(
         stack_name=stack.name,
         disable_rollback=stack.disable_rollback if asked.disable_rollback is None else asked.disable_rollback,
         timeout_mins=stack.timeout_mins if asked.request.timeout_mins is None else asked.request.timeout_mins,
+        keep_going=stack.keep_going if asked.keep_going is None else asked.keep_going,
     )
     if not asked.patch:
         return request

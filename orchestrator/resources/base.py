@@ -261,6 +261,11 @@ class ResourceType:
         return type(self).suspend is not ResourceType.suspend
 
     @property
+    def can_copy(self) -> bool:
+        """Whether a snapshot asks anything of a provider."""
+        return type(self).snapshot is not ResourceType.snapshot
+
+    @property
     def takes_signals(self) -> bool:
         """Whether it has a `signal`."""
         return type(self).signal is not ResourceType.signal

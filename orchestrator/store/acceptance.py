@@ -28,11 +28,11 @@ INSERT_STACK = (
     """
 WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
-        disable_rollback,
+        disable_rollback, keep_going,
         timeout_mins, tags, username)
     SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started',
         1,
-        %(disable_rollback)s, %(timeout_mins)s, %(tags)s, %(username)s
+        %(disable_rollback)s, %(keep_going)s, %(timeout_mins)s, %(tags)s, %(username)s
     FROM id RETURNING *
 ), told AS ("""
     + STACK_EVENT
@@ -55,7 +55,7 @@ SELECT (SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = s.id)
 FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
 """
 SETTINGS = """
-UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s WHERE id = %s
+UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
 """
 
 # A revision like an earlier one; like none, one that wants nothing.
@@ -88,6 +88,7 @@ class Wanted:
     disable_rollback: bool
     timeout_mins: int | None
     tags: tuple[str, ...]
+    keep_going: bool = False
 
 
 def accept_create(
@@ -113,6 +114,7 @@ def accept_create(
                     "project_id": wanted.project_id,
                     "name": wanted.name,
                     "disable_rollback": wanted.disable_rollback,
+                    "keep_going": wanted.keep_going,
                     "timeout_mins": wanted.timeout_mins,
                     "tags": list(wanted.tags),
                     "username": wanted.username,
@@ -136,17 +138,27 @@ def accept_create(
 
 
 def accept_update(
-    db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, action: str, lease: int | None = None
+    db: Connection[TupleRow],
+    stack_id: int,
+    wanted: Wanted,
+    *,
+    action: str,
+    lease: int | None = None,
+    converge: bool = False,
 ) -> Opened | None:
-    """Write a stack's next revision and begin the traversal that brings it there; None when it is gone."""
+    """Write a stack's next revision and begin the traversal that brings it there, with `converge` from what
+    is really there; None when it is gone.
+    """
     with db.transaction():
         row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
         if row is None:
             return None
         revision_id = _revise(db, stack_id, wanted, number=row[0], action=action)
-        settings = (wanted.disable_rollback, wanted.timeout_mins, list(wanted.tags), stack_id)
-        db.execute(SETTINGS, settings)
-        return bump(db, stack_id, action, revision_id=revision_id, lease=lease)
+        tags = list(wanted.tags)
+        db.execute(
+            SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
+        )
+        return bump(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
 
 
 def accept_rollback(

@@ -8,6 +8,8 @@ messages to send, `queued` for nodes freed without one, `held` for the resources
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from orchestrator.store.node_statements import CHECKING, QUEUED
 
 # What a visit writes: column and type. A statement gets its rows as one JSON array or, when there is just
@@ -187,6 +189,7 @@ SETTLE_ENDED = (
         reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
         built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = r.definition_id),
+        suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
@@ -329,8 +332,7 @@ WAIT = (
             sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
             input_digests = i.input_digests,
-        lost_at = CASE WHEN i.physical_id IS NOT NULL THEN NULL WHEN i.unanswered THEN clock_timestamp()
-            ELSE r.lost_at END,
+        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
         lease = NULL, leased_until = NULL
     FROM i WHERE {HELD}
     RETURNING r.id
@@ -379,7 +381,8 @@ FAIL = (
 ), halted AS (  -- the first failure stops the traversal, once
     UPDATE stack s SET halted_traversal = s.traversal
     FROM (SELECT DISTINCT stack_id, traversal FROM done) f
-    WHERE s.id = f.stack_id AND s.traversal = f.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
+    WHERE s.id = f.stack_id AND s.traversal = f.traversal AND NOT s.keep_going
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
 )"""
     + EVENTS
     + WAKE
@@ -414,11 +417,14 @@ def _unclaimed(statement: str) -> str:
     return text
 
 
-ENDINGS = (SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL)
-UNCLAIMED = {ending: _unclaimed(ending) for ending in ENDINGS}
-OF_ONE = {
-    ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in (*ENDINGS, *UNCLAIMED.values())
-}
+def forms(endings: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the forms for nodes that no claim was made for, and those of all for just one row."""
+    unclaimed = {ending: _unclaimed(ending) for ending in endings}
+    every = (*endings, *unclaimed.values())
+    return unclaimed, {ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in every}
+
+
+UNCLAIMED, OF_ONE = forms((SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL))
 
 # The traversal is over for these nodes: give everything back and wake who was held up.
 DROP = (

@@ -301,6 +301,7 @@ class Resource(Base):
     replaces: Mapped[int | None]
     replaced_by: Mapped[int | None]
     leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # no template has it: it is to go
+    suspended: Mapped[bool] = mapped_column(server_default=text("false"))
     observed: Mapped[str | None]
     observed_at: Mapped[dt.datetime | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
@@ -461,7 +462,7 @@ class Snapshot(Base):
 
 
 class ResourceSnapshot(Base):
-    """One resource as a snapshot has it; `kept` is what its type needs to make it again."""
+    """One resource as a snapshot has it; `kept` is what its type needs to make it again, encrypted."""
 
     __tablename__ = "resource_snapshot"
 
@@ -475,11 +476,11 @@ class ResourceSnapshot(Base):
     status: Mapped[str]
     metadata_: Mapped[Json | None] = mapped_column("metadata")
     data: Mapped[Json | None]
-    kept: Mapped[Json | None]
-    sealed: Mapped[bytes | None]  # the last three, encrypted, when any of it is secret
+    sealed: Mapped[bytes | None]  # the last two, encrypted, when any of it is secret
+    kept: Mapped[bytes | None]
 
     __table_args__ = (
-        CheckConstraint("sealed IS NULL OR coalesce(metadata, data, kept) IS NULL", name="sealed_or_plain"),
+        CheckConstraint("sealed IS NULL OR coalesce(metadata, data) IS NULL", name="sealed_or_plain"),
     )
 
 

@@ -20,14 +20,14 @@ SEEN = """
 n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
         s.revision_id,
-    s.timeout_mins * 60.0,
+    s.timeout_mins * 60.0, s.converge,
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
-        r.input_digests, r.leftover,
+        r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     CASE WHEN n.kind = 'update' AND cardinality(d.requires) > 0 THEN (
         SELECT json_agg(json_build_array(

@@ -17,12 +17,15 @@ from psycopg.types.json import Json
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
+from orchestrator.store import act_statements as act
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import node_statements as sql
 
 Hot = Connection[TupleRow]
 
 PASSED_AT_ONCE = 512
+UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED
+OF_ONE = ending.OF_ONE | act.OF_ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,15 @@ def write(
     root: str,
     ring: int = 0,
 ) -> Settled:
-    """Run SETTLE, SETTLE_KEPT, SETTLE_GONE, WAIT or FAIL over `rows`; ring at most `ring` released nodes.
+    """Run one of the endings over `rows`; ring at most `ring` released nodes.
 
     Without a lease nothing was claimed, and the statement takes what it writes.
     """
-    statement = statement if lease is not None else ending.UNCLAIMED[statement]
+    statement = statement if lease is not None else UNCLAIMED[statement]
     values: dict[str, Any]
     if len(rows) == 1:
         values = {name: _text(rows[0].get(name)) for name in ending.COLUMNS}
-        statement = ending.OF_ONE[statement]
+        statement = OF_ONE[statement]
     else:
         values = {"rows": Json(list(rows))}
     return _settled(_retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
@@ -170,6 +173,16 @@ def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
     return _settled(db.execute(sql.TOP_UP, {"root": root_id, "window": window}).fetchall(), root)
 
 
+def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> bytes | None:
+    """Keep what is known of the copy of a resource that a snapshot asks for; return what was told of it."""
+    resource = visit.resource
+    assert resource is not None
+    named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
+    where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
+    row = db.execute(act.COPY, {**named, **where, **values}).fetchone()
+    return None if row is None else row[0]
+
+
 def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:
     """Keep note of a thing made under a lease that was lost (PROTOCOL.md 4)."""
     assert visit.resource is not None
@@ -210,7 +223,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
 
 
 def _visit(row: tuple[Any, ...]) -> Visit:
-    resource = None if row[18] is None else ResourceView(*row[18:41])
-    definition = None if row[41] is None else DefinitionView(*row[41:46])
-    inputs = tuple([NodeData(*data) for data in row[46]]) if row[46] else ()
-    return Visit(*row[:7], StackView(*row[7:18]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any
+    resource = None if row[19] is None else ResourceView(*row[19:43])
+    definition = None if row[43] is None else DefinitionView(*row[43:48])
+    inputs = tuple([NodeData(*data) for data in row[48]]) if row[48] else ()
+    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any

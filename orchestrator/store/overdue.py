@@ -97,6 +97,17 @@ HALTED = """
 SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
 """
 
+# Those that go on after a failure, and have come to where nothing can be done any more.
+EXHAUSTED = """
+SELECT s.id, s.traversal FROM stack s
+WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTINCT FROM s.traversal
+    AND EXISTS (SELECT 1 FROM failure f WHERE f.stack_id = s.id AND f.traversal = s.traversal)
+    AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
+            AND n.state IN ('queued', 'checking', 'waiting', 'paused'))
+LIMIT %(limit)s
+"""
+
 # A stack in progress that nothing will ever move again (PROTOCOL.md 16).
 STALLED = """
 SELECT s.id, s.traversal, s.uuid::text FROM stack s
@@ -162,6 +173,11 @@ def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[in
 def halted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     """Return stacks that are winding down: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
+
+
+def exhausted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
+    """Return stacks that went on after a failure as far as they can: id and traversal."""
+    return [(row[0], row[1]) for row in db.execute(EXHAUSTED, {"limit": limit}).fetchall()]
 
 
 def stalled(db: Db) -> list[tuple[int, int, str]]:

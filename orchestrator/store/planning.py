@@ -39,7 +39,7 @@ DEFINITIONS = (
 )
 ROWS = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover
+    value_digest, leftover, suspended
 FROM resource WHERE stack_id = %s ORDER BY id
 """
 LEAVE_FOR = """
@@ -228,7 +228,7 @@ def rows(db: Db, stack_id: int) -> list[Row]:
 
 LEFTOVERS = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover
+    value_digest, leftover, suspended
 FROM resource r WHERE stack_id = %s AND leftover AND NOT EXISTS (
     SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.traversal = %s AND n.kind = 'cleanup'
         AND n.resource_id = r.id)

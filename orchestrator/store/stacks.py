@@ -45,6 +45,7 @@ class StackRow:
     traversal: int
     revision_id: int | None
     disable_rollback: bool
+    keep_going: bool
     timeout_mins: int | None
     tags: tuple[str, ...]
     username: str

@@ -76,7 +76,11 @@ WITH n AS (
     RETURNING stack_id, traversal
 ), s AS (
     UPDATE stack
-    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
+    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully' || CASE
+            WHEN action = 'CHECK' AND EXISTS (
+                SELECT 1 FROM resource r WHERE r.stack_id = stack.id AND r.action = 'CHECK'
+                    AND r.status_reason LIKE 'CHECK not supported for %%')
+            THEN '. ''CHECK'' not fully supported (see resources)' ELSE '' END,
         good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')
             THEN revision_id
             ELSE good_revision_id END,
@@ -234,6 +238,13 @@ def end_failed(
     }
     row = db.execute(END_FAILED, values).fetchone()
     return None if row is None else (row[0], row[1], row[2])
+
+
+def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> bool:
+    """Whether anything failed in a traversal."""
+    query = "SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %s AND traversal = %s)"
+    row = db.execute(query, (stack_id, traversal)).fetchone()
+    return row is not None and row[0]
 
 
 def good_revision(db: Connection[TupleRow], stack_id: int) -> int | None:

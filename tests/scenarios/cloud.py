@@ -32,6 +32,8 @@ class Cloud:
     made: Counter[str] = field(default_factory=Counter)  # by logical name
     calls: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)  # of the things that keep one
+    paused: set[str] = field(default_factory=set)
+    copies: dict[str, str] = field(default_factory=dict)  # of things: token -> thing
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
     looks: Counter[str] = field(default_factory=Counter)  # how often each was looked at while being made
     busy: bool = False
@@ -54,7 +56,7 @@ class Cloud:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this cloud: what an engine's registry is to have besides our own."""
-        return {kind.name: kind(self) for kind in (Blind, Thing, Server)}
+        return {kind.name: kind(self) for kind in (Blind, Thing, Server, Machine)}
 
 
 class Blind(ResourceType):
@@ -132,6 +134,43 @@ class Server(Thing):
         return (
             replace(seen, attributes={"value": self.cloud.values.get(physical_id)}) if seen.exists else seen
         )
+
+
+class Machine(Server):
+    """A server that can be paused and copied, tells its properties, and may come to itself."""
+
+    name = "Cloud::Machine"
+    properties: ClassVar = {
+        **Server.properties,
+        "mends": Property("boolean", "Whether it is well again after a failure.", default=False),
+        "given_up": Property("boolean", "Whether nobody need wait for it.", default=False),
+    }
+
+    def suspend(self, ctx: Context, physical_id: str) -> None:
+        self.cloud.call("suspend", ctx)
+        self.cloud.paused.add(physical_id)
+
+    def resume(self, ctx: Context, physical_id: str) -> None:
+        self.cloud.call("resume", ctx)
+        self.cloud.paused.discard(physical_id)
+
+    def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
+        self.cloud.call("snapshot", ctx)
+        self.cloud.copies[ctx.token] = physical_id
+        return {"copy": ctx.token}
+
+    def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
+        self.cloud.call("delete_snapshot", ctx)
+        self.cloud.copies.pop(kept.get("copy", ctx.token), None)
+
+    def survives_failure(self, ctx: Context, physical_id: str) -> bool:
+        return bool(ctx.properties["mends"]) and physical_id in self.cloud.things
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        if not seen.exists:
+            return seen
+        return replace(seen, properties={"value": self.cloud.values.get(physical_id)})
 
 
 def cloud_thing(

@@ -27,6 +27,7 @@ class Delay(ResourceType):
     name = "OS::Heat::Delay"
     calls_out = False
     support_version = "11.0.0"
+    preemptible = frozenset({"CREATE", "SUSPEND", "RESUME"})  # nothing hangs on a delay coming to its end
     properties = {
         "min_wait": Property(
             "number", "Seconds to wait at least.", default=0, update_allowed=True, constraints=(Range(min=0),)

@@ -1,0 +1,78 @@
+"""Check, suspend, resume or copy what is there (spec/engine-semantics.md §10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.engine.outcome import Failed, Faulty, Ready, Wait, judge_act
+from orchestrator.operations.dealing import Dealing
+from orchestrator.operations.known import Done, as_known
+from orchestrator.resources.base import Observation
+
+
+def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
+    """Do an action that brings the resource to no other template; `ask` unless that was done already.
+
+    Where no provider has anything to do, it is done at once.
+    """
+    known, kind = dealing.known, dealing.kind
+    known.action = action
+    if action == "CHECK":
+        return _check(dealing)
+    started = known.op != action
+    if action == "SNAPSHOT" and not kind.can_copy:
+        _copy(dealing)
+    if kind.calls_out and not (kind.can_copy if action == "SNAPSHOT" else kind.can_pause):
+        return _judge(dealing, as_known(known), started=True)
+    known.op = action
+    if kind.calls_out and started:
+        dealing.open_operation()
+    token = _copy(dealing) if action == "SNAPSHOT" else None
+    if action != "SNAPSHOT" and ask:
+        _pause(dealing, action)
+    ctx = dealing.context(action, 0.0 if started else None)
+    seen = kind.observe(replace(ctx, token=token or ctx.token), known.physical_id or "")
+    return _judge(dealing, seen, started=started and not kind.calls_out)
+
+
+def _check(dealing: Dealing) -> Done:
+    known, kind = dealing.known, dealing.kind
+    if not kind.can_check:
+        reason = f"CHECK not supported for {dealing.resource.type}"
+        return Done(Ready(as_known(known, reason)), known)
+    seen = kind.observe(dealing.context("CHECK", 0.0), known.physical_id or "")
+    if seen.exists and not seen.error and not seen.ready:
+        seen = replace(seen, error=seen.reason or "It is not ready.", error_kind="Error")
+    return _judge(dealing, seen, started=True)
+
+
+def _pause(dealing: Dealing, action: str) -> None:
+    """Ask for a pause or its end. Until that is answered, it may not have been asked for."""
+    known, kind = dealing.known, dealing.kind
+    known.unanswered = kind.calls_out
+    verb = kind.suspend if action == "SUSPEND" else kind.resume
+    verb(dealing.context(action, 0.0), known.physical_id or "")
+    known.unanswered = False
+
+
+def _copy(dealing: Dealing) -> str:
+    """Ask for a copy, unless this traversal's is known to have been asked for; return its token."""
+    known, kind, visit = dealing.known, dealing.kind, dealing.visit
+    token = f"{dealing.resource.uuid}-s{visit.traversal}"
+    if visit.act == "SNAPSHOT" and dealing.keep_copy(visit, known, token, None) is None and kind.can_copy:
+        ctx = replace(dealing.context("SNAPSHOT", 0.0), token=token)
+        dealing.keep_copy(visit, known, token, kind.snapshot(ctx, known.physical_id or ""))
+    return token
+
+
+def _judge(dealing: Dealing, seen: Observation, *, started: bool) -> Done:
+    known = dealing.known
+    outcome = judge_act(seen, name=dealing.resource.name, physical_id=known.physical_id or "")
+    aside = known.action != dealing.visit.act
+    if aside and isinstance(outcome, Wait) and known.action in dealing.kind.preemptible:
+        outcome = Ready(as_known(known))  # nobody need wait for it any more
+    elif isinstance(outcome, Ready):
+        dealing.take(seen)
+    elif isinstance(outcome, Failed) and known.action == "CHECK":
+        outcome = Faulty(outcome.reason)
+    return Done(outcome, known, started)

@@ -1,0 +1,65 @@
+"""One visit's dealings with its resource's type: what every step needs, whatever it does."""
+
+from __future__ import annotations
+
+from orchestrator.engine.names import physical_name
+from orchestrator.engine.visit import Visit
+from orchestrator.errors import Superseded
+from orchestrator.operations.files import FileCache
+from orchestrator.operations.known import Begin, KeepCopy, known_before, value_digest
+from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.template.parameters import ParameterValues
+
+
+class Dealing:
+    """A visit, the type of its resource, and what is known. `known` keeps step: what exists must reach the
+    row.
+    """
+
+    def __init__(
+        self,
+        visit: Visit,
+        kind: ResourceType,
+        values: ParameterValues,
+        cipher: Cipher,
+        begin: Begin,
+        files: FileCache,
+        keep_copy: KeepCopy,
+    ) -> None:
+        """`begin` opens an operation before a provider is called."""
+        assert visit.resource is not None
+        self.visit, self.resource, self.kind = visit, visit.resource, kind
+        self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
+        self.keep_copy = keep_copy
+        self.begun = False
+        self.known = known_before(visit, cipher)
+        self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
+
+    def open_operation(self) -> None:
+        """Open the operation, durably, before anything is asked for."""
+        if not self.begin(self.visit, self.known):
+            raise Superseded("the lease was lost before anything was asked for")
+        self.begun = True
+
+    def take(self, seen: Observation) -> None:
+        """Keep what was seen, and a digest of what it hands on."""
+        known, declared = self.known, self.kind.attributes
+        known.attributes, known.reference_id = seen.attributes, seen.reference_id
+        known.value_digest = value_digest(known)
+        if any(declared[name].secret for name in seen.attributes if name in declared):
+            known.secret = True
+
+    def context(self, action: str, elapsed: float | None = None) -> Context:
+        """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
+        known = self.known
+        return Context(
+            name=self.resource.name,
+            physical_name=self.physical_name,
+            token=f"{self.resource.uuid}-{known.attempt}",
+            action=action,
+            elapsed_seconds=(self.resource.op_seconds or 0.0) if elapsed is None else elapsed,
+            properties=known.properties,
+            data=known.data,
+            stack_timeout_seconds=self.visit.stack.timeout_seconds or 3600.0,
+        )

@@ -1,0 +1,121 @@
+"""A visited resource's values in the open, and how a visit to it ended."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from orchestrator.engine.outcome import Outcome
+from orchestrator.engine.visit import NodeData, Visit
+from orchestrator.resources.base import Observation
+from orchestrator.security.encryption import Cipher
+from orchestrator.template.definition import ResourceProxy
+from orchestrator.template.functions import ALL
+
+
+@dataclass(slots=True)
+class Known:
+    """A resource's values in the open, sealed in its row or not: as they were, then as they are."""
+
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+    physical_id: str | None = None
+    reference_id: str | None = None
+    attempt: int = 0
+    op: str | None = None
+    action: str = "INIT"
+    secret: bool = False
+    unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
+    requires: tuple[int, ...] = ()
+    input_digests: tuple[str, ...] = ()  # what each of them handed on
+    value_digest: str | None = None  # of what this one hands on
+    definition_id: int | None = None  # what it is being built from
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a visit ended, with the resource as it is now; `started` if its operation began in this visit."""
+
+    outcome: Outcome
+    known: Known
+    started: bool = False
+
+
+def is_told(visit: Visit, known: Known) -> bool:
+    """Whether users have already read that this action of the resource is in progress."""
+    resource = visit.resource
+    return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
+
+
+class Unwritten(Exception):
+    """Our own database failed before anything was asked for."""
+
+
+Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
+# Notes a copy and what was told of it, by its token; returns what is known of it.
+KeepCopy = Callable[[Visit, Known, str, Mapping[str, Any] | None], Mapping[str, Any] | None]
+
+
+def known_before(visit: Visit, cipher: Cipher) -> Known:
+    """Return the visited resource's stored values, opened."""
+    resource = visit.resource
+    assert resource is not None
+    opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
+    return Known(
+        properties=opened.get("properties", resource.properties) or {},
+        attributes=opened.get("attributes", resource.attributes) or {},
+        data=opened.get("data", resource.data) or {},
+        metadata=opened.get("metadata", resource.metadata),
+        physical_id=resource.physical_id,
+        reference_id=opened.get("reference_id", resource.reference_id),
+        attempt=resource.attempt,
+        op=resource.op,
+        action=resource.action,
+        secret=bool(opened),
+        requires=tuple(resource.requires),
+        input_digests=tuple(resource.input_digests),
+        value_digest=resource.value_digest,
+        definition_id=resource.definition_id,
+    )
+
+
+def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
+    """Return what functions may see of a requirement: of its attributes those `used`."""
+    opened: Mapping[str, Any] = cipher.open(data.sealed.encode()) if data.sealed else {}
+    attributes = opened.get("attributes", data.attributes) or {}
+    if opened and ALL not in used:
+        attributes = {name: attributes[name] for name in used if name in attributes}
+    return ResourceProxy(
+        name=data.name,
+        reference_id=opened.get("reference_id", data.reference_id) or data.physical_id,
+        attributes=attributes,
+        action=data.action,
+        status=data.status,
+        secret=bool(opened),
+    )
+
+
+def as_known(known: Known, reason: str = "") -> Observation:
+    """Return an observation of just what is known already."""
+    return Observation(True, attributes=known.attributes, reference_id=known.reference_id, reason=reason)
+
+
+def value_digest(known: Known) -> str:
+    """Return a digest of what a resource hands on to those that require it (PROTOCOL.md 7)."""
+    text = orjson.dumps(
+        [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
+    )
+    return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def widened(before: Known, after: Known) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9)."""
+    both = dict(zip(before.requires, before.input_digests, strict=True))
+    both |= dict(zip(after.requires, after.input_digests, strict=True))
+    return tuple(both), tuple(both.values())
