@@ -86,6 +86,10 @@ class Client:
         """Ask for another template; `existing` keeps what the body leaves out."""
         self._ask("PATCH" if existing else "PUT", stack.path, body=body)
 
+    def act(self, stack: StackId, action: str) -> None:
+        """Ask for an action, one of Heat's names."""
+        self._ask("POST", f"{stack.path}/actions", body={action: None})
+
     def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the server makes of a template, without making anything."""
         answer: dict[str, Any] = self._ask("POST", "validate", body=body)

@@ -119,6 +119,22 @@ def _token() -> str | None:
         raise Failure(f"ORCHESTRATOR_TOKEN_FILE cannot be read: {error}") from error
 
 
+def wait_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what says whether to wait, and for how long."""
+    options = (
+        click.option("--wait", is_flag=True, help="Until it is complete or has failed."),
+        click.option(
+            "--wait-timeout",
+            type=click.FloatRange(0),
+            metavar="SECONDS",
+            help="Stop waiting; the stack goes on.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what can be said of a stack besides its template, to make it or to change it."""
     options = (
@@ -154,13 +170,6 @@ def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--keep-going/--stop-on-failure",
             default=None,
             help="After a failure go on with all that does not need what failed, or start nothing more.",
-        ),
-        click.option("--wait", is_flag=True, help="Until it is complete or has failed."),
-        click.option(
-            "--wait-timeout",
-            type=click.FloatRange(0),
-            metavar="SECONDS",
-            help="Stop waiting; the stack goes on.",
         ),
     )
     for option in reversed(options):

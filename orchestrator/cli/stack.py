@@ -14,11 +14,17 @@ from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Failure
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
 from orchestrator.cli.lazy import LazyGroup
-from orchestrator.cli.options import FILE, Session, client_command, request_options
-from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree, line
+from orchestrator.cli.options import FILE, Session, client_command, request_options, wait_options
+from orchestrator.cli.progress import line
 from orchestrator.cli.sources import Source, read_template, request_body, texts
+from orchestrator.cli.watching import conclude, failed, watch
 
-ELSEWHERE: dict[str, str] = {}  # commands in modules of their own
+ELSEWHERE: dict[str, str] = {  # commands in modules of their own
+    "check": "orchestrator.cli.actions:check",
+    "suspend": "orchestrator.cli.actions:suspend",
+    "resume": "orchestrator.cli.actions:resume",
+    "cancel": "orchestrator.cli.actions:cancel",
+}
 
 
 class LazyStackGroup(LazyGroup, ExitOneOnUsageGroup):
@@ -34,6 +40,7 @@ def stack() -> None:
 @click.argument("name")
 @click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
 @request_options
+@wait_options
 @client_command
 def create(
     session: Session,
@@ -77,8 +84,8 @@ def create(
             session.say(f"Stack {name} ({made.id}) is being created.")
             session.say(f"Watch it with: orchestrator stack events {name} --follow")
         return
-    end = _watch(session, made, "CREATE", None, wait_timeout)
-    _conclude(session, made, end)
+    end = watch(session, made, "CREATE", None, wait_timeout)
+    conclude(session, made, end)
 
 
 @stack.command()
@@ -92,6 +99,7 @@ def create(
 )
 @click.option("--converge", is_flag=True, help="Look at what is really there, and put right what differs.")
 @request_options
+@wait_options
 @client_command
 def update(
     session: Session,
@@ -145,7 +153,7 @@ def update(
         else:
             session.say(f"Stack {found.name} ({found.id}) is being updated.")
         return
-    _conclude(session, found, _watch(session, found, "UPDATE", newest, wait_timeout))
+    conclude(session, found, watch(session, found, "UPDATE", newest, wait_timeout))
 
 
 @stack.command("list")
@@ -353,10 +361,10 @@ def delete(
         status = "DELETE_IN_PROGRESS"
         if wait:
             try:
-                end = _watch(session, found, "DELETE", newest, wait_timeout)
+                end = watch(session, found, "DELETE", newest, wait_timeout)
                 status = end.status
                 if end.failed:
-                    failures.append(_failed(found, end))
+                    failures.append(failed(found, end))
             except Failure as failure:
                 failures.append(failure)
         deleted.append({"stack_name": found.name, "id": found.id, "stack_status": status})
@@ -366,64 +374,6 @@ def delete(
         session.document({"stacks": deleted})
     elif wait:
         session.say(f"Gone: {', '.join(one['stack_name'] for one in deleted)}.")
-
-
-def _watch(session: Session, found: StackId, action: str, after: str | None, timeout: float | None) -> End:
-    """Follow an action to its end, telling of it as the session wants."""
-    progress: Progress
-    if session.quiet:
-        progress = Silence()
-    elif session.watched:
-        progress = Tree(session.progress(), Board(found, action))
-    else:
-        progress = Lines(session.progress())
-    try:
-        with progress:
-            for step in follow(session.client, found, after=after, timeout_seconds=timeout):
-                if isinstance(step, End):
-                    return step
-                progress.take(step)
-                if progress.wants_plan():
-                    progress.plan(session.client.resources(found))
-    except KeyboardInterrupt:
-        raise Failure(
-            f"stopped watching; the {action} of stack {found.name} goes on by itself",
-            code=Exit.INTERRUPTED,
-            details=[f"  look again with: orchestrator stack events {found.name} --follow"],
-        ) from None
-    raise AssertionError("following ends with an End or a Failure")
-
-
-def _conclude(session: Session, found: StackId, end: End) -> None:
-    """Print how a create ended and what came out of it."""
-    if end.failed:
-        raise _failed(found, end)
-    if session.as_json:
-        session.document(session.client.show(found))
-        return
-    if session.quiet:
-        click.echo(found.id)
-        return
-    out = session.out()
-    out.print(render.status(end.status), f"{found.name} ({found.id})", soft_wrap=True)
-    if results := session.client.outputs(found):
-        session.say("Outputs")
-        render.outputs(out, results)
-
-
-def _failed(found: StackId, end: End) -> Failure:
-    return Failure(
-        f"stack {found.name} is {end.status}: {end.reason}",
-        code=Exit.STACK_FAILED,
-        details=[f"  {name}: {reason}" for name, reason in end.causes.items()],
-        facts={
-            "stack_name": found.name,
-            "stack_id": found.id,
-            "stack_status": end.status,
-            "reason": end.reason,
-            "causes": [{"resource_name": name, "reason": reason} for name, reason in end.causes.items()],
-        },
-    )
 
 
 def _together(failures: list[Failure]) -> Failure:
@@ -469,4 +419,4 @@ def _follow_events(session: Session, found: StackId, timeout: float | None) -> N
             f"stopped watching; stack {found.name} goes on by itself", code=Exit.INTERRUPTED
         ) from None
     if end is not None and end.failed:
-        raise _failed(found, end)
+        raise failed(found, end)

@@ -32,6 +32,7 @@ class Stack:
     )  # resource ("" = the stack), status, reason
     on_update: list[tuple[str, str, str]] = field(default_factory=list)
     on_delete: list[tuple[str, str, str]] = field(default_factory=list)
+    on_act: list[tuple[str, str, str]] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     template: Any = field(default_factory=dict)
@@ -141,6 +142,9 @@ class Stub:
                 stack.coming = list(stack.on_delete)
                 stack.happen("", "DELETE_IN_PROGRESS", "Stack DELETE started")
                 return 204, None, {}
+            case ["actions"]:
+                stack.coming = list(stack.on_act)
+                return 200, None, {}
             case []:
                 return 200, {"stack": stack.shown("resolve_outputs" not in query)}, {}
             case ["events"]:

@@ -308,6 +308,36 @@ def test_an_update_of_what_exists_sends_only_what_changes(stub: Stub, run: Run) 
     assert "--existing" in result.output
 
 
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        (["check"], "check"),
+        (["suspend"], "suspend"),
+        (["resume"], "resume"),
+        (["cancel"], "cancel_update"),
+        (["cancel", "--no-rollback"], "cancel_without_rollback"),
+    ],
+)
+def test_an_action_is_asked_for_by_its_name(stub: Stub, run: Run, words: list[str], action: str) -> None:
+    finished(stub)
+    result = run("stack", *words, "shop")
+    assert result.exit_code == 0, result.output
+    [sent] = [body for method, *_, body in stub.requests if method == "POST"]
+    assert sent == {action: None}
+
+
+def test_a_check_is_watched_to_its_end_and_exits_3_when_something_is_wrong(stub: Stub, run: Run) -> None:
+    stack = finished(stub)
+    stack.on_act = [
+        ("", "CHECK_IN_PROGRESS", "Stack CHECK started"),
+        ("a", "CHECK_FAILED", "it is gone"),
+        ("", "CHECK_FAILED", "Resource CHECK failed: a: it is gone"),
+    ]
+    result = run("stack", "check", "shop", "--wait")
+    assert result.exit_code == 3
+    assert "it is gone" in result.output
+
+
 def test_a_template_comes_back_as_yaml_or_json(stub: Stub, run: Run) -> None:
     finished(stub, template={"heat_template_version": "2018-08-31", "resources": {}})
     assert run("stack", "template", "shop").output == "heat_template_version: '2018-08-31'\nresources: {}\n"
