@@ -16,8 +16,7 @@ def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
     Raises:
         InvalidTemplate: `Circular Dependency Found: …`, with one cycle in order.
     """
-    positions = {name: position for position, name in enumerate(names)}
-    edges = [array("q", sorted({positions[n] for n in needs if n in positions})) for needs in requires]
+    edges = _edges(names, requires)
     order = _order(edges)
     if len(order) < len(names):
         cycle = [names[position] for position in find_cycle(edges, order)]
@@ -34,6 +33,24 @@ def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
             ]
         )
     return Graph(names, edges, order)
+
+
+def build_anyhow(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
+    """Return the graph of what is there. No template has a cycle, but what several left half done may: then
+    one of its edges is given up, so that nothing waits for ever.
+    """
+    edges = _edges(names, requires)
+    order = _order(edges)
+    while len(order) < len(names):
+        position, required, *_ = [*(cycle := find_cycle(edges, order)), cycle[0]]
+        edges[position].remove(required)
+        order = _order(edges)
+    return Graph(names, edges, order)
+
+
+def _edges(names: Sequence[str], requires: Sequence[Collection[str]]) -> list[array[int]]:
+    positions = {name: position for position, name in enumerate(names)}
+    return [array("q", sorted({positions[n] for n in needs if n in positions})) for needs in requires]
 
 
 def _order(edges: Sequence[array[int]]) -> array[int]:

@@ -318,13 +318,11 @@ class Plugin(Dealing):
         known, kind = self.known, self.kind
         known.action = "UPDATE"
         narrowed = known.requires, known.input_digests
-        if kind.calls_out:
-            # Until it is done it may still stand on what it was built with.
-            known.requires, known.input_digests = widened(before, known)
-            known.op = "UPDATE"
-            self.open_operation()
-            known.requires, known.input_digests = narrowed
+        # Until it is done it may still stand on what it was built with.
+        known.requires, known.input_digests = widened(before, known)
         known.op = "UPDATE"
+        if kind.calls_out:
+            self.open_operation()
         if changed:
             ctx = self.context("UPDATE", 0.0)
             known.unanswered = kind.calls_out
@@ -333,7 +331,10 @@ class Plugin(Dealing):
             known.physical_id, known.secret = made.physical_id, known.secret or made.secret
             if made.data:
                 known.data = made.data
-        return self._judge(self._observe(), 0, started=not kind.calls_out)
+        done = self._judge(self._observe(), 0, started=not kind.calls_out)
+        if isinstance(done.outcome, Ready):
+            known.requires, known.input_digests = narrowed
+        return done
 
     def _keep_external(self, external: str, before: Known) -> Done:
         if external != before.physical_id:

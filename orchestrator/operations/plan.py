@@ -23,7 +23,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
-from orchestrator.graph.build import build
+from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
 from orchestrator.operations import lifecycle
 from orchestrator.operations.parameters import ParameterCache
@@ -135,7 +135,7 @@ class Planner:
         changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started)
         work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
         work.settle_rows()
-        layout = lay_out(build(work.keys, work.requires))
+        layout = lay_out(build_anyhow(work.keys, work.requires))
         ids = _Ids(db, target, layout, work)
         for part in ids.slices():
             with planning.slice_of(db, stack.id, stack.traversal):
@@ -169,7 +169,7 @@ class Planner:
                 for one in required:
                     requires[one].append(name)
         visits = _Visits([row.name for row in rows])
-        layout = lay_out(build(visits.keys, [requires[name] for name in visits.keys]))
+        layout = lay_out(build_anyhow(visits.keys, [requires[name] for name in visits.keys]))
         ids = _Ids(db, self._target(db, stack), layout, visits)
         for part in ids.slices():
             with planning.slice_of(db, stack.id, stack.traversal):
@@ -199,7 +199,7 @@ class Planner:
                 if id_ in positions:
                     requires[positions[id_]].append(f"\0{row.id}")
         work = _Cleanups(rows, [f"\0{row.id}" for row in rows])
-        layout = lay_out(build(work.keys, requires))
+        layout = lay_out(build_anyhow(work.keys, requires))
         ids = _Ids(db, target, layout, work)
         parts = list(ids.slices())
         with planning.slice_of(db, stack.id, stack.traversal):

@@ -166,3 +166,16 @@ def test_keeping_going_is_kept_until_told_otherwise_and_a_rollback_comes_when_al
     world.update("s", failing(), keep_going=False, disable_rollback=True)
     world.deliver_all()
     assert states(world)["needs_far"] == "INIT_COMPLETE"
+
+
+def test_what_a_change_under_way_may_still_stand_on_outlives_it_over_any_number_of_updates(world, cloud):
+    uuid = world.create("s", {"a": machine(), "b": machine(("a",), value="1")})
+    world.deliver_all()
+    for _ in range(2):
+        world.update("s", {"b": machine(value="2", looks=4)})
+        world.deliver(3)
+        assert states(world)["b"] == "UPDATE_IN_PROGRESS"
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    observed = [number for number, call in enumerate(cloud.calls) if call == "observe b"]
+    assert cloud.calls.index("delete a") > max(observed)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.graph.build import build
+from orchestrator.graph.build import build, build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
 
 
@@ -96,6 +96,16 @@ def test_a_cycle_is_named_in_order():
 def test_a_resource_that_requires_itself_is_a_cycle():
     with pytest.raises(InvalidTemplate, match="a -> a"):
         graph_of({"a": {"a"}})
+
+
+@given(st.lists(st.sets(st.integers(0, 7)), min_size=8, max_size=8))
+def test_what_is_there_is_visited_in_full_whatever_stands_on_what(edges):
+    names = [f"n{number}" for number in range(8)]
+    graph = build_anyhow(names, [{f"n{one}" for one in needs} for needs in edges])
+    assert sorted(graph.order) == list(range(8))
+    places = {position: place for place, position in enumerate(graph.order)}
+    for position, requires in enumerate(graph.requires):
+        assert all(places[required] < places[position] for required in requires)
 
 
 def test_ten_thousand_feeders_meet_in_joins_of_bounded_width():
