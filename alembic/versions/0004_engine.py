@@ -23,7 +23,8 @@ def upgrade() -> None:
         "resource", sa.Column("suspended", sa.Boolean(), server_default=sa.text("false"), nullable=False)
     )
     op.add_column("revision", sa.Column("adopted", sa.LargeBinary(), nullable=True))
-    op.add_column("revision", sa.Column("traversal", sa.BigInteger(), nullable=True))
+    for name in ("traversal", "first_event", "copy_of"):
+        op.add_column("revision", sa.Column(name, sa.BigInteger(), nullable=True))
     op.add_column("revision", sa.Column("outcome", sa.Text(), nullable=True))
     op.add_column("revision", sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True))
     op.create_check_constraint(
@@ -34,6 +35,10 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f("ck_revision_outcome_has_a_time"), "revision", "(outcome IS NULL) = (ended_at IS NULL)"
     )
+    op.create_check_constraint(
+        op.f("ck_revision_outcome_of_a_traversal"), "revision", "outcome IS NULL OR traversal IS NOT NULL"
+    )
+    op.create_index("ix_revision_open", "revision", ["stack_id"], postgresql_where=sa.text("outcome IS NULL"))
     op.add_column(
         "graph_node",
         sa.Column("hooks", postgresql.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),

@@ -14,7 +14,7 @@ Types that call nobody go from `queued` to `ready`, `waiting` or `failed` at onc
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, get_args
 
 STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
 STACK_ACTIONS: Final = (
@@ -30,7 +30,8 @@ STACK_ACTIONS: Final = (
     "RESTORE",
 )
 # How a revision fared; none while it is being carried out.
-OUTCOMES: Final = ("complete", "failed", "cancelled", "superseded")
+Outcome = Literal["complete", "failed", "cancelled", "superseded"]
+OUTCOMES: Final = get_args(Outcome)
 # Those that visit what is there and bring the stack to no other template.
 ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
@@ -12,6 +15,7 @@ from orchestrator.operations.request import read_object
 from orchestrator.store import traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.stacks import StackRow
+from orchestrator.store.traversals import Locked
 
 Action = Callable[[OperationContext, StackRow], list[Ring]]
 
@@ -39,24 +43,24 @@ def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
 
 def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Go back to the last good revision; what runs finishes first."""
-    if stack.state != "UPDATE_IN_PROGRESS":
-        raise NotSupported(f"Cancelling update when stack is {stack.state}")
     with context.database.connect() as db, db.transaction():
-        good = traversals.good_revision(db, stack.id)
-        opened = accept_rollback(db, stack.id, good, expected=stack.traversal)
-    if opened is None:
-        raise NotSupported("Cancelling update when it has just ended")
+        running = _running(db, stack, "UPDATE")
+        opened = accept_rollback(
+            db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
+        )
+    assert opened is not None  # it was there a moment ago, and nobody else could remove it since
     return [opened.ring]
 
 
 def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Start nothing more; what runs finishes by itself."""
-    if stack.state not in {"UPDATE_IN_PROGRESS", "CREATE_IN_PROGRESS"}:
-        raise NotSupported(f"Cancelling update when stack is {stack.state}")
     with context.database.connect() as db, db.transaction():
-        traversals.halt(db, stack.id, stack.traversal)
-        reason = f"Stack {stack.action} cancelled"
-        traversals.end_failed(db, stack.id, stack.traversal, reason=reason, at_once=True)
+        running = _running(db, stack, "UPDATE", "CREATE")
+        traversals.halt(db, stack.id, running.traversal)
+        reason = f"Stack {running.action} cancelled"
+        traversals.end_failed(
+            db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
+        )
     return []
 
 
@@ -84,6 +88,21 @@ def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[
     if opened is None:
         raise ActionInProgress(stack.name, action)
     return [opened.ring]
+
+
+def _running(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:
+    """Return the stack as it is, locked, if one of these actions is in progress.
+
+    Raises:
+        NotFound: it is gone.
+        NotSupported: it does something else, or has just ended.
+    """
+    now = traversals.lock(db, stack.id)
+    if now is None:
+        raise NotFound("Stack", stack.name)
+    if now.action not in actions or now.status != "IN_PROGRESS":
+        raise NotSupported(f"Cancelling update when stack is {now.state}")
+    return now
 
 
 ACTIONS: Final[Mapping[str, Action]] = {

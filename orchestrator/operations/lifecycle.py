@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
 from orchestrator.store import traversals
@@ -28,25 +31,30 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     return wind_down(database, stack.id, visit.traversal)
 
 
-def wind_down(database: Database, stack_id: int, traversal: int, *, reason: str | None = None) -> list[Ring]:
+def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
     """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
     (PROTOCOL.md 13).
     """
     db = database.hot(durable=True)
     with db.transaction():
-        ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)
-        if ended is None:
-            return []
-        action, rollback_disabled, good_revision = ended
-        log.info("stack_failed", stack_id=stack_id, action=action)
-        if rollback_disabled or action not in ROLLS_BACK:
-            return []
-        opened = accept_rollback(db, stack_id, good_revision, expected=traversal)
-    return [opened.ring] if opened else []
+        return _end(db, stack_id, traversal, None)
 
 
 def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[Ring]:
     """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself."""
     db = database.hot(durable=True)
-    traversals.halt(db, stack_id, traversal)
-    return wind_down(database, stack_id, traversal, reason=reason)
+    with db.transaction():
+        traversals.halt(db, stack_id, traversal)
+        return _end(db, stack_id, traversal, reason)
+
+
+def _end(db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | None) -> list[Ring]:
+    ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)
+    if ended is None:
+        return []
+    action, rollback_disabled, good_revision = ended
+    log.info("stack_failed", stack_id=stack_id, action=action)
+    if rollback_disabled or action not in ROLLS_BACK:
+        return []
+    opened = accept_rollback(db, stack_id, good_revision)
+    return [opened.ring] if opened else []

@@ -14,8 +14,9 @@ from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 
+from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, StackExists
-from orchestrator.store.traversals import STACK_EVENT, Opened, bump, first_nodes
+from orchestrator.store.traversals import STACK_EVENT, Opened, bring, bump, first_nodes, lock
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 
@@ -36,8 +37,8 @@ WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     FROM id RETURNING *
 ), told AS ("""
     + STACK_EVENT
-    + """)
-SELECT id FROM s
+    + """ RETURNING id)
+SELECT s.id, told.id FROM s CROSS JOIN told
 """
 )
 
@@ -49,11 +50,9 @@ VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s
 RETURNING id
 """
 
-# The stack's row is the lock: revisions are numbered one after the other.
-NEXT_NUMBER = """
-SELECT (SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = s.id)
-FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
-"""
+# Asked while the stack is locked: revisions are numbered one after the other.
+NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %s"
+NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s"
 SETTINGS = """
 UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
 """
@@ -61,9 +60,9 @@ UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going
 # A revision like an earlier one; like none, one that wants nothing.
 COPY_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, created_by)
+    outline, created_by, copy_of)
 SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-    created_by
+    %(created_by)s, coalesce(copy_of, number)
 FROM revision WHERE id = %(revision_id)s
 RETURNING id
 """
@@ -125,6 +124,7 @@ def accept_create(
         assert row is not None
         stack_id: int = row[0]
         revision_id = _revise(db, stack_id, wanted, number=1, action="CREATE")
+        bring(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         return first_nodes(
             db,
@@ -150,10 +150,9 @@ def accept_update(
     is really there; None when it is gone.
     """
     with db.transaction():
-        row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
-        if row is None:
+        if lock(db, stack_id) is None:
             return None
-        revision_id = _revise(db, stack_id, wanted, number=row[0], action=action)
+        revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
         tags = list(wanted.tags)
         db.execute(
             SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
@@ -162,15 +161,26 @@ def accept_update(
 
 
 def accept_rollback(
-    db: Connection[TupleRow], stack_id: int, revision_id: int | None, *, expected: int | None = None
+    db: Connection[TupleRow],
+    stack_id: int,
+    revision_id: int | None,
+    *,
+    created_by: str = "",
+    ended: Outcome = "superseded",
 ) -> Opened | None:
-    """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone or,
-    with `expected`, no longer in that traversal. Run in a transaction.
+    """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone. Run
+    in a transaction.
+
+    `created_by` is who asked for it, nobody when a failure did; for `ended` see `bump`.
     """
-    row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
-    if row is None:
+    if lock(db, stack_id) is None:
         return None
-    values = {"number": row[0], "action": "ROLLBACK", "revision_id": revision_id}
+    values = {
+        "number": _next_number(db, stack_id),
+        "action": "ROLLBACK",
+        "revision_id": revision_id,
+        "created_by": created_by,
+    }
     if revision_id is None:
         values |= {
             "stack_id": stack_id,
@@ -180,13 +190,25 @@ def accept_rollback(
             "parameters": Json({}),
             "sealed": None,
             "outline": Json(EMPTY_OUTLINE),
-            "created_by": "",
         }
         made = db.execute(INSERT_REVISION, values).fetchone()
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
     assert made is not None
-    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], expected=expected)
+    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended)
+
+
+def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
+    """Return the id of a stack's revision of that number."""
+    row = db.execute(NUMBERED, (stack_id, number)).fetchone()
+    return None if row is None else row[0]
+
+
+def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
+    row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
+    assert row is not None
+    number: int = row[0]
+    return number
 
 
 def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: int, action: str) -> int:

@@ -376,8 +376,8 @@ FAIL = (
     WHERE n.id = i.node_id AND {OURS_OR_THOUGHT_LOST}
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
 ), cause AS (
-    INSERT INTO failure (stack_id, traversal, resource_name, reason) SELECT stack_id, traversal, name,
-        reason FROM done
+    INSERT INTO failure (stack_id, traversal, resource_name, reason)
+    SELECT stack_id, traversal, name, reason FROM done ORDER BY id
 ), halted AS (  -- the first failure stops the traversal, once
     UPDATE stack s SET halted_traversal = s.traversal
     FROM (SELECT DISTINCT stack_id, traversal FROM done) f

@@ -227,8 +227,10 @@ class Revision(Base):
     outline: Mapped[Json]
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> what is there already, encrypted
     traversal: Mapped[int | None]  # that brings the stack to it
+    first_event: Mapped[int | None]  # that tells of its beginning
     outcome: Mapped[str | None]
     ended_at: Mapped[dt.datetime | None]
+    copy_of: Mapped[int | None]  # the number of the revision whose template a rollback took
     created_by: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
@@ -236,8 +238,10 @@ class Revision(Base):
         UniqueConstraint("stack_id", "number"),
         CheckConstraint(one_of("outcome", OUTCOMES), name="outcome_known"),
         CheckConstraint("(outcome IS NULL) = (ended_at IS NULL)", name="outcome_has_a_time"),
+        CheckConstraint("outcome IS NULL OR traversal IS NOT NULL", name="outcome_of_a_traversal"),
         CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
         Index("ix_revision_template_hash", "template_hash"),
+        Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
     )
 
 

@@ -15,14 +15,18 @@ from orchestrator.engine.messages import Ring
 
 Db = Connection[TupleRow]
 
-RUNNING = "s.traversal = o.traversal AND s.status = 'IN_PROGRESS'"
+# What a traversal began is followed to its end also when the stack was told at once that it failed: it was
+# cancelled, or timed out. An operation that goes on and on is looked at for a day.
+FOLLOWED = """s.action_started_at > now() - interval '1 day'
+    AND EXISTS (SELECT 1 FROM resource r WHERE r.id = {0}.resource_id AND r.op IS NOT NULL)"""
+RUNNING = f"(s.traversal = o.traversal AND (s.status = 'IN_PROGRESS' OR {FOLLOWED.format('o')}))"
 
 # Each first takes its rows by an index made for it, in that order, and only then asks whose they are: joined
 # freely, the planner may walk the whole of a large stack in progress. What belongs to a traversal that is
 # over is let go of on the way.
 DUE = f"""
 WITH o AS MATERIALIZED (
-    SELECT id, stack_id, traversal FROM graph_node
+    SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE graph_node n
@@ -36,12 +40,12 @@ WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n
 # once.
 LOST = f"""
 WITH o AS MATERIALIZED (
-    SELECT id, stack_id, traversal FROM graph_node
+    SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE state = 'checking' AND leased_until < now() ORDER BY leased_until LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
 )
 UPDATE graph_node n
-SET state = CASE WHEN NOT ({RUNNING}) THEN 'dropped' WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
+SET state = CASE WHEN NOT {RUNNING} THEN 'dropped' WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
     due_at = CASE WHEN {RUNNING} AND n.lost_leases > 0
         THEN clock_timestamp() + make_interval(secs => least(power(2, n.lost_leases), 60)) END,
     lost_leases = n.lost_leases + 1, lease = NULL, leased_until = NULL, rings = 0,
@@ -64,7 +68,7 @@ SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_
 
 RING_AGAIN = f"""
 WITH o AS MATERIALIZED (
-    SELECT id, stack_id, traversal FROM graph_node
+    SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE root_id = %(root)s AND state = 'queued' AND rung_at < now() - make_interval(secs => %(seconds)s)
         AND rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(rings, 2)))
     ORDER BY rung_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -77,10 +81,12 @@ WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 """
 
 # What stacks that are not in progress left queued would be looked at by every sweep.
-DROP_OVER = """
-WITH over AS MATERIALIZED (SELECT id FROM stack WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'),
-o AS MATERIALIZED (
-    SELECT n.id FROM over JOIN graph_node n ON n.stack_id = over.id WHERE n.state = 'queued'
+DROP_OVER = f"""
+WITH s AS MATERIALIZED (
+    SELECT id, action_started_at FROM stack WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'
+), o AS MATERIALIZED (
+    SELECT n.id FROM s JOIN graph_node n ON n.stack_id = s.id
+    WHERE n.state = 'queued' AND NOT ({FOLLOWED.format("n")})
     LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED
 )
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.id

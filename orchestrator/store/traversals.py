@@ -15,6 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import Ring
+from orchestrator.engine.states import Outcome
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -33,10 +34,20 @@ WITH s AS (
     RETURNING *
 ), told AS ("""
     + STACK_EVENT
-    + """)
-SELECT s.traversal, s.root_id, s.uuid::text FROM s
+    + """ RETURNING id)
+SELECT s.traversal, s.root_id, s.uuid::text, told.id FROM s CROSS JOIN told
 """
 )
+
+# The history: the revision that was being carried out is so no longer, and another one is, unless the action
+# has none.
+BRING = """
+WITH over AS (
+    UPDATE revision SET outcome = %(ended)s, ended_at = now()
+    WHERE stack_id = %(stack_id)s AND outcome IS NULL AND traversal < %(traversal)s
+)
+UPDATE revision SET traversal = %(traversal)s, first_event = %(event)s WHERE id = %(revision_id)s
+"""
 
 # What hung on the old traversal's end hangs on the new one's (PROTOCOL.md 12).
 INHERIT_FINISH = """
@@ -67,13 +78,18 @@ SELECT %(stack_id)s, %(root_id)s, %(traversal)s, 'plan', 'bulk', 'plan', ARRAY[f
 FROM finish RETURNING id
 """
 
+# The stack before the node, as BUMP and END_FAILED take them: an update may come at this very moment.
 COMPLETE = (
     """
-WITH n AS (
-    UPDATE graph_node
+WITH k AS MATERIALIZED (
+    SELECT s.id FROM stack s WHERE s.id = (SELECT g.stack_id FROM graph_node g WHERE g.id = %(node_id)s)
+    FOR UPDATE
+), n AS (
+    UPDATE graph_node g
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
-    WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
-    RETURNING stack_id, traversal
+    FROM k WHERE g.id = %(node_id)s AND g.stack_id = k.id AND g.state IN ('checking', '')
+        AND g.lease = %(lease)s
+    RETURNING g.stack_id, g.traversal
 ), s AS (
     UPDATE stack
     SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully' || CASE
@@ -88,6 +104,9 @@ WITH n AS (
     FROM n WHERE stack.id = n.stack_id AND stack.traversal = n.traversal
         AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status = 'IN_PROGRESS'
     RETURNING stack.*
+), r AS (
+    UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
+    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
 ), told AS ("""
     + STACK_EVENT
     + """)
@@ -96,11 +115,17 @@ SELECT action FROM s
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once when told so.
+# Its reason has the first causes, in the order they happened; the others are only counted.
 END_FAILED = (
     """
-WITH causes AS (
-    SELECT string_agg(reason, '; ' ORDER BY id) AS text FROM failure
-    WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
+WITH failures AS (
+    SELECT id, reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
+), causes AS (
+    SELECT (SELECT string_agg(CASE WHEN length(reason) > %(longest)s
+                THEN left(reason, %(longest)s) || '…' ELSE reason END, '; ' ORDER BY id)
+            FROM (SELECT id, reason FROM failures ORDER BY id LIMIT %(most)s) AS first)
+        || CASE WHEN count(*) > %(most)s THEN '; and ' || count(*) - %(most)s || ' more' ELSE '' END AS text
+    FROM failures
 ), s AS (
     UPDATE stack
     SET status = 'FAILED',
@@ -121,12 +146,22 @@ WITH causes AS (
         last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
         AND n.state NOT IN ('ready', 'failed', 'dropped')
+), r AS (
+    UPDATE revision SET outcome = %(outcome)s, ended_at = now() FROM s
+    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
 ), told AS ("""
     + STACK_EVENT
     + """)
 SELECT action, disable_rollback, good_revision_id FROM s
 """
 )
+
+MOST_CAUSES = 10  # that a stack's reason tells
+LONGEST_CAUSE = 1_000  # characters of each
+
+LOCK = """
+SELECT traversal, action, status, good_revision_id FROM stack WHERE id = %s AND deleted_at IS NULL FOR UPDATE
+"""
 
 HALT = """
 UPDATE stack SET halted_traversal = traversal
@@ -181,11 +216,13 @@ def bump(
     lease: int | None = None,
     converge: bool = False,
     retain: bool = False,
+    ended: Outcome = "superseded",
 ) -> Opened | None:
     """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run
     in a transaction.
 
-    With `converge` it looks at what is there before it compares; with `retain` it leaves every thing alone.
+    `ended` is what the history says of the revision that was being carried out. With `converge` it looks at
+    what is there before it compares; with `retain` it leaves every thing alone.
     """
     values = {
         "stack_id": stack_id,
@@ -198,7 +235,8 @@ def bump(
     row = db.execute(BUMP, values).fetchone()
     if row is None:
         return None
-    traversal, root_id, root = row
+    traversal, root_id, root, event = row
+    bring(db, stack_id, traversal, revision_id, event, ended)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
     return first_nodes(
@@ -210,6 +248,27 @@ def bump(
         needed_by=inherited[0],
         lease=lease,
     )
+
+
+def bring(
+    db: Connection[TupleRow],
+    stack_id: int,
+    traversal: int,
+    revision_id: int | None,
+    event: int,
+    ended: Outcome = "superseded",
+) -> None:
+    """Note that a traversal begins to bring a stack to a revision, if to any, and that none before it does;
+    `event` tells of it.
+    """
+    values = {
+        "stack_id": stack_id,
+        "traversal": traversal,
+        "revision_id": revision_id,
+        "event": event,
+        "ended": ended,
+    }
+    db.execute(BRING, values)
 
 
 def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:
@@ -226,15 +285,19 @@ def end_failed(
     *,
     reason: str | None = None,
     at_once: bool = False,
+    outcome: Outcome = "failed",
 ) -> tuple[str, bool, int | None] | None:
     """End a halted traversal as FAILED once nothing of it runs; return its action, whether rollback is
-    disabled, and the last good revision.
+    disabled, and the last good revision. `outcome` is what the history says of its revision.
     """
     values: dict[str, Any] = {
         "stack_id": stack_id,
         "traversal": traversal,
         "reason": reason,
         "at_once": at_once,
+        "outcome": outcome,
+        "most": MOST_CAUSES,
+        "longest": LONGEST_CAUSE,
     }
     row = db.execute(END_FAILED, values).fetchone()
     return None if row is None else (row[0], row[1], row[2])
@@ -247,10 +310,25 @@ def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> boo
     return row is not None and row[0]
 
 
-def good_revision(db: Connection[TupleRow], stack_id: int) -> int | None:
-    """Return the revision with which a stack was last COMPLETE."""
-    row = db.execute("SELECT good_revision_id FROM stack WHERE id = %s", (stack_id,)).fetchone()
-    return None if row is None else row[0]
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A live stack, as it is until the transaction ends."""
+
+    traversal: int
+    action: str
+    status: str
+    good_revision_id: int | None  # with which it was last COMPLETE
+
+    @property
+    def state(self) -> str:
+        """`CREATE_COMPLETE` and the like."""
+        return f"{self.action}_{self.status}"
+
+
+def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:
+    """Let nothing move a stack before the transaction ends; None when it is gone."""
+    row = db.execute(LOCK, (stack_id,)).fetchone()
+    return None if row is None else Locked(*row)
 
 
 def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:

@@ -1,0 +1,33 @@
+"""Bring a stack back to any of its revisions: as a new one, over whatever runs (spec/engine-semantics.md §8,
+§17).
+"""
+
+from __future__ import annotations
+
+from orchestrator.engine.messages import Ring
+from orchestrator.errors import NotFound, NotSupported
+from orchestrator.operations.context import OperationContext
+from orchestrator.store import traversals
+from orchestrator.store.acceptance import accept_rollback, numbered
+from orchestrator.store.stacks import StackRow
+
+
+def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[Ring]:
+    """Begin to bring a stack back to the revision of that number.
+
+    Raises:
+        NotFound: the stack is gone, or it has no such revision.
+        NotSupported: it is suspended.
+    """
+    with context.database.connect() as db, db.transaction():
+        now = traversals.lock(db, stack.id)
+        if now is None:
+            raise NotFound("Stack", stack.name)
+        if now.action == "SUSPEND":
+            raise NotSupported("Rolling back a stack when it is suspended")
+        revision_id = numbered(db, stack.id, number)
+        if revision_id is None:
+            raise NotFound("Revision", str(number))
+        opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
+    assert opened is not None  # it was there when it was locked
+    return [opened.ring]
