@@ -10,7 +10,7 @@ from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator import config, telemetry
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import actions, intake, outputs, stacks
+from orchestrator.operations import actions, intake, outputs, rollback, stacks
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
@@ -42,6 +42,8 @@ def create_app(
         act=actions.act,
         validate=intake.validate,
         resolve_outputs=outputs.resolve_outputs,
+        roll_back=rollback.roll_back,
+        differ=intake.differ,
     )
     sealing = cipher(settings)
     intake.start()

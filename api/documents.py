@@ -22,15 +22,30 @@ documents = Blueprint("documents", __name__)
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/template")
 def template(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Send the template as it is stored, in slices: it may be larger than this process should be."""
-    slices = read_content(parts().database, _revision(stack_name, stack_id).template_hash)
-    return Response(_begun(slices), mimetype="application/json")
+    """Send the template as it is stored."""
+    return template_of(_revision(stack_name, stack_id))
 
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/environment")
 def environment(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Show the user's environment, values of hidden parameters masked."""
-    revision = _revision(stack_name, stack_id)
+    return environment_of(_revision(stack_name, stack_id))
+
+
+@documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/files")
+def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Send the files, name to content."""
+    return files_of(_revision(stack_name, stack_id))
+
+
+def template_of(revision: RevisionRow) -> Response:
+    """Send a revision's template in slices: it may be larger than this process should be."""
+    slices = read_content(parts().database, revision.template_hash)
+    return Response(_begun(slices), mimetype="application/json")
+
+
+def environment_of(revision: RevisionRow) -> Response:
+    """Show a revision's environment, values of hidden parameters masked."""
     shown: dict[str, Any] = {
         "parameters": {},
         "parameter_defaults": {},
@@ -49,10 +64,8 @@ def environment(project_id: str, stack_name: str, stack_id: str) -> Response:  #
     return json_response(shown)
 
 
-@documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/files")
-def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """Send the files, name to content, in slices."""
-    revision = _revision(stack_name, stack_id)
+def files_of(revision: RevisionRow) -> Response:
+    """Send a revision's files, name to content, in slices."""
     return Response(_begun(_map_of_files(parts().database, revision.files)), mimetype="application/json")
 
 

@@ -13,7 +13,9 @@ from orchestrator.store.stacks import StackRow
 lookup = Blueprint("lookup", __name__)
 
 EVERY_VERB = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-READ_BELOW = ("resources", "events", "template", "actions", "environment", "files")
+READ_BELOW = (
+    "resources", "events", "template", "actions", "environment", "files", "revisions", "failures",
+)  # fmt: skip
 POSTED_BELOW = ("resources", "events", "template", "actions")
 
 

@@ -82,6 +82,8 @@ class Operations:
     act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
+    roll_back: Callable[[OperationContext, StackRow, int], Sequence[Ring]]
+    differ: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

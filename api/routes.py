@@ -20,6 +20,7 @@ from api import (
     documents,
     events,
     faults,
+    history,
     identity,
     outputs,
     resources,
@@ -52,6 +53,7 @@ def assemble(made_of: Parts) -> Flask:
         outputs.outputs,
         resources.resources,
         events.events,
+        history.revisions,
         templates.templates,
         catalogue.catalogue,
     ):

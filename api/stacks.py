@@ -80,7 +80,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         **_common(stack, Links()),
         "description": described,
         "template_description": described,
-        "parameters": _parameters(stack, revision),
+        "parameters": parameters_of(stack, revision),
         "disable_rollback": stack.disable_rollback,
         "keep_going": stack.keep_going,
         "timeout_mins": stack.timeout_mins,
@@ -185,7 +185,7 @@ def _common(row: StackRow, links: Links) -> dict[str, Any]:
     }
 
 
-def _parameters(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
+def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
     """Return every parameter as text, hidden ones masked, the pseudo ones first."""
     if revision is None:
         return pseudo(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))

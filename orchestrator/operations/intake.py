@@ -19,7 +19,7 @@ import psycopg
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded, OrchestratorError
-from orchestrator.operations import stacks, updates, validation
+from orchestrator.operations import differences, stacks, updates, validation
 from orchestrator.operations.check import new_lease
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.leases import Leases
@@ -47,14 +47,14 @@ class _Job:
     settings: Settings
     database_url: str
     caller: Caller
-    path: Path
+    path: Path | None
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
     """Accept a new stack, in this process or, when the body is large, in another."""
     if body.path is None:
         return stacks.create(context, body)
-    accepted: Accepted = _apart(context, body, _create)
+    accepted: Accepted = _apart(context, body.path, _create)
     return accepted
 
 
@@ -62,7 +62,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     """Accept an update, in this process or, when the body is large, in another."""
     if body.path is None:
         return updates.update(context, stack, body, patch=patch)
-    accepted: Accepted = _apart(context, body, partial(_update, stack=stack, patch=patch))
+    accepted: Accepted = _apart(context, body.path, partial(_update, stack=stack, patch=patch))
     return accepted
 
 
@@ -73,8 +73,17 @@ def validate(
     if body.path is None:
         return validation.validate(context, body, overlook=overlook, show_nested=show_nested)
     work = partial(_validate, overlook=overlook, show_nested=show_nested)
-    result: dict[str, Any] = _apart(context, body, work)
+    result: dict[str, Any] = _apart(context, body.path, work)
     return result
+
+
+def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+    """Compare two revisions, in this process or, when a template is large, in another."""
+    if differences.size(context, stack, before, after) <= context.settings.inline_body_size:
+        return differences.differ(context, stack, before, after)
+    work = partial(_differ, stack=stack, before=before, after=after)
+    found: dict[str, Any] = _apart(context, None, work)
+    return found
 
 
 def start() -> None:
@@ -83,12 +92,11 @@ def start() -> None:
     server.set_forkserver_preload([__name__])
 
 
-def _apart(context: OperationContext, body: Body, work: Callable[[_Job, Connection], None]) -> Any:
+def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]) -> Any:
     """Run `work` in a process of its own and return what it answers, or raise what it raised."""
-    assert body.path is not None
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
-    job = _Job(context.settings, context.database.url, context.caller, body.path)
+    job = _Job(context.settings, context.database.url, context.caller, path)
     process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
     process.start()
     there.close()
@@ -136,6 +144,10 @@ def _validate(job: _Job, answer: Connection, *, overlook: bool, show_nested: boo
 
 def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
     answer.send(updates.update(_context(job), stack, Body(path=job.path), patch=patch))
+
+
+def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, after: int) -> None:
+    answer.send(differences.differ(_context(job), stack, before, after))
 
 
 def _create(job: _Job, answer: Connection) -> None:

@@ -89,6 +89,7 @@ class Neighbour:
     in_files: list[Path | None] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     published: list[Ring] = field(default_factory=list)
+    rolled_back: list[tuple[str, int]] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
     patched: bool | None = None  # whether the last update was a PATCH
     error: Exception | None = None
@@ -124,6 +125,17 @@ class Neighbour:
         known = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
         return [output for output in known if names is None or output.key in names]
 
+    def roll_back(self, context: OperationContext, stack: StackRow, number: int) -> Sequence[Ring]:
+        if self.error is not None:
+            raise self.error
+        self.rolled_back.append((stack.name, number))
+        return [Ring(5, 2, "check")]
+
+    def differ(
+        self, context: OperationContext, stack: StackRow, before: int, after: int
+    ) -> Mapping[str, Any]:
+        return {"resources": {"added": [], "removed": [], "changed": [], "asked": [before, after]}}
+
     def publish(self, rings: Sequence[Ring]) -> None:
         self.published += rings
 
@@ -157,6 +169,8 @@ class World:
             self.neighbour.act,
             self.neighbour.validate,
             self.neighbour.outputs,
+            self.neighbour.roll_back,
+            self.neighbour.differ,
         )
         made_of = Parts(
             Settings(**settings),

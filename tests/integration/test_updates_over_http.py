@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from orchestrator.config import Settings
 from tests.e2e.running import Up, eventually
 
 VERSION = "2021-04-16"
@@ -63,6 +65,14 @@ def test_updates_in_rapid_fire_end_as_the_last(api: httpx.Client) -> None:
         assert api.put(place, json={"template": layers(60, f"v{number}")}).status_code == 202
     stack = ended(api, place)
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("UPDATE_COMPLETE", "v10")
+    history = api.get(f"{place}/revisions").json()["revisions"]
+    assert [one["outcome"] for one in history[:1]] == ["complete"]
+    assert {one["outcome"] for one in history[1:]} <= {"complete", "superseded"}
+    assert len(history) == 11
+    assert api.post(f"{place}/revisions/1/rollback").status_code == 202
+    stack = ended(api, place)
+    assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("ROLLBACK_COMPLETE", "v0")
+    assert api.get(f"{place}/revisions/12").json()["revision"]["copy_of"] == 1
     assert api.delete(place).status_code == 204
 
 
@@ -85,10 +95,16 @@ def test_what_an_update_may_not_do_is_refused_and_changes_nothing(api: httpx.Cli
 
 
 def test_a_large_update_goes_through_a_process_of_its_own(api: httpx.Client) -> None:
-    place = create(api, "large", layers(800, "old"))
+    long = {"entity_name": "x" * 60}
+    assert len(json.dumps(layers(800, "old", **long))) > Settings().inline_body_size
+    place = create(api, "large", layers(800, "old", **long))
     assert ended(api, place)["stack_status"] == "CREATE_COMPLETE"
-    template = layers(800, "old")
+    template = layers(800, "old", **long)
     template["resources"]["r799"]["properties"]["value"] = "just this"
     assert api.put(place, json={"template": template}).status_code == 202
     stack = ended(api, place)
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("UPDATE_COMPLETE", "just this")
+    found = api.get(f"{place}/revisions/1/diff/2").json()["diff"]["sections"]  # in one as well
+    assert list(found) == ["resources"]
+    [changed] = found["resources"]["changed"]
+    assert (changed["name"], changed["changes"][0]["path"]) == ("r799", "properties.value")
