@@ -127,6 +127,33 @@ class Client:
         answer: dict[str, Any] = self._ask("GET", f"{stack.path}/outputs/{quote(key, safe='')}")["output"]
         return answer
 
+    # What became of a stack
+
+    def revisions(self, stack: StackId, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the stack's revisions, at most `limit`, the newest first."""
+        yield from self._pages(f"{stack.path}/revisions", "revisions", {}, limit, "number")
+
+    def revision(self, stack: StackId, number: int) -> dict[str, Any]:
+        """Return one revision and what it did."""
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/revisions/{number}")["revision"]
+        return answer
+
+    def diff(self, stack: StackId, before: int, after: int) -> dict[str, Any]:
+        """Return what differs between two revisions."""
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/revisions/{before}/diff/{after}")["diff"]
+        return answer
+
+    def rollback(self, stack: StackId, number: int) -> None:
+        """Ask for the stack to be brought back to a revision."""
+        self._ask("POST", f"{stack.path}/revisions/{number}/rollback")
+
+    def failures(
+        self, stack: StackId, revision: int | None = None, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield every cause why the stack, or a revision, failed."""
+        query: dict[str, str | int | list[str]] = {} if revision is None else {"revision": revision}
+        yield from self._pages(f"{stack.path}/failures", "failures", query, limit)
+
     # What is in a stack, and what happened to it
 
     def resources(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
@@ -156,7 +183,9 @@ class Client:
 
     # Asking
 
-    def _pages(self, path: str, key: str, query: Query, limit: int | None) -> Iterator[dict[str, Any]]:
+    def _pages(
+        self, path: str, key: str, query: Query, limit: int | None, marker: str = "id"
+    ) -> Iterator[dict[str, Any]]:
         asked = dict(query)
         left = limit
         while left is None or left > 0:
@@ -166,7 +195,7 @@ class Client:
             if len(items) < size:
                 return
             left = None if left is None else left - len(items)
-            asked["marker"] = items[-1]["id"]
+            asked["marker"] = items[-1][marker]
 
     def _ask(self, method: str, path: str, query: Query | None = None, body: object = None) -> Any:
         url = f"{self.url}/v1/{quote(self.project, safe='')}/{path}"

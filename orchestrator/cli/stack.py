@@ -24,6 +24,11 @@ ELSEWHERE: dict[str, str] = {  # commands in modules of their own
     "suspend": "orchestrator.cli.actions:suspend",
     "resume": "orchestrator.cli.actions:resume",
     "cancel": "orchestrator.cli.actions:cancel",
+    "revisions": "orchestrator.cli.revisions:revisions",
+    "revision": "orchestrator.cli.revisions:revision",
+    "diff": "orchestrator.cli.differences:diff",
+    "rollback": "orchestrator.cli.revisions:rollback",
+    "failures": "orchestrator.cli.revisions:failures",
 }
 
 

@@ -36,6 +36,8 @@ class Stack:
     resources: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     template: Any = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> what is answered
+    on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.coming = list(self.coming)
@@ -161,6 +163,12 @@ class Stub:
                 return 200, {"output": found}, {}
             case ["template"]:
                 return 200, stack.template, {}
+            case path if method == "POST" and "/".join(path) in stack.on_post:
+                first, *stack.coming = stack.on_post["/".join(path)]
+                stack.happen(*first)
+                return 202, None, {}
+            case path if "/".join(path) in stack.answers:
+                return 200, stack.answers["/".join(path)], {}
         raise AssertionError(rest)
 
 
