@@ -1,4 +1,6 @@
-"""Create or delete one stack over HTTP and say what it cost. The clock runs from the answer to COMPLETE."""
+"""Create, update or delete one stack over HTTP and say what it cost: the clock runs from the answer to
+COMPLETE.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from tests.bench import counters
 from tests.bench.counters import Connection
 from tests.bench.processes import Watch
 from tests.bench.servers import System
-from tests.bench.shapes import template
+from tests.bench.shapes import OPERATIONS, UPDATES, template
 
 PROJECT = "bench"
 POLL_SECONDS = 0.02  # the end is seen this late at most
 LISTING_PAUSE = 0.01  # seconds between two listings of the second client
+TIMEOUT_MINUTES = 600  # of a stack: a million resources take longer than anybody's default
+JSON = {"Content-Type": "application/json"}
 
 
 class Unfinished(Exception):
@@ -28,12 +32,12 @@ class Unfinished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One stack's create or delete."""
+    """One operation on one stack."""
 
     shape: str
     size: int
     operation: str
-    request_seconds: float  # the POST's or DELETE's own
+    request_seconds: float  # the POST's, PUT's or DELETE's own
     seconds: float  # from the answer to COMPLETE
     cpu_ms: dict[str, float]  # per resource, by role, the request included
     peak_mb: dict[str, float]  # of the largest process of a role
@@ -43,11 +47,23 @@ class Run:
     reads: dict[str, float] | None = None  # rows per resource, by table
     writes: dict[str, float] | None = None
     index_entries: dict[str, float] | None = None  # entries read per resource, by index
+    reading_seconds: float | None = None  # of a request that only parses and checks the same template
 
     @property
     def per_second(self) -> float:
         """Resources per second."""
         return self.size / self.seconds
+
+    @property
+    def beyond_reading(self) -> float | None:
+        """Seconds from the request to COMPLETE, beyond what parsing and checking the template takes."""
+        if self.reading_seconds is None:
+            return None
+        return max(0.0, self.request_seconds - self.reading_seconds) + self.seconds
+
+    def total(self, counts: dict[str, float] | None) -> float | None:
+        """Rows of all tables, for the whole operation."""
+        return None if counts is None else sum(counts.values()) * self.size
 
     @property
     def ms_each(self) -> float:
@@ -117,7 +133,7 @@ class Measurement:
         self,
         shape: str,
         size: int,
-        operations: Sequence[str] = ("create", "delete"),
+        operations: Sequence[str] = OPERATIONS,
         *,
         rows: bool = False,
         listing: bool = False,
@@ -131,20 +147,45 @@ class Measurement:
             Unfinished: the stack failed, or the deadline passed.
         """
         counters.empty(self.db)
-        body = orjson.dumps({"stack_name": f"{shape}-{size}", "template": template(shape, size)})
-        post = self.client.build_request(
-            "POST", self.stacks, content=body, headers={"Content-Type": "application/json"}
-        )
         held, other = counters.bytes_held(self.db), Listing(self.stacks)
+        post = self._request("POST", self.stacks, shape, size, "create")
         answer, created = self._run("create", post, shape, size, rows=rows, other=other if listing else None)
         grown = (counters.bytes_held(self.db) - held) / size
         p99 = percentile(other.seconds, 0.99) if listing else None
         if "create" in operations:
             yield replace(created, bytes_per_resource=grown, list_p99_seconds=p99)
-        if "delete" in operations:
-            place = answer.json()["stack"]["links"][0]["href"]
-            yield self._run("delete", self.client.build_request("DELETE", place), shape, size, rows=rows)[1]
+        del post
+        place = answer.json()["stack"]["links"][0]["href"]
+        reading = self._reading_seconds(shape, size) if "no-change" in operations else None
+        for operation in OPERATIONS:
+            if operation not in operations or operation == "create":
+                continue
+            if operation in UPDATES:
+                request = self._request("PUT", place, shape, size, operation)
+            else:
+                request = self.client.build_request("DELETE", place)
+            run = self._run(operation, request, shape, size, rows=rows)[1]
+            yield replace(run, reading_seconds=reading) if operation in UPDATES else run
         counters.empty(self.db)
+
+    def _request(self, method: str, url: str, shape: str, size: int, operation: str) -> httpx.Request:
+        """Return a request with a shape's template in it."""
+        document: dict[str, object] = {"template": template(shape, size, operation)}
+        if method == "POST":
+            document["stack_name"] = f"{shape}-{size}"
+        document["timeout_mins"] = TIMEOUT_MINUTES
+        return self.client.build_request(method, url, content=orjson.dumps(document), headers=JSON)
+
+    def _reading_seconds(self, shape: str, size: int) -> float:
+        """Return how long the API takes to parse and check the template, writing nothing down."""
+        body = orjson.dumps({"template": template(shape, size)})
+        url = f"{self.system.url}/v1/{PROJECT}/validate"
+        request = self.client.build_request("POST", url, content=body, headers=JSON)
+        begun = time.perf_counter()
+        answer = self._answer(request)
+        if not answer.is_success:
+            raise Unfinished(f"validate {shape} {size}: {answer.status_code} {answer.text[:300]}")
+        return time.perf_counter() - begun
 
     def _run(
         self,
@@ -197,6 +238,7 @@ class Measurement:
 
     def _until_complete(self, name: str, operation: str, seconds: float) -> int:
         """Return how often we had to look until the stack, the only one there, had come to its end."""
+        action = "UPDATE" if operation in UPDATES else operation.upper()
         query = "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s"
         deadline = time.monotonic() + seconds
         polls = 0
@@ -204,8 +246,8 @@ class Measurement:
             polls += 1
             found = self.db.execute(query, (PROJECT,)).fetchone()
             assert found is not None
-            uuid, action, status, reason = found
-            if action == operation.upper() and status == "COMPLETE":
+            uuid, seen, status, reason = found
+            if seen == action and status == "COMPLETE":
                 return polls
             if status == "FAILED":
                 raise Unfinished(f"{operation} {name}: {reason}")

@@ -1,4 +1,4 @@
-"""Templates of known shapes: what requires what, and nothing else to do.
+"""Templates of known shapes: what requires what, nothing else to do, and what an update changes of it.
 
 A resource's value is made of the reference ids of what it requires, so that values stay short however deep
 the graph is. A join of thousands is made by `depends_on`, for the same reason.
@@ -55,19 +55,63 @@ SHAPES: Mapping[str, Callable[[int], Resources]] = {
     "fan-in": fan_in,
     "fan-out": fan_out,
 }
-OPERATIONS = ("create", "delete")
-# Known by name, so that asking for one is answered: they wait for their part of the engine.
-NOT_YET = frozenset({"nested", "no-change", "change-one", "change-all", "replace-all"})
+# Known by name, so that asking for it is answered: it waits for its part of the engine.
+NOT_YET = frozenset({"nested"})
 
 
-def template(shape: str, size: int) -> dict[str, Any]:
-    """Return a template of `size` resources."""
-    return {"heat_template_version": VERSION, "resources": SHAPES[shape](size)}
+def template(shape: str, size: int, operation: str = "create") -> dict[str, Any]:
+    """Return a template of `size` resources: as it is created, or as an update changes it."""
+    resources = SHAPES[shape](size)
+    CHANGES[operation](resources)
+    return {"heat_template_version": VERSION, "resources": resources}
+
+
+def _nothing(_: Resources) -> None:
+    """Leave it as it is."""
+
+
+def _one(resources: Resources) -> None:
+    """Change the value of the last resource, which nobody requires."""
+    _revalue(next(reversed(resources.values())))
+
+
+def _all(resources: Resources) -> None:
+    """Change the value of each, which is done in place, but not to what `_one` makes of it."""
+    for resource in resources.values():
+        _revalue(resource, "made again")
+
+
+def _replace(resources: Resources) -> None:
+    """Give each another value of a property that cannot be changed."""
+    _all(resources)
+    for resource in resources.values():
+        resource["properties"]["update_replace_value"] = "another"
+
+
+CHANGES: Mapping[str, Callable[[Resources], None]] = {
+    "create": _nothing,
+    "no-change": _nothing,
+    "change-one": _one,
+    "change-all": _all,
+    "replace-all": _replace,
+    "delete": _nothing,
+}
+OPERATIONS = tuple(CHANGES)  # in the order in which one stack goes through them
+UPDATES = frozenset(OPERATIONS) - {"create", "delete"}
 
 
 def _resource(*parents: str) -> dict[str, Any]:
     if not parents:
-        return {"type": TYPE, "properties": {"value": "constant"}}
+        return {"type": TYPE, "properties": {"value": "made of nothing"}}
     params = {f"${number}": {"get_resource": parent} for number, parent in enumerate(parents)}
     value = {"str_replace": {"template": "made of " + " and ".join(params), "params": params}}
     return {"type": TYPE, "properties": {"value": value}}
+
+
+def _revalue(resource: dict[str, Any], word: str = "made anew") -> None:
+    properties = resource["properties"]
+    if isinstance(properties["value"], str):
+        properties["value"] = properties["value"].replace("made", word)
+    else:
+        text = properties["value"]["str_replace"]
+        text["template"] = text["template"].replace("made", word)
