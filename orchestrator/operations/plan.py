@@ -197,8 +197,8 @@ class Planner:
         for row in rows:  # who stands on it goes first
             for id_ in row.requires:
                 if id_ in positions:
-                    requires[positions[id_]].append(f"\0{row.id}")
-        work = _Cleanups(rows, [f"\0{row.id}" for row in rows])
+                    requires[positions[id_]].append(_key(row.id))
+        work = _Cleanups(rows, [_key(row.id) for row in rows])
         layout = lay_out(build_anyhow(work.keys, requires))
         ids = _Ids(db, target, layout, work)
         parts = list(ids.slices())
@@ -285,14 +285,14 @@ class _Work:
     ) -> None:
         self.db, self.target, self.drafts, self.changes, self.in_force = db, target, drafts, changes, in_force
         self.visited, self.cleanups, self.dirty = changes.visited, changes.cleanups, changes.dirty
-        self.keys = [*self.visited, *(f"\0{row.id}" for row in self.cleanups)]
+        self.keys = [*self.visited, *(_key(row.id) for row in self.cleanups)]
         among = set(self.visited)
         going = {row.id for row in self.cleanups}
         above: dict[int, list[str]] = {id_: [] for id_ in going}
         for row in self.cleanups:  # who stands on it goes first
             for id_ in row.requires:
                 if id_ in going:
-                    above[id_].append(f"\0{row.id}")
+                    above[id_].append(_key(row.id))
         self.requires: list[Collection[str]] = [
             *(drafts.definitions[name].requires & among for name in self.visited),
             *(above[row.id] for row in self.cleanups),
@@ -360,6 +360,11 @@ class _Work:
         return planning.slice_of(self.db, self.target.stack_id, self.target.traversal)
 
 
+def _key(row_id: int) -> str:
+    """Return what stands for a row to be removed among the names of resources, none of which has a slash."""
+    return f"/{row_id}"
+
+
 def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for start in range(0, len(items), SLICE):
         yield items[start : start + SLICE]
@@ -410,7 +415,7 @@ class _Ids:
         self._ids: dict[int, int] = {}
         nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
         cleanups = planning.cleanups(db, target.stack_id, target.traversal)
-        nodes_written |= {f"\0{row}": node for row, node in cleanups.items()}
+        nodes_written |= {_key(int(row)): node for row, node in cleanups.items()}
         joins_written = planning.written(db, target.stack_id, target.traversal, "join")
         self.resumed = bool(nodes_written or joins_written)
         for node in layout.order:

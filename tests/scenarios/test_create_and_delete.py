@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from orchestrator.graph.layout import lay_out
+from orchestrator.operations import plan
 from tests.scenarios.world import World, test_resource
 
 
@@ -140,3 +144,18 @@ def test_what_waits_is_a_row_with_a_time_and_no_message(world: World):
     world.delete("s")
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
+
+
+def test_what_many_stand_on_and_what_stands_on_many_goes_away_through_joins(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "lay_out", partial(lay_out, width=3))
+    feeders = [f"f{n}" for n in range(8)]
+    resources = {"first": test_resource(), **{name: test_resource(requires=["first"]) for name in feeders}}
+    uuid = world.create("s", {**resources, "last": test_resource(requires=feeders)})
+    world.deliver_all()
+    world.update("s", {"first": test_resource("kept")})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert world.rows("SELECT count(*) FROM resource") == [(1,)]
+    assert world.rows("SELECT 1 FROM graph_node WHERE kind = 'join' AND traversal = 2") != []
