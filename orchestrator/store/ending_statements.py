@@ -64,7 +64,7 @@ OURS = f"{CHECKING} AND n.lease = %(lease)s"
 
 # A resource may be written while its lease is ours and, for rows with a traversal, while that is the
 # stack's.
-HELD = """r.id = i.resource_id AND r.lease = %(lease)s AND (i.traversal IS NULL
+HELD = """r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s AND (i.traversal IS NULL
         OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = i.stack_id))"""
 
 EVENTS = """
@@ -88,7 +88,7 @@ FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
         AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = held_up.id AND n.due_at IS NOT NULL
+WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 """
 
@@ -111,14 +111,14 @@ EACH = """
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
 """
 RELEASE = f"""{COUNTED}), locked AS (  -- one lock order for everybody: no deadlocks
-    SELECT n.id, dec.k, dec.changed,
-        dec.nth FROM dec JOIN graph_node n ON n.id = dec.id ORDER BY n.id FOR UPDATE OF n
+    SELECT n.id, dec.k, dec.changed, dec.nth
+    FROM dec JOIN graph_node n ON n.id = ANY (ARRAY[dec.id]) ORDER BY dec.id FOR UPDATE OF n
 ), released AS (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM locked l WHERE n.id = l.id AND n.state = 'blocked'
+    FROM locked l WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )"""
 
@@ -135,7 +135,7 @@ MARK_READY = f"""
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = i.node_id AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.needed_by, i.changed
 )"""
 
@@ -199,7 +199,7 @@ SETTLE_ENDED = (
     UPDATE graph_node n
     SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0, last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = i.node_id AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.traversal, n.queue, n.label
 )"""
     + EVENTS
@@ -226,14 +226,14 @@ REPLACE = (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
     OVERRIDING SYSTEM VALUE
     SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, d.body ->> 'type', d.body ->> 'runs_as', r.id
-    FROM i JOIN r ON r.id = i.resource_id JOIN resource_definition d ON d.id = i.definition_id
+    FROM i JOIN r ON r.id = i.resource_id JOIN resource_definition d ON d.id = ANY (ARRAY[i.definition_id])
     RETURNING id, replaces
 ), done AS (
     UPDATE graph_node n
     SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
         retry_count = 0, last_error = NULL
     FROM i JOIN made m ON m.replaces = i.resource_id
-    WHERE n.id = i.node_id AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
@@ -274,7 +274,7 @@ done AS (
     UPDATE graph_node n
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
-    FROM i WHERE n.id = i.node_id AND {OURS}
+    FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.needed_by, n.dirty AS changed
 )"""
     + RELEASE
@@ -286,14 +286,14 @@ PASS = (
     """
 WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
 clean AS MATERIALIZED (
-    SELECT n.id FROM unnest(%(ids)s::bigint[]) AS x(id) JOIN graph_node n ON n.id = x.id
-    JOIN stack s ON s.id = n.stack_id
+    SELECT n.id FROM unnest(%(ids)s::bigint[]) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE x.id > 0 AND n.state = 'queued' AND NOT n.dirty AND s.traversal = n.traversal
         AND s.halted_traversal IS DISTINCT FROM s.traversal
-    ORDER BY n.id FOR UPDATE OF n SKIP LOCKED
+    ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), done AS (
     UPDATE graph_node n SET state = 'ready', observed_ready = true, observed_ready_at = now(), rung_at = NULL
-    FROM clean WHERE n.id = clean.id
+    FROM clean WHERE n.id = ANY (ARRAY[clean.id])
     RETURNING n.id, n.needed_by, false AS changed
 )"""
     + RELEASE
@@ -344,7 +344,7 @@ WAIT = (
         retry_count = n.retry_count + i.retried::int,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
-    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = i.node_id AND {OURS}
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
     + WAKE
@@ -373,7 +373,7 @@ FAIL = (
     UPDATE graph_node n
     SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = i.reason
     FROM i JOIN r ON r.id = i.resource_id  -- queued, waiting: thought lost, but its resource was still ours
-    WHERE n.id = i.node_id AND {OURS_OR_THOUGHT_LOST}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS_OR_THOUGHT_LOST}
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
 ), cause AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason)
@@ -381,7 +381,7 @@ FAIL = (
 ), halted AS (  -- the first failure stops the traversal, once
     UPDATE stack s SET halted_traversal = s.traversal
     FROM (SELECT DISTINCT stack_id, traversal FROM done) f
-    WHERE s.id = f.stack_id AND s.traversal = f.traversal AND NOT s.keep_going
+    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
         AND s.halted_traversal IS DISTINCT FROM s.traversal
 )"""
     + EVENTS
@@ -394,14 +394,14 @@ FAIL = (
 # once, in the traversal that is the stack's, and a resource only while nobody holds it.
 MINE = f"""
 , mine AS MATERIALIZED (
-    SELECT n.id FROM i JOIN graph_node n ON n.id = i.node_id
+    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     WHERE {QUEUED} AND n.traversal = (
         SELECT s.traversal FROM stack s
         WHERE s.id = n.stack_id AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued))
-    ORDER BY n.id FOR UPDATE OF n
+    ORDER BY i.node_id FOR UPDATE OF n
 )
 , r AS ("""
-FREE = """i.node_id IN (SELECT mine.id FROM mine) AND r.id = i.resource_id
+FREE = """i.node_id IN (SELECT mine.id FROM mine) AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp())"""
 
 
@@ -434,10 +434,10 @@ WITH i AS MATERIALIZED (
         n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ), r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL
-    FROM i WHERE r.id = i.resource_id AND r.lease = %(lease)s RETURNING r.id
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s RETURNING r.id
 ), done AS (
     UPDATE graph_node n SET state = 'dropped', lease = NULL, leased_until = NULL
-    FROM i WHERE n.id = i.node_id AND {CHECKING}
+    FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND {CHECKING}
 )"""
     + WAKE
     + """
@@ -448,6 +448,6 @@ SELECT 'held', r.id, NULL, NULL, NULL FROM r UNION ALL SELECT 'ring', id, traver
 DROP_UNCLAIMED = f"""
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL
 FROM unnest(%(ids)s) AS x(id), stack s
-WHERE x.id > 0 AND n.id = x.id AND {QUEUED} AND s.id = n.stack_id
+WHERE x.id > 0 AND n.id = ANY (ARRAY[x.id]) AND {QUEUED} AND s.id = ANY (ARRAY[n.stack_id])
     AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal)
 """

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 # Plans are made once, maybe while the tables were empty, and must not depend on it. So every row is reached
 # by its primary key from a handful of others: `x.id > 0` and the like are true of every row, and tell the
-# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index.
+# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index; and a key is joined as
+# `n.id = ANY (ARRAY[x.id])`, for where it is `n.id = x.id` the planner may walk a table that it believes to
+# have one row, in the order of its key, and goes on to walk it when it has a million.
 #
 # How a node is reached by its id while it has a state. The second word, which is no state, keeps the planner
 # off the partial indexes: a plan made while those were nearly empty would walk all of them when they are not.
@@ -47,33 +49,33 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
 LOOK = f"""
 SELECT {SEEN}
 FROM graph_node n
-JOIN stack s ON s.id = n.stack_id
-LEFT JOIN resource r ON r.id = n.resource_id
-LEFT JOIN resource_definition d ON d.id = coalesce(n.definition_id, r.definition_id)
+JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
+LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
 WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
 
 CLAIM = f"""
 WITH want AS MATERIALIZED (
-    SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = x.id
+    SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
     WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s AND {QUEUED}
-    ORDER BY n.id FOR UPDATE OF n SKIP LOCKED
+    ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (
     UPDATE resource r
     SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
         lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-    FROM want w WHERE r.id = w.resource_id AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+    FROM want w WHERE r.id = ANY (ARRAY[w.resource_id]) AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
     RETURNING w.id AS node_id
 ), free AS (
     SELECT node_id FROM r
     UNION ALL SELECT w.id FROM want w  -- none to take, or an older visit removed it meanwhile
-    WHERE w.resource_id IS NULL OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = w.resource_id)
+    WHERE w.resource_id IS NULL OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = ANY (ARRAY[w.resource_id]))
 )
 UPDATE graph_node n
 SET state = 'checking', lease = %(lease)s,
     leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-FROM free WHERE n.id = free.node_id
+FROM free WHERE n.id = ANY (ARRAY[free.node_id])
 RETURNING n.id
 """
 
@@ -82,10 +84,10 @@ RETURNING n.id
 GLANCE = f"""
 SELECT {SEEN}, r.leased_until >= clock_timestamp()
 FROM unnest(%(ids)s::bigint[]) AS x(id)
-JOIN graph_node n ON n.id = x.id
-JOIN stack s ON s.id = n.stack_id
-LEFT JOIN resource r ON r.id = n.resource_id
-LEFT JOIN resource_definition d ON d.id = coalesce(n.definition_id, r.definition_id)
+JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
+LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
 WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}
 """
 GLANCE_AT_ONE = GLANCE.replace("unnest(%(ids)s::bigint[]) AS x(id)", "(SELECT %(id)s::bigint AS id) AS x")
@@ -98,7 +100,7 @@ SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.wai
     due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
 FROM resource r
 WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
-    AND r.id = n.resource_id AND r.leased_until >= clock_timestamp()
+    AND r.id = ANY (ARRAY[n.resource_id]) AND r.leased_until >= clock_timestamp()
 """
 
 STRAY = """
@@ -124,7 +126,7 @@ WITH outstanding AS (
     SELECT id FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NULL
     LIMIT greatest(0, %(window)s - (SELECT n FROM outstanding)) FOR UPDATE SKIP LOCKED
 ), rung AS (
-    UPDATE graph_node n SET rung_at = now(), rings = 0 FROM chosen c WHERE n.id = c.id
+    UPDATE graph_node n SET rung_at = now(), rings = 0 FROM chosen c WHERE n.id = ANY (ARRAY[c.id])
     RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'outstanding', n, NULL, NULL, NULL FROM outstanding

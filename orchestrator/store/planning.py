@@ -44,7 +44,7 @@ FROM resource WHERE stack_id = %s ORDER BY id
 """
 LEAVE_FOR = """
 UPDATE resource r SET leftover = true, replaced_by = x.by
-FROM unnest(%s::bigint[], %s::bigint[]) AS x(id, by) WHERE r.id = x.id
+FROM unnest(%s::bigint[], %s::bigint[]) AS x(id, by) WHERE r.id = ANY (ARRAY[x.id])
 """
 TAKE_BACK = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%s)"
 DROP_ROWS = """
@@ -236,7 +236,7 @@ ORDER BY id
 """
 HOLD_AGAIN = """
 UPDATE graph_node SET state = 'blocked', blocked_by = %s, lease = NULL, leased_until = NULL, rung_at = NULL
-WHERE id = %s AND state = 'checking' AND lease = %s
+WHERE id = %s AND state IN ('checking', '') AND lease = %s
 """
 
 

@@ -101,8 +101,8 @@ WITH k AS MATERIALIZED (
             THEN revision_id
             ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
-    FROM n WHERE stack.id = n.stack_id AND stack.traversal = n.traversal
-        AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status = 'IN_PROGRESS'
+    FROM n WHERE stack.id = ANY (ARRAY[n.stack_id]) AND stack.traversal = n.traversal
+        AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status IN ('IN_PROGRESS', '')
     RETURNING stack.*
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
