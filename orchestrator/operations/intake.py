@@ -1,8 +1,8 @@
 """Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
 
-The caller waits for the answer, so what it sees is what `stacks.py` gives; its own process stays small and
-quick. A process that accepted a create goes on to plan it, with the template it has already parsed. If it
-dies there, its lease on the plan node runs out and a worker takes the plan up.
+The caller waits for the answer, so what it sees is what `stacks.py` and `updates.py` give; its own process
+stays small and quick. A process that accepted a create or an update goes on to plan it, with the template it
+has already parsed. If it dies there, its lease on the plan node runs out and a worker takes the plan up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
 from orchestrator.store.stacks import StackRow
+from orchestrator.store.traversals import Opened
 from orchestrator.telemetry import configure_logs, logger
+from orchestrator.template.template import Template
 
 log = logger()
 
@@ -143,7 +145,11 @@ def _validate(job: _Job, answer: Connection, *, overlook: bool, show_nested: boo
 
 
 def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
-    answer.send(updates.update(_context(job), stack, Body(path=job.path), patch=patch))
+    context, lease = _context(job), new_lease()
+    opened, template = updates.accept(context, stack, Body(path=job.path), patch=patch, lease=lease)
+    answer.send(Accepted(str(stack.uuid), stack.name, []))
+    answer.close()
+    _go_on(context, opened, lease, template)
 
 
 def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, after: int) -> None:
@@ -151,13 +157,16 @@ def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, afte
 
 
 def _create(job: _Job, answer: Connection) -> None:
-    context = _context(job)
-    lease = new_lease()
-    body = Body(path=job.path)
-    opened, wanted, template = stacks.accept(context, body, lease)
+    context, lease = _context(job), new_lease()
+    opened, wanted, template = stacks.accept(context, Body(path=job.path), lease)
     answer.send(Accepted(str(wanted.uuid), wanted.name, []))
     answer.close()
-    del body, wanted
+    del wanted
+    _go_on(context, opened, lease, template)
+
+
+def _go_on(context: OperationContext, opened: Opened, lease: int, template: Template) -> None:
+    """Plan what was accepted and answered."""
     database, settings = context.database, context.settings
     parameters = ParameterCache(database, context.cipher)
     planner = Planner(database, context.cipher, context.types, settings, parameters)

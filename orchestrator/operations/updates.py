@@ -21,8 +21,10 @@ from orchestrator.store import revisions
 from orchestrator.store.acceptance import accept_update
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
+from orchestrator.store.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
+from orchestrator.template.template import Template
 
 
 def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
@@ -33,6 +35,14 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
         NotSupported: it is suspended.
         InvalidRequest, InvalidTemplate, LimitExceeded: nothing was written.
     """
+    opened, _ = accept(context, stack, body, patch=patch)
+    return Accepted(str(stack.uuid), stack.name, [opened.ring])
+
+
+def accept(
+    context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
+) -> tuple[Opened, Template]:
+    """Check an update and write it down; with a `lease` the caller goes on to plan it."""
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
     if stack.action == "SUSPEND":
@@ -46,10 +56,10 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     _refuse_immutable(context, stack, before, vetted)
     wanted = wanted_of(context, request, vetted, stack.uuid)
     with context.database.connect() as db:
-        opened = accept_update(db, stack.id, wanted, action="UPDATE", converge=asked.converge)
+        opened = accept_update(db, stack.id, wanted, action="UPDATE", lease=lease, converge=asked.converge)
     if opened is None:
         raise NotFound("Stack", stack.name)
-    return Accepted(str(stack.uuid), stack.name, [opened.ring])
+    return opened, vetted.template
 
 
 def _request(

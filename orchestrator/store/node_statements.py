@@ -8,9 +8,9 @@ from __future__ import annotations
 
 # Plans are made once, maybe while the tables were empty, and must not depend on it. So every row is reached
 # by its primary key from a handful of others: `x.id > 0` and the like are true of every row, and tell the
-# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index; and a key is joined as
-# `n.id = ANY (ARRAY[x.id])`, for where it is `n.id = x.id` the planner may walk a table that it believes to
-# have one row, in the order of its key, and goes on to walk it when it has a million.
+# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index. A key is joined as
+# `n.id = ANY (ARRAY[x.id])`: where it is `n.id = x.id`, the planner may walk a table that it believes to have
+# one row, in the order of its key, and would go on to walk it when it has a million.
 #
 # How a node is reached by its id while it has a state. The second word, which is no state, keeps the planner
 # off the partial indexes: a plan made while those were nearly empty would walk all of them when they are not.
@@ -65,12 +65,14 @@ WITH want AS MATERIALIZED (
     UPDATE resource r
     SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
         lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-    FROM want w WHERE r.id = ANY (ARRAY[w.resource_id]) AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+    FROM want w
+    WHERE r.id = ANY (ARRAY[w.resource_id]) AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
     RETURNING w.id AS node_id
 ), free AS (
     SELECT node_id FROM r
     UNION ALL SELECT w.id FROM want w  -- none to take, or an older visit removed it meanwhile
-    WHERE w.resource_id IS NULL OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = ANY (ARRAY[w.resource_id]))
+    WHERE w.resource_id IS NULL
+        OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = ANY (ARRAY[w.resource_id]))
 )
 UPDATE graph_node n
 SET state = 'checking', lease = %(lease)s,
