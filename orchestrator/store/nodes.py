@@ -112,7 +112,10 @@ def write(
     statement = statement if lease is not None else UNCLAIMED[statement]
     values: dict[str, Any]
     if len(rows) == 1:
-        values = {name: _text(rows[0].get(name)) for name in ending.COLUMNS}
+        given = rows[0]
+        values = dict.fromkeys(ending.COLUMNS)
+        for name, value in given.items():
+            values[name] = value if value.__class__ is str else _text(value)
         statement = OF_ONE[statement]
     else:
         values = {"rows": Json(list(rows))}
@@ -126,7 +129,7 @@ def _text(value: Any) -> str | None:
     if value is None or value.__class__ is str:
         return value
     if value.__class__ is tuple:
-        return "{" + ",".join(f'"{item}"' for item in value) + "}"
+        return "{" + ",".join([f'"{item}"' for item in value]) + "}"
     if isinstance(value, dict):
         return orjson.dumps(value).decode()
     return str(value)
