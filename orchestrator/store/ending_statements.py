@@ -110,15 +110,13 @@ EACH = """
     SELECT d.id, 1 AS k, done.changed, d.nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
 """
-RELEASE = f"""{COUNTED}), locked AS (  -- one lock order for everybody: no deadlocks
-    SELECT n.id, dec.k, dec.changed, dec.nth
-    FROM dec JOIN graph_node n ON n.id = ANY (ARRAY[dec.id]) ORDER BY dec.id FOR UPDATE OF n
-), released AS (
+RELEASE = f"""{COUNTED}), released AS (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM locked l WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    FROM (SELECT * FROM dec ORDER BY id) l  -- locked in this order by everybody: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )"""
 
@@ -395,19 +393,19 @@ FAIL = (
 MINE = f"""
 , mine AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
-    WHERE {QUEUED} AND n.traversal = (
-        SELECT s.traversal FROM stack s
-        WHERE s.id = n.stack_id AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued))
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE {QUEUED} AND n.traversal = s.traversal
+        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
     ORDER BY i.node_id FOR UPDATE OF n
 )
 , r AS ("""
-FREE = """i.node_id IN (SELECT mine.id FROM mine) AND r.id = ANY (ARRAY[i.resource_id])
+FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp())"""
 
 
 def _unclaimed(statement: str) -> str:
     """Return an ending for a node that no claim was made for."""
-    text = statement.replace("\n, r AS (", MINE, 1).replace(HELD, FREE, 1)
+    text = statement.replace("\n, r AS (", MINE, 1).replace(f"i WHERE {HELD}", f"i, mine WHERE {FREE}", 1)
     for claimed in (
         f"{CHECKING} AND n.lease = %(lease)s",
         f"{CHECKING}\n        AND n.lease = %(lease)s",

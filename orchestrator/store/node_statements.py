@@ -31,28 +31,35 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
-    CASE WHEN n.kind = 'update' AND cardinality(d.requires) > 0 THEN (
-        SELECT json_agg(json_build_array(
-            q.id, q.name, q.physical_id, q.reference_id, q.action, q.status,
-            CASE
-                WHEN d.dep_attrs -> q.name ? '*' THEN q.attributes
-                WHEN d.dep_attrs ? q.name THEN (
-                    SELECT json_object_agg(a.name, q.attributes -> a.name)
-                    FROM jsonb_array_elements_text(d.dep_attrs -> q.name) AS a(name)
-                    WHERE q.attributes -> a.name IS NOT NULL)
-            END,
-            convert_from(q.sealed, 'UTF8'), q.value_digest))
-        FROM resource q WHERE q.stack_id = n.stack_id AND q.name = ANY(d.requires) AND NOT q.leftover)
-    END
+    inputs.handed_on
+"""
+
+# What it reads from. What a subquery in SEEN would be is joined: PostgreSQL goes through all expressions of a
+# statement with a subquery in one of them, each time that it runs.
+AROUND = """
+JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
+LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
+CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(
+        q.id, q.name, q.physical_id, q.reference_id, q.action, q.status,
+        CASE
+            WHEN d.dep_attrs -> q.name ? '*' THEN q.attributes
+            WHEN d.dep_attrs ? q.name THEN (
+                SELECT json_object_agg(a.name, q.attributes -> a.name)
+                FROM jsonb_array_elements_text(d.dep_attrs -> q.name) AS a(name)
+                WHERE q.attributes -> a.name IS NOT NULL)
+        END,
+        convert_from(q.sealed, 'UTF8'), q.value_digest)) AS handed_on
+    FROM resource q
+    WHERE n.kind = 'update' AND q.stack_id = n.stack_id AND q.name = ANY(d.requires) AND NOT q.leftover
+) AS inputs
 """
 
 LOOK = f"""
 SELECT {SEEN}
 FROM graph_node n
-JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
-LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
-LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
-WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
+{AROUND}WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
 
@@ -87,10 +94,7 @@ GLANCE = f"""
 SELECT {SEEN}, r.leased_until >= clock_timestamp()
 FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
-JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
-LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
-LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
-WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}
+{AROUND}WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}
 """
 GLANCE_AT_ONE = GLANCE.replace("unnest(%(ids)s::bigint[]) AS x(id)", "(SELECT %(id)s::bigint AS id) AS x")
 
