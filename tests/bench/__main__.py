@@ -15,16 +15,20 @@ import click
 from orchestrator.cli.up import available_cores
 from orchestrator.errors import OrchestratorError
 from tests.bench import bars
-from tests.bench.bars import PLAN, Wanted
+from tests.bench.bars import BARS, Wanted
+from tests.bench.crowd import measure_crowd
 from tests.bench.measure import Measurement, Unfinished
 from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
 from tests.bench.resolving import measure_resolving
-from tests.bench.results import Results, line, show, write
+from tests.bench.results import BASE, Results, line, show, write
 from tests.bench.servers import Servers, servers, system
 from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
 from tests.bench.yardstick import TASKS, measure_yardstick
 
 PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
+HUGE = 1_000_000
+HUGE_SHAPES = ("layered",)
+HUGE_OPERATIONS = ("create", "change-one", "delete")
 
 
 def chosen(value: str, known: Sequence[str]) -> list[str]:
@@ -60,59 +64,73 @@ def numbers(value: str) -> list[int]:
 @click.command()
 @click.option(
     "--shapes",
-    default=",".join((*SHAPES, PARSE)),
-    show_default=True,
-    help=f"Which shapes, with commas; {PARSE} reads {RESOURCES:,} resources, whatever the sizes.",
+    help=f"Which shapes, out of {', '.join((*SHAPES, PARSE))}; {PARSE} reads {RESOURCES:,} resources, "
+    f"whatever the sizes.  [default: all, but with {HUGE:,} resources {', '.join(HUGE_SHAPES)}]",
 )
 @click.option("--sizes", default="1000", show_default=True, help="How many resources, with commas.")
-@click.option("--ops", default=",".join(OPERATIONS), show_default=True, help="Which operations.")
+@click.option("--ops", help=f"Which operations, out of {', '.join(OPERATIONS)}.  [default: all]")
 @click.option("--workers", type=click.IntRange(1, 256), help="Worker processes.  [default: one per core]")
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs of each.")
 @click.option("--rows", is_flag=True, help="Count the rows touched; half a minute more for each run.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
 @click.option("--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 if it falls short.")
+@click.option("--bar", "only", help=f"The same of some promises alone, out of {', '.join(BARS)}.")
 def main(
     *,
-    shapes: str,
+    shapes: str | None,
     sizes: str,
-    ops: str,
+    ops: str | None,
     workers: int | None,
     repeat: int,
     rows: bool,
     path: Path | None,
     hold: bool,
+    only: str | None,
 ) -> None:
     """Measure how fast stacks are made, on servers of its own."""
-    operations = tuple(chosen(ops, OPERATIONS))
-    names = chosen(shapes, (*SHAPES, PARSE))
-    plan: Sequence[Wanted] = PLAN
-    if not hold:
-        plan = [
-            Wanted(shape, size, operations, repeat, rows)
-            for size in numbers(sizes)
-            for shape in names
-            if shape != PARSE
-        ]
+    held = chosen(only, tuple(BARS)) if only else list(BARS) if hold else []
+    wanted = [BARS[name] for name in held]
+    plan = bars.plan(wanted) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
+    parsing = any(one.parsing for one in wanted) if held else shapes is None or PARSE in shapes
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     results = Results()
     try:
-        if hold or PARSE in names:
+        if parsing:
             measure_parsing(results)
-        if plan:
+        if plan or any(one.crowd for one in wanted):
             with servers() as on:
                 measure_all(on, plan, workers or available_cores(), results)
+                if any(one.crowd for one in wanted):
+                    measure_beside(on, workers or available_cores(), results)
     except (OrchestratorError, Unfinished, TimeoutError, subprocess.SubprocessError) as error:
         raise click.ClickException(str(error)) from error
     finally:  # also of a run that was interrupted
         show(results)
-    verdicts = bars.judge(results) if hold else []
+    verdicts = bars.judge(results, held)
     for verdict in verdicts:
         click.echo(str(verdict))
     if verdicts:
         click.echo(bars.circumstances(results))
     click.echo(f"Written to {write(results, path, verdicts)}")
     sys.exit(1 if bars.short(verdicts) or results.failures else 0)
+
+
+def asked_for(
+    sizes: Sequence[int], shapes: str | None, ops: str | None, repeat: int, *, rows: bool
+) -> list[Wanted]:
+    """Return what to measure; beside HUGE stacks also those of BASE, to compare, and less of all."""
+    huge = max(sizes) >= HUGE
+    if huge:
+        sizes = sorted({BASE, *sizes})
+    names = chosen(shapes, (*SHAPES, PARSE)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
+    operations = chosen(ops, OPERATIONS) if ops else HUGE_OPERATIONS if huge else OPERATIONS
+    return [
+        Wanted(name, size, tuple(operations), repeat, rows)
+        for size in sizes
+        for name in names
+        if name != PARSE
+    ]
 
 
 def measure_parsing(results: Results) -> None:
@@ -126,7 +144,7 @@ def measure_parsing(results: Results) -> None:
 
 def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:
     """Measure in rounds, first the yardstick and then each once: all see the machine as it changes."""
-    rounds = max(wanted.times for wanted in plan)
+    rounds = max((wanted.times for wanted in plan), default=1)
     for number in range(rounds):
         yardstick = measure_yardstick(on, workers, TASKS if rounds > 1 else TASKS // 2)
         results.yardsticks.append(yardstick)
@@ -171,6 +189,17 @@ def _measure(measurement: Measurement, wanted: Wanted, results: Results) -> None
         _tell(
             f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task, {seconds} s after {request} s"
         )
+
+
+def measure_beside(on: Servers, workers: int, results: Results) -> None:
+    """Measure small stacks on an idle system and beside a large one."""
+    with _measurement(on, workers) as measurement:
+        try:
+            results.crowds.append(measure_crowd(measurement))
+        except Unfinished as error:
+            results.failures.append(str(error))
+        else:
+            _tell(str(results.crowds[-1]))
 
 
 def _tell(text: str) -> None:

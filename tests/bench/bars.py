@@ -1,22 +1,27 @@
-"""The figures we hold ourselves to. Each is a function of the results; none measures anything."""
+"""The figures we hold ourselves to. Each is a function of the results and says what it needs measured; none
+measures anything itself, and each can be asked for alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.bench.measure import Run
 from tests.bench.results import Results, middle
-
-Bar = Callable[[Results], "Verdict"]
+from tests.bench.shapes import OPERATIONS
 
 SHARE_LAYERED = 0.5  # of the yardstick
+SHARE_REPLACED = 0.25  # two operations for each
 SHARE_OTHERS = 0.4
 LINK_MS = 10.0
 GROWTH = 1.3
 # Rows of a check at 100k against 1k are the same, but for two things that are no matter of size: nine of ten
 # resources have parents at 1k, ninety-nine of a hundred at 100k; and a little is done by the clock.
 SAME_ROWS = 1.15
+UPDATE_SECONDS = 5.0  # of an update of 100,000 that changes nothing or one, beyond parsing and checking it
+FEW_ROWS = 99  # written by it, whatever the size
+SLOWER_BESIDE = 3.0  # small stacks beside a large one
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
@@ -34,19 +39,6 @@ class Wanted:
     times: int = 1
     rows: bool = False
     listing: bool = False
-
-
-PLAN = (
-    Wanted("layered", 1_000, ("create", "delete"), rows=True),
-    Wanted("layered", 10_000, ("create", "delete"), times=3),
-    Wanted("flat", 10_000, times=3),
-    Wanted("fan-in", 10_000, times=3),
-    Wanted("fan-out", 10_000, times=3),
-    Wanted("chain", 10_000, times=3),
-    Wanted("flat", 1_000, times=3, listing=True),
-    Wanted("flat", 20_000, listing=True),
-    Wanted("layered", 100_000, rows=True),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +67,150 @@ class Verdict:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure to be reached, and what is measured for it."""
+
+    judge: Callable[[Results], Verdict]
+    needs: tuple[Wanted, ...] = ()
+    parsing: bool = False
+    crowd: bool = False
+
+
+BARS: dict[str, Bar] = {}
+
+SMALL = Wanted("layered", 1_000, rows=True)
+USUAL = Wanted("layered", 10_000, times=3)
+LARGE = Wanted("layered", 100_000, rows=True)
+POSTED = Wanted("flat", 20_000, listing=True)
+
+
+def bar(
+    *needs: Wanted, parsing: bool = False, crowd: bool = False
+) -> Callable[[Callable[[Results], Verdict]], Callable[[Results], Verdict]]:
+    """Register a figure under its function's name."""
+
+    def register(judge: Callable[[Results], Verdict]) -> Callable[[Results], Verdict]:
+        BARS[judge.__name__.replace("_", "-")] = Bar(judge, needs, parsing, crowd)
+        return judge
+
+    return register
+
+
+def doing(wanted: Wanted, *operations: str) -> Wanted:
+    """Return a measurement with these operations after the create."""
+    return replace(wanted, operations=("create", *operations))
+
+
+def plan(bars: Iterable[Bar]) -> list[Wanted]:
+    """Return what to measure for these: of each stack all that any of them needs, once."""
+    found: dict[tuple[str, int], Wanted] = {}
+    for wanted in (wanted for one in bars for wanted in one.needs):
+        known = found.get((wanted.shape, wanted.size), wanted)
+        found[wanted.shape, wanted.size] = Wanted(
+            wanted.shape,
+            wanted.size,
+            tuple(name for name in OPERATIONS if name in known.operations + wanted.operations),
+            max(known.times, wanted.times),
+            known.rows or wanted.rows,
+            known.listing or wanted.listing,
+        )
+    return list(found.values())
+
+
+@bar(USUAL)
 def layered(results: Results) -> Verdict:
     """Create, layered 10,000."""
     return _share(results, "layered", SHARE_LAYERED)
 
 
+@bar(Wanted("flat", 10_000, times=3))
 def flat(results: Results) -> Verdict:
     """Create, flat 10,000."""
     return _share(results, "flat", SHARE_OTHERS)
 
 
+@bar(Wanted("fan-in", 10_000, times=3))
 def fan_in(results: Results) -> Verdict:
     """Create, fan-in 10,000."""
     return _share(results, "fan-in", SHARE_OTHERS)
 
 
+@bar(Wanted("fan-out", 10_000, times=3))
 def fan_out(results: Results) -> Verdict:
     """Create, fan-out 10,000."""
     return _share(results, "fan-out", SHARE_OTHERS)
 
 
+@bar(Wanted("chain", 10_000, times=3))
 def chain(results: Results) -> Verdict:
     """A link of a chain of 10,000."""
     value = middle(run.ms_each for run in results.of("chain", 10_000, "create"))
     return Verdict("a link of chain 10,000", value, " ms", LINK_MS)
 
 
+@bar(doing(USUAL, "change-all"))
+def change_all(results: Results) -> Verdict:
+    """Change every resource of layered 10,000 in place."""
+    return _share(results, "layered", SHARE_LAYERED, "change-all")
+
+
+@bar(doing(USUAL, "replace-all"))
+def replace_all(results: Results) -> Verdict:
+    """Replace every resource of layered 10,000."""
+    return _share(results, "layered", SHARE_REPLACED, "replace-all")
+
+
+@bar(doing(USUAL, "delete"))
+def delete(results: Results) -> Verdict:
+    """Delete layered 10,000."""
+    return _share(results, "layered", SHARE_LAYERED, "delete")
+
+
+@bar(doing(LARGE, "no-change"))
+def no_change(results: Results) -> Verdict:
+    """An update of 100,000 that changes nothing."""
+    return _quick(results, "no-change")
+
+
+@bar(doing(LARGE, "no-change", "change-one"))
+def change_one(results: Results) -> Verdict:
+    """An update of 100,000 that changes one value that nobody needs."""
+    return _quick(results, "change-one")
+
+
+@bar(doing(LARGE, "no-change"))
+def no_change_rows(results: Results) -> Verdict:
+    """Rows written by an update of 100,000 that changes nothing."""
+    return _few(results, "no-change")
+
+
+@bar(doing(LARGE, "no-change", "change-one"))
+def change_one_rows(results: Results) -> Verdict:
+    """Rows written by an update of 100,000 that changes one value."""
+    return _few(results, "change-one")
+
+
+@bar(doing(USUAL, "no-change"), doing(LARGE, "no-change"))
+def no_change_growth(results: Results) -> Verdict:
+    """Cost per resource of an update that changes nothing, at 100k over that at 10k."""
+    return _grown(results, "no-change")
+
+
+@bar(doing(USUAL, "no-change", "change-one"), doing(LARGE, "no-change", "change-one"))
+def change_one_growth(results: Results) -> Verdict:
+    """Cost per resource of an update that changes one value, at 100k over that at 10k."""
+    return _grown(results, "change-one")
+
+
+@bar(crowd=True)
+def crowd(results: Results) -> Verdict:
+    """Small stacks made beside a large one, over the same on an idle system."""
+    value = middle(run.times_idle for run in results.crowds)
+    return Verdict("small stacks beside 100,000", value, " times idle", SLOWER_BESIDE)
+
+
+@bar(USUAL, LARGE)
 def growth(results: Results) -> Verdict:
     """Cost per resource at 100k over that at 10k."""
     small, large = (
@@ -109,28 +219,33 @@ def growth(results: Results) -> Verdict:
     return Verdict("cost of a resource, 100,000 over 10,000", _ratio(large, small), " times", GROWTH)
 
 
+@bar(SMALL, LARGE)
 def rows_read(results: Results) -> Verdict:
     """Rows a resource's create reads at 100k over 1k."""
     return _rows(results, "rows read by a check", lambda run: run.reads)
 
 
+@bar(SMALL, LARGE)
 def rows_written(results: Results) -> Verdict:
     """Rows a resource's create writes at 100k over 1k."""
     return _rows(results, "rows written by a check", lambda run: run.writes)
 
 
+@bar(Wanted("flat", 1_000, times=3, listing=True))
 def post_1k(results: Results) -> Verdict:
     """The POST of 1,000 resources."""
     value = middle(run.request_seconds for run in results.of("flat", 1_000, "create"))
     return Verdict("POST of 1,000 resources", value, " s", POST_1K_SECONDS)
 
 
+@bar(POSTED)
 def post_20k(results: Results) -> Verdict:
     """The POST of 20,000 resources."""
     value = middle(run.request_seconds for run in results.of("flat", 20_000, "create"))
     return Verdict("POST of 20,000 resources", value, " s", POST_20K_SECONDS)
 
 
+@bar(POSTED)
 def list_p99(results: Results) -> Verdict:
     """Another client's lists during the POST of 20,000 resources."""
     runs = results.of("flat", 20_000, "create")
@@ -138,55 +253,77 @@ def list_p99(results: Results) -> Verdict:
     return Verdict("list p99 during that POST", value, " s", LIST_P99_SECONDS)
 
 
+@bar(USUAL, LARGE)
 def worker_memory(results: Results) -> Verdict:
     """The most any worker ever held."""
     return Verdict("memory of a worker", _peak(results.runs, "worker"), " MB", WORKER_MB)
 
 
+@bar(USUAL, LARGE)
 def api_memory(results: Results) -> Verdict:
     """The most any process of the API ever held."""
     return Verdict("memory of the API", _peak(results.runs, "api"), " MB", API_MB)
 
 
+@bar(LARGE)
 def planner_memory(results: Results) -> Verdict:
     """The most the process for large bodies held at 100k."""
     runs = results.of("layered", 100_000, "create")
     return Verdict("memory of the planner at 100,000", _peak(runs, "planner"), " MB", PLANNER_MB)
 
 
+@bar(parsing=True)
 def parse_time(results: Results) -> Verdict:
     """Text to document of a large YAML template, over libyaml's bare events."""
     value = middle(run.times_events for run in results.parses)
     return Verdict("parse YAML of 20,000 resources", value, " times its events", PARSE_TIMES_EVENTS)
 
 
+@bar(parsing=True)
 def parse_memory(results: Results) -> Verdict:
     """The most memory that takes."""
     value = middle(run.times_text for run in results.parses if run.times_text is not None)
     return Verdict("memory to parse it", value, " times its size", PARSE_TIMES_TEXT)
 
 
+@bar(parsing=True)
 def resolve_time(results: Results) -> Verdict:
     """Resolving ten properties with four functions in a check."""
     return Verdict("resolve a resource's properties", middle(results.resolve_ms), " ms", RESOLVE_MS)
 
 
-BARS: tuple[Bar, ...] = (
-    *(layered, flat, fan_in, fan_out, chain, growth, rows_read, rows_written),
-    *(post_1k, post_20k, list_p99, worker_memory, api_memory, planner_memory),
-    *(parse_time, parse_memory, resolve_time),
-)
+def judge(results: Results, names: Iterable[str] = BARS) -> list[Verdict]:
+    """Return figures with their bars."""
+    return [BARS[name].judge(results) for name in names]
 
 
-def judge(results: Results) -> list[Verdict]:
-    """Return every figure with its bar."""
-    return [bar(results) for bar in BARS]
-
-
-def _share(results: Results, shape: str, share: float) -> Verdict:
-    rate = middle(run.per_second for run in results.of(shape, 10_000, "create"))
+def _share(results: Results, shape: str, share: float, operation: str = "create") -> Verdict:
+    rate = middle(run.per_second for run in results.of(shape, 10_000, operation))
     value = _ratio(rate, results.yardstick)
-    return Verdict(f"create {shape} 10,000", value, " of the empty task", share, at_least=True)
+    return Verdict(f"{operation} {shape} 10,000", value, " of the empty task", share, at_least=True)
+
+
+def _beyond(results: Results, size: int, operation: str) -> float | None:
+    runs = results.of("layered", size, operation)
+    return middle(run.beyond_reading for run in runs if run.beyond_reading is not None)
+
+
+def _quick(results: Results, operation: str) -> Verdict:
+    value = _beyond(results, 100_000, operation)
+    return Verdict(f"{operation} layered 100,000, beyond parsing", value, " s", UPDATE_SECONDS)
+
+
+def _few(results: Results, operation: str) -> Verdict:
+    counts = [run.total(run.writes) for run in results.of("layered", 100_000, operation)]
+    value = middle(count for count in counts if count is not None)
+    return Verdict(f"{operation} layered 100,000", value, " rows written", FEW_ROWS)
+
+
+def _grown(results: Results, operation: str) -> Verdict:
+    small, large = (_beyond(results, size, operation) for size in (10_000, 100_000))
+    times = _ratio(large, small)
+    value = None if times is None else times / 10
+    return Verdict(f"{operation} by resource, 100,000 over 10,000", value, " times", GROWTH)
 
 
 def _rows(results: Results, name: str, counts: Callable[[Run], dict[str, float] | None]) -> Verdict:

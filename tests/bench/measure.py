@@ -46,6 +46,7 @@ class Run:
     list_p99_seconds: float | None = None  # of another client's GET /stacks during the request
     reads: dict[str, float] | None = None  # rows per resource, by table
     writes: dict[str, float] | None = None
+    removals: dict[str, float] | None = None
     index_entries: dict[str, float] | None = None  # entries read per resource, by index
     reading_seconds: float | None = None  # of a request that only parses and checks the same template
 
@@ -209,12 +210,12 @@ class Measurement:
                 raise Unfinished(f"{other.failed} of {len(other.seconds)} lists failed during the POST")
             polls = self._until_complete(f"{shape}-{size}", operation, 60 + size / 100)
             ended = time.perf_counter()
-        reads, writes, entries = None, None, None
+        reads, writes, removals, entries = None, None, None, None
         if before is not None:
             touched = self._rows().since(before)
             touched.read["stack"] -= polls  # our own looking on
             reads, writes = _each(touched.read, size), _each(touched.written, size)
-            entries = _each(touched.entries, size)
+            removals, entries = _each(touched.removed, size), _each(touched.entries, size)
         run = Run(
             shape,
             size,
@@ -226,6 +227,7 @@ class Measurement:
             others=watch.usage.others,
             reads=reads,
             writes=writes,
+            removals=removals,
             index_entries=entries,
         )
         return answer, run

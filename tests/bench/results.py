@@ -16,14 +16,17 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run
 from tests.bench.parse import ParseRun
 from tests.bench.yardstick import Yardstick
 
 FOLDER = Path("bench-results")
-WIDE = 200  # columns, where nobody's terminal says otherwise
+BASE = 10_000  # resources of the stack that others are compared with
+WIDE = 210  # columns, where nobody's terminal says otherwise
 COLUMNS = (
-    *("shape", "resources", "operation", "request s", "s", "per s", "x empty", "x by CPU", "ms each"),
+    *("shape", "resources", "operation", "request s", "s", "per s"),
+    *("x empty", "x by CPU", "ms each", "x 10k"),
     *("worker CPU ms", "database CPU ms", "broker CPU ms"),
     *("worker MB", "api MB", "planner MB", "bytes each", "rows read", "written", "others"),
 )
@@ -37,6 +40,7 @@ class Results:
     runs: list[Run] = field(default_factory=list)
     parses: list[ParseRun] = field(default_factory=list)
     resolve_ms: list[float] = field(default_factory=list)  # of one resource's properties, in each round
+    crowds: list[CrowdRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -82,9 +86,12 @@ def show(results: Results, console: Console | None = None) -> None:
         console.print(table)
         console.print(
             "x empty: resources per second over empty tasks per second; x by CPU: the same by processor "
-            "time, which strangers disturb less; others: what they took of the machine meanwhile.",
+            "time, which strangers disturb less; x 10k: cost of a resource over that in a stack of 10,000; "
+            "others: what they took of the machine meanwhile.",
             style="dim",
         )
+    for crowd in results.crowds:
+        console.print(str(crowd), highlight=False)
     for failure in results.failures:
         console.print(f"failed: {failure}", style="red", highlight=False)
 
@@ -97,13 +104,19 @@ def line(run: Run, results: Results) -> Sequence[str]:
     return (
         *(run.shape, f"{run.size:,}", run.operation),
         *(_number(run.request_seconds, 2), _number(run.seconds, 2), _number(run.per_second, 0)),
-        *(_number(by_rate, 2), _number(by_cpu, 2), _number(run.ms_each, 2)),
+        *(_number(by_rate, 2), _number(by_cpu, 2), _number(run.ms_each, 2), _number(grown(run, results), 2)),
         *(_number(run.cpu_ms.get(name), 3) for name in ("worker", "postgres", "valkey")),
         *(_number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
         _number(run.bytes_per_resource, 0),
         *(_number(None if rows is None else sum(rows.values()), 1) for rows in (run.reads, run.writes)),
         _share(run.others),
     )
+
+
+def grown(run: Run, results: Results) -> float | None:
+    """Return the cost of a resource over that in a stack of BASE, where one was measured."""
+    base = middle(other.ms_each for other in results.of(run.shape, BASE, run.operation))
+    return None if base is None or run.size <= BASE else run.ms_each / base
 
 
 def _number(value: float | None, digits: int) -> str:

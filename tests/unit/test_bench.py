@@ -13,19 +13,23 @@ from orchestrator.graph.build import build
 from orchestrator.graph.model import Graph
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
-from tests.bench.bars import BARS, PLAN, Wanted, judge, short
+from tests.bench.__main__ import asked_for
+from tests.bench.bars import BARS, Wanted, judge, plan, short
+from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run, percentile
 from tests.bench.parse import ParseRun, measure_parse, yaml_text
 from tests.bench.processes import Seen, Watch, family
 from tests.bench.resolving import measure_resolving
 from tests.bench.results import COLUMNS, Results, line, show, write
-from tests.bench.shapes import SHAPES, template
+from tests.bench.shapes import OPERATIONS, SHAPES, UPDATES, template
 from tests.bench.yardstick import Yardstick
 
+PLAN = plan(BARS.values())
 
-def graph_of(shape: str, size: int) -> Graph:
+
+def graph_of(shape: str, size: int, operation: str = "create") -> Graph:
     """Return the graph the engine finds in a shape's template; a cycle is an error."""
-    resources = load(orjson.dumps(template(shape, size)), Limits()).resources
+    resources = load(orjson.dumps(template(shape, size, operation)), Limits()).resources
     return build(list(resources), [resources[name].requires for name in resources])
 
 
@@ -76,8 +80,30 @@ def test_the_template_of_a_resource_does_not_grow_with_the_stack(shape: str) -> 
     assert large <= small + 10  # longer names
 
 
-def run_of(shape: str, size: int, seconds: float, **more: object) -> Run:
-    """Return a create that took so long, with everything else well within its bar."""
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("operation", sorted(UPDATES))
+def test_an_update_changes_as_many_resources_as_its_name_says_and_no_dependency(
+    shape: str, operation: str
+) -> None:
+    before, after = template(shape, 50)["resources"], template(shape, 50, operation)["resources"]
+    changed = {name for name in before if before[name] != after[name]}
+    assert len(changed) == {"no-change": 0, "change-one": 1, "change-all": 50, "replace-all": 50}[operation]
+    assert list(graph_of(shape, 50).requires) == list(graph_of(shape, 50, operation).requires)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_update_finds_something_to_do_after_the_one_before_it(shape: str) -> None:
+    snippets = {operation: template(shape, 50, operation)["resources"] for operation in OPERATIONS}
+    last = next(reversed(snippets["create"]))
+    assert all(last not in snippet.get("depends_on", ()) for snippet in snippets["create"].values())
+    values = [snippets[one][last]["properties"] for one in ("create", "change-one", "change-all")]
+    assert values[0] != values[1] != values[2] != values[0]
+    fixed = [snippet["properties"]["update_replace_value"] for snippet in snippets["replace-all"].values()]
+    assert fixed == ["another"] * 50
+
+
+def run_of(shape: str, size: int, seconds: float, operation: str = "create", **more: object) -> Run:
+    """Return an operation that took so long, with everything else well within its bar."""
     given = {
         "request_seconds": 0.1,
         "cpu_ms": {"worker": 1.0, "postgres": 0.5, "bench": 3.0},
@@ -87,7 +113,7 @@ def run_of(shape: str, size: int, seconds: float, **more: object) -> Run:
         "list_p99_seconds": 0.05,
         **more,
     }
-    return Run(shape, size, "create", seconds=seconds, **given)  # type: ignore[arg-type]
+    return Run(shape, size, operation, seconds=seconds, **given)  # type: ignore[arg-type]
 
 
 def good_results() -> Results:
@@ -95,7 +121,16 @@ def good_results() -> Results:
     results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 10_000)])
     for wanted in PLAN:
         seconds = wanted.size * (0.009 if wanted.shape == "chain" else 0.002)
-        results.runs += [run_of(wanted.shape, wanted.size, seconds)] * wanted.times
+        for operation in wanted.operations:
+            took, more = seconds * (1 + (operation == "replace-all")), {}
+            if operation in ("no-change", "change-one"):
+                took, more = (
+                    wanted.size / 25_000,
+                    {"reading_seconds": 0.1, "writes": {"event": 8 / wanted.size}},
+                )
+            run = run_of(wanted.shape, wanted.size, took, operation, **more)
+            results.runs += [run] * wanted.times
+    results.crowds = [CrowdRun(6.0, 17.0)]
     results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
     results.resolve_ms = [0.05, 0.19, 5.0]
     return results
@@ -146,7 +181,9 @@ def test_a_figure_beyond_its_bar_is_named(
 ) -> None:
     results = good_results()
     results.runs = [
-        run_of(shape, size, seconds, **more) if (run.shape, run.size) == (shape, size) else run
+        run_of(shape, size, seconds, **more)
+        if (run.shape, run.size, run.operation) == (shape, size, "create")
+        else run
         for run in results.runs
     ]
     assert failing(results) == {name}
@@ -197,7 +234,59 @@ def test_every_bar_finds_its_figures_among_what_is_measured() -> None:
     assert all(verdict.value is not None for verdict in judge(results))
     assert any(wanted.listing and wanted.size == 20_000 for wanted in PLAN)
     assert {wanted.size for wanted in PLAN if wanted.rows} == {1_000, 100_000}
-    assert Wanted("layered", 10_000, ("create", "delete"), times=3) in PLAN
+    assert Wanted("layered", 10_000, OPERATIONS, times=3) in PLAN
+
+
+@pytest.mark.parametrize(
+    ("operation", "size", "seconds", "more", "name"),
+    [
+        ("change-all", 10_000, 20.1, {}, "change-all layered 10,000"),
+        ("replace-all", 10_000, 40.1, {}, "replace-all layered 10,000"),
+        ("delete", 10_000, 20.1, {}, "delete layered 10,000"),
+        (
+            *("no-change", 100_000, 4.0),
+            *({"reading_seconds": 0.0, "request_seconds": 1.1}, "no-change layered 100,000, beyond parsing"),
+        ),
+        ("change-one", 100_000, 5.1, {}, "change-one layered 100,000, beyond parsing"),
+        ("no-change", 100_000, 4.0, {"writes": {"graph_node": 0.001}}, "no-change layered 100,000"),
+        ("change-one", 100_000, 4.0, {"writes": {"graph_node": 0.001}}, "change-one layered 100,000"),
+        ("no-change", 10_000, 0.3, {}, "no-change by resource, 100,000 over 10,000"),
+        ("change-one", 10_000, 0.3, {}, "change-one by resource, 100,000 over 10,000"),
+    ],
+)
+def test_an_update_beyond_its_bar_is_named(
+    operation: str, size: int, seconds: float, more: dict[str, object], name: str
+) -> None:
+    results = good_results()
+    given = {"reading_seconds": 0.1, "writes": {"event": 8 / size}, **more}
+    results.runs = [
+        run_of("layered", size, seconds, operation, **given)
+        if (run.shape, run.size, run.operation) == ("layered", size, operation)
+        else run
+        for run in results.runs
+    ]
+    assert failing(results) == {name}
+
+
+def test_small_stacks_that_wait_for_a_large_one_are_named() -> None:
+    results = good_results()
+    results.crowds = [CrowdRun(6.0, 18.1)]
+    assert failing(results) == {"small stacks beside 100,000"}
+
+
+def test_a_bar_can_be_had_alone_with_just_what_it_needs() -> None:
+    assert plan([BARS["delete"]]) == [Wanted("layered", 10_000, ("create", "delete"), times=3)]
+    assert plan([BARS["crowd"]]) == plan([BARS["parse-time"]]) == []
+    assert [verdict.name for verdict in judge(good_results(), ["growth"])] == [
+        "cost of a resource, 100,000 over 10,000"
+    ]
+
+
+def test_of_a_million_resources_less_is_measured_and_ten_thousand_beside_them() -> None:
+    wanted = asked_for([1_000_000], None, None, 1, rows=False)
+    assert [(one.shape, one.size) for one in wanted] == [("layered", 10_000), ("layered", 1_000_000)]
+    assert {one.operations for one in wanted} == {("create", "change-one", "delete")}
+    assert {one.shape for one in asked_for([1_000], None, None, 1, rows=False)} == set(SHAPES)
 
 
 def test_a_line_has_the_rates_and_a_dash_for_what_nobody_counted() -> None:
