@@ -76,7 +76,7 @@ _FAULTY = (
     UPDATE graph_node n
     SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = {_TEXT}
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = i.node_id AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name, n.last_error AS reason
 ), cause AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason)
@@ -95,7 +95,7 @@ UNFIT = (
 , halted AS (
     UPDATE stack s SET halted_traversal = s.traversal
     FROM (SELECT DISTINCT stack_id, traversal FROM done) f
-    WHERE s.id = f.stack_id AND s.traversal = f.traversal AND NOT s.keep_going
+    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
         AND s.halted_traversal IS DISTINCT FROM s.traversal
 )"""
     + WAKE

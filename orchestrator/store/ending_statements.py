@@ -65,7 +65,7 @@ OURS = f"{CHECKING} AND n.lease = %(lease)s"
 # A resource may be written while its lease is ours and, for rows with a traversal, while that is the
 # stack's.
 HELD = """r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s AND (i.traversal IS NULL
-        OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = i.stack_id))"""
+        OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
 
 EVENTS = """
 , told AS (
@@ -186,7 +186,7 @@ SETTLE_ENDED = (
     SET action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,
         reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
-        built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = r.definition_id),
+        built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = ANY (ARRAY[r.definition_id])),
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
         observed = i.observed, observed_at = now(),

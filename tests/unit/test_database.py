@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from types import ModuleType
+
 import pytest
 
-from orchestrator.store import ending_statements, node_statements, planning
+from orchestrator.store import act_statements, ending_statements, node_statements, planning
 from orchestrator.store.database import numbered
 
 
@@ -25,6 +28,7 @@ def test_placeholders_are_numbered_in_the_order_in_which_they_first_come(
 
 def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
     statements = [*ending_statements.OF_ONE.values(), *ending_statements.UNCLAIMED.values()]
+    statements += [*act_statements.OF_ONE.values(), *act_statements.UNCLAIMED.values()]
     statements += [node_statements.LOOK, node_statements.GLANCE_AT_ONE, planning.STILL_OURS]
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
@@ -32,3 +36,18 @@ def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
 def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
     statement = "SELECT %(a)s /* " + "x" * 10_000 + " */"
     assert numbered(statement)[0] is numbered(statement)[0]
+
+
+@pytest.mark.parametrize("module", [act_statements, ending_statements, node_statements])
+def test_no_table_is_joined_in_a_way_that_lets_it_be_walked(module: ModuleType) -> None:
+    """The aliases are those of the tables; a lone `r` is also what a statement calls the rows it wrote."""
+    texts = [text for text in vars(module).values() if isinstance(text, str)]
+    texts += [
+        text
+        for texts in vars(module).values()
+        if isinstance(texts, dict)
+        for text in texts.values()
+        if isinstance(text, str)
+    ]
+    joins = {found for text in texts for found in re.findall(r"\w+ \b[nrsdq]\.id = \w+\.\w+", text)}
+    assert {join for join in joins if not join.startswith("ON r.id = ")} == set()
