@@ -39,7 +39,7 @@ class World:
     ) -> None:
         self.random = random.Random(seed)
         self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
-        self.database = Database(url, "orchestrator-test")
+        self.database = self.open(url)
         self.cipher = Cipher([new_key()])
         self.types = {**load_registry(), **types} if types else load_registry()
         self.caller = Caller("p1", "tester")
@@ -47,6 +47,10 @@ class World:
         self.engine = self.new_engine()
         self.sweep = Sweep(self.database, self.settings, self.types)
         self.messages: list[Ring] = []
+
+    def open(self, url: str) -> Database:
+        """Return the database as this world's processes reach it."""
+        return Database(url, "orchestrator-test")
 
     def new_engine(self) -> Engine:
         """A worker's worth of memory, empty."""

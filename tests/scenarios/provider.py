@@ -1,0 +1,239 @@
+"""A provider in memory that keeps a log, objects to what must not be asked, and fails as it is told to.
+
+`wrong` has everything that broke a rule of the engine's protocol, as it happened:
+
+* one request token, one living thing;
+* nothing is changed while an operation on it is open (a removal may cut any short);
+* a thing is made, or changed, only when what it stands on is there and at rest;
+* a thing is removed only when nothing living stands on it.
+
+What a thing stands on is known twice: by the ids it was given (the property `on`), and by what the engine
+recorded (`recorded`, which a simulator sets).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType, Value
+from tests.scenarios.cloud import Crash
+
+IN_PLACE = ("a", "b", "c", "ca")
+FIXED = ("!a", "!b")
+VERBS = ("create", "update", "delete", "observe", "find")
+
+# How a call fares. Those of `ASKED` were carried out, or will be when time passes.
+FATES = ("done", "busy", "refused", "silent", "late", "lost", "killed", "killed late", "killed after")
+ERRORS = ("broken", "dead")  # of a create or a change: it is carried out, and comes to nothing
+
+
+@dataclass
+class Thing:
+    """Something that is there."""
+
+    id: str
+    token: str
+    name: str
+    properties: dict[str, Any]
+    opened: str | None  # the operation that has not ended
+    looks: int  # how many more it takes to see its end
+    error: str = ""
+
+    @property
+    def stands_on(self) -> set[str]:
+        """The things it was told of."""
+        return {one for one in self.properties.get("on") or () if one}
+
+
+Fate = Callable[[str, Context], str]
+
+
+def kind_of(verb: str, _ctx: Context) -> str:
+    """All goes well."""
+    return "done"
+
+
+@dataclass
+class Provider:
+    """What is there, what was asked, what was wrong with it."""
+
+    things: dict[str, Thing] = field(default_factory=dict)
+    log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id: what was carried out
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
+    wrong: list[str] = field(default_factory=list)
+    fate: Fate = kind_of
+    in_flight: list[Callable[[], Any]] = field(default_factory=list)
+    required: Callable[[str], list[str]] = lambda _token: []  # ids of what the engine says it stands on
+    dependents: Callable[[str], list[str]] = lambda _id: []  # ids of what the engine says stands on it
+    meanwhile: Callable[[str, Context], None] = lambda _verb, _ctx: None  # before a call, or `<verb>d` after
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def types(self) -> dict[str, ResourceType]:
+        """Return the types of this provider."""
+        return {kind.name: kind(self) for kind in (Changeable, Rigid)}
+
+    # What the types ask.
+
+    def ask(self, verb: str, ctx: Context, act: Callable[[], Any]) -> Any:
+        """Let a call fare as it is to."""
+        self.calls[verb, ctx.name] += 1
+        self.meanwhile(verb, ctx)
+        fate = self.fate(verb, ctx)
+        match fate:
+            case "busy":
+                raise ProviderBusy("too many requests")
+            case "refused":
+                raise ProviderError("it is not allowed")
+            case "silent":
+                raise ProviderSilent("no answer")
+            case "late" | "killed late":
+                self.in_flight.append(act)
+                raise ProviderSilent("no answer") if fate == "late" else Crash
+            case "killed":
+                raise Crash
+        result = act()
+        if fate in ERRORS and isinstance(result, Thing):
+            result.error = fate
+        if fate == "lost":
+            raise ProviderSilent("no answer")
+        if fate == "killed after":
+            raise Crash
+        self.meanwhile(f"{verb}d", ctx)
+        return result
+
+    def land(self) -> None:
+        """Time passes: what is still under way arrives."""
+        while self.in_flight:
+            self.in_flight.pop(0)()
+
+    def create(self, ctx: Context, properties: Mapping[str, Any]) -> Thing:
+        """Make a thing."""
+        thing = Thing(
+            f"{ctx.name}-{next(self.numbers)}",
+            ctx.token,
+            ctx.name,
+            dict(properties),
+            "create",
+            properties.get("looks") or 0,
+        )
+        if any(other.token == ctx.token for other in self.things.values()):
+            self.wrong.append(f"a second {ctx.name} for one token")
+        self._stands(f"{thing.id} is made", thing)
+        self.things[thing.id] = thing
+        self.log.append(("create", ctx.name, thing.id))
+        return thing
+
+    def update(self, ctx: Context, id_: str, properties: Mapping[str, Any]) -> Thing:
+        """Change a thing."""
+        thing = self.things.get(id_)
+        if thing is None:
+            raise ProviderError(f"there is no {id_}")
+        if thing.opened is not None and not (thing.opened == "update" and thing.token == ctx.token):
+            self.wrong.append(f"{id_} is changed while its {thing.opened} is open")
+        thing.properties = dict(properties)
+        thing.opened, thing.looks, thing.error = "update", properties.get("looks") or 0, ""
+        self._stands(f"{id_} is changed", thing)
+        self.log.append(("update", ctx.name, id_))
+        return thing
+
+    def delete(self, ctx: Context, id_: str) -> None:
+        """Remove a thing; its absence is seen after as many looks as it takes."""
+        thing = self.things.get(id_)
+        if thing is None or thing.opened == "delete":
+            return
+        above = {other.id for other in self.things.values() if id_ in other.stands_on and other is not thing}
+        above |= {other for other in self.dependents(id_) if other in self.things and other != id_}
+        if above:
+            self.wrong.append(f"{id_} is removed under {sorted(above)}")
+        thing.opened, thing.looks = "delete", thing.properties.get("looks") or 0
+        self.log.append(("delete", ctx.name, id_))
+
+    def observe(self, id_: str) -> Observation:
+        """Look at a thing: each look brings the end of its operation nearer."""
+        thing = self.things.get(id_)
+        if thing is None:
+            return Observation(exists=False)
+        if thing.looks > 0:
+            thing.looks -= 1
+            return Observation(exists=True, ready=False, retry_after=1.0)
+        if thing.opened == "delete":
+            del self.things[id_]
+            return Observation(exists=False)
+        if thing.error:
+            thing.opened = None
+            return Observation(exists=True, error=f"it is {thing.error}", replaceable=thing.error == "broken")
+        thing.opened = None
+        attributes = {name: thing.properties.get(name) for name in (*IN_PLACE, *FIXED)}
+        return Observation(exists=True, attributes=attributes, properties=dict(thing.properties))
+
+    def find(self, token: str) -> str | None:
+        """Look a thing up by the token it was asked for with."""
+        return next((thing.id for thing in self.things.values() if thing.token == token), None)
+
+    def _stands(self, what: str, thing: Thing) -> None:
+        for id_ in sorted(thing.stands_on | set(self.required(thing.token))):
+            below = self.things.get(id_)
+            if below is None:
+                self.wrong.append(f"{what} on {id_}, which is not there")
+            elif below.opened is not None:
+                self.wrong.append(f"{what} on {id_}, whose {below.opened} is open")
+
+
+class Changeable(ResourceType):
+    """Properties `a b c ca` change in place, `!a !b` make another of it."""
+
+    name = "Sim::Changeable"
+    calls_out = True
+    flight_seconds = 60.0
+    properties: ClassVar = {
+        **{name: Property("string", "Any text.", update_allowed=True) for name in IN_PLACE},
+        **{name: Property("string", "Any text.") for name in FIXED},
+        "on": Property("list", "Things it stands on.", update_allowed=True),
+        "looks": Property("integer", "Looks each operation takes.", default=0, update_allowed=True),
+    }
+    attributes: ClassVar = {name: Attribute("As given.") for name in (*IN_PLACE, *FIXED)}
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        made: Thing = self.provider.ask("create", ctx, lambda: self.provider.create(ctx, props))
+        return Created(made.id)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        found: str | None = self.provider.ask("find", ctx, lambda: self.provider.find(token))
+        return found
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen: Observation = self.provider.ask("observe", ctx, lambda: self.provider.observe(physical_id))
+        return seen
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        self.provider.ask("update", ctx, lambda: self.provider.update(ctx, physical_id, props))
+        return Created(physical_id)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        self.provider.ask("delete", ctx, lambda: self.provider.delete(ctx, physical_id))
+
+
+class Rigid(Changeable):
+    """Any change makes another of it."""
+
+    name = "Sim::Rigid"
+    properties: ClassVar = {
+        name: Property(prop.type, prop.doc, default=prop.default)
+        for name, prop in Changeable.properties.items()
+    }
+
+
+def thing(*requires: str, type: str = "Sim::Changeable", **properties: Any) -> dict[str, Any]:
+    """A thing as a template has it; `requires` are in words only, `on` hands their ids over."""
+    snippet: dict[str, Any] = {"type": type, "properties": properties}
+    return snippet | ({"depends_on": list(requires)} if requires else {})

@@ -1,0 +1,375 @@
+"""A world whose workers are interrupted between any two statements: they die there, or others go on meanwhile.
+
+Everything comes from one seed: the order of deliveries, repeats, losses, deaths, lost leases, what the provider
+does. A worker is an engine with connections of its own; a worker that stops between two statements lets
+another one run, or a user ask, or time pass, and then goes on as if nothing had happened. That is how two
+workers meet here, without threads.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.pq import TransactionStatus
+from sqlalchemy import text
+
+from orchestrator.engine.messages import Ring
+from orchestrator.operations import strays
+from orchestrator.operations.check import Engine, check_nodes
+from orchestrator.operations.leases import Held, Leases
+from orchestrator.operations.sweep import Sweep
+from orchestrator.resources.base import Context
+from orchestrator.store.database import Database
+from tests.scenarios.cloud import Crash
+from tests.scenarios.provider import Provider
+from tests.scenarios.world import World
+
+AGE = """
+UPDATE graph_node SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL;
+UPDATE resource SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL;
+UPDATE resource SET lost_at = lost_at - interval '1 hour' WHERE lost_at IS NOT NULL;
+UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE op_started_at IS NOT NULL;
+"""
+WORKERS = 3  # at once
+
+
+@dataclass
+class Faults:
+    """What goes wrong, each as a chance."""
+
+    crash: float = 0.0  # a worker dies before or after a statement
+    switch: float = 0.0  # others go on while it stands between two
+    lose: float = 0.0  # a message
+    repeat: float = 0.0
+    calls: Mapping[str, float] | None = None  # fates of the provider's calls
+    age: float = 0.02  # of what others do meanwhile, that leases run out
+
+
+CALM = Faults()
+
+
+class SimulatedDatabase(Database):
+    """A database that tells the simulator where its worker stands."""
+
+    simulator: Simulator
+
+    def connect(self, **options: Any) -> Any:
+        connection = super().connect(**options)
+        execute, transaction = connection.execute, connection.transaction
+
+        def idle() -> bool:
+            return bool(connection.info.transaction_status == TransactionStatus.IDLE)
+
+        def watched(query: Any, params: Any = None, **rest: Any) -> Any:
+            if not idle():
+                return execute(query, params, **rest)
+            self.simulator.moment("before")
+            cursor = execute(query, params, **rest)
+            self.simulator.moment("after")
+            return cursor
+
+        @contextmanager
+        def in_transaction(*args: Any, **rest: Any) -> Iterator[Any]:
+            outermost = idle()
+            if outermost:
+                self.simulator.moment("before")
+            with transaction(*args, **rest) as opened:
+                yield opened
+            if outermost:
+                self.simulator.moment("after")
+
+        connection.execute, connection.transaction = watched, in_transaction  # type: ignore[method-assign]
+        return connection
+
+
+class HeldByTheTest(Leases):
+    """Leases that nobody renews: they run out when the test says so."""
+
+    @contextmanager
+    def keep(self, held: Held) -> Iterator[None]:
+        yield
+
+
+@dataclass
+class Worker:
+    """A process: connections and memory of its own."""
+
+    database: Database
+    engine: Engine
+    sweep: Sweep
+
+
+class Simulator(World):
+    """One installation with a few workers, a provider, and a seed."""
+
+    def __init__(self, url: str, *, seed: int = 0, provider: Provider | None = None, **settings: Any) -> None:
+        self.provider = provider or Provider()
+        self.depth = 0  # how many workers stand in the middle of something
+        self.faults = CALM
+        self.dice = random.Random(seed)
+        self.crash_at: tuple[int, str] | None = None  # the statement of the next delivery to die at, and where
+        self.statements = 0  # of this delivery
+        self.user: Callable[[], None] | None = None  # what a user may do at any moment
+        self.crashes = 0
+        super().__init__(url, seed=seed, types=self.provider.types(), **settings)
+        self.workers = [self.worker() for _ in range(WORKERS)]
+        self.provider.fate = self.fate
+        self.provider.required, self.provider.dependents = self.required, self.dependents
+
+    # Processes.
+
+    def open(self, url: str) -> Database:
+        database = SimulatedDatabase(url, "orchestrator-test")
+        database.simulator = self
+        return database
+
+    def worker(self) -> Worker:
+        database = self.open(self.settings.database_url.get_secret_value())  # type: ignore[union-attr]
+        return Worker(database, self.memory(database), Sweep(database, self.settings, self.types))
+
+    def memory(self, database: Database) -> Engine:
+        """Return a worker's memory, empty."""
+        own, self.database = self.database, database
+        try:
+            engine = self.new_engine()
+        finally:
+            self.database = own
+        object.__setattr__(engine, "leases", HeldByTheTest(database, self.settings.lease_seconds))
+        return engine
+
+    def close(self) -> None:
+        self.faults, self.depth = CALM, 0
+        super().close()
+        for worker in self.workers:
+            worker.database.engine.dispose()
+            for durable in (True, False):
+                worker.database.hot(durable=durable).close()
+            if worker.sweep._db is not None:
+                worker.sweep._db.close()
+
+    # Where something may happen.
+
+    def moment(self, where: str) -> None:
+        """A worker stands before or after a statement."""
+        if not self.depth:
+            return
+        self.statements += where == "before"
+        if self.crash_at == (self.statements, where):
+            self.crash_at = None
+            raise Crash
+        if self.dice.random() < self.faults.crash:
+            raise Crash
+        if where == "before" and self.depth < WORKERS and self.dice.random() < self.faults.switch:
+            self.meanwhile()
+
+    def meanwhile(self) -> None:
+        """Others do something."""
+        if self.dice.random() < self.faults.age:
+            self.age()
+        for _ in range(self.dice.randint(1, 6)):
+            if self.user is not None and self.dice.random() < 0.02:
+                self.as_a_user(self.user)
+            elif not self.step():
+                return
+
+    def as_a_user(self, action: Callable[[], None]) -> None:
+        """Ask for something: the API is no worker, and is not interrupted here."""
+        depth, self.depth = self.depth, 0
+        try:
+            action()
+        finally:
+            self.depth = depth
+
+    def fate(self, verb: str, _ctx: Context) -> str:
+        """Return how a call of the provider fares."""
+        calls = self.faults.calls or {}
+        chance = self.dice.random()
+        for fate, share in calls.items():
+            chance -= share
+            if chance < 0:
+                if fate in ("broken", "dead") and verb not in ("create", "update"):
+                    return "done"
+                if fate in ("late", "killed late") and verb not in ("create", "delete"):
+                    return "done"
+                if fate == "refused" and verb in ("observe", "find"):
+                    return "busy"
+                return fate
+        return "done"
+
+    # Deliveries.
+
+    def deliver_one(self, ring: Ring) -> None:
+        worker = self.workers[self.depth]
+        before, self.statements = self.statements, 0
+        self.depth += 1
+        try:
+            durable = ring.queue != "check"
+            rings = check_nodes(worker.engine, [ring.node_id], ring.traversal, durable=durable)
+            if self.faults.lose and self.dice.random() < self.faults.lose / 2:
+                return  # it died before it could send them
+            self.messages += rings
+        except Crash:
+            self.crashes += 1
+            worker.engine = self.memory(worker.database)
+        finally:
+            self.depth -= 1
+            self.statements = before
+
+    def step(self) -> bool:
+        """Deliver one message, whichever; with none left, sweep. False when that found nothing."""
+        if not self.messages:
+            return self.sweep_once()
+        ring = self.messages.pop(self.dice.randrange(len(self.messages)))
+        if self.dice.random() < self.faults.repeat:
+            self.messages.append(ring)
+        if self.dice.random() >= self.faults.lose:
+            self.deliver_one(ring)
+        return True
+
+    def sweep_once(self) -> bool:
+        """Bring forward what is due and sweep; False when that found nothing."""
+        with self.database.engine.begin() as connection:
+            connection.execute(
+                text("""UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity';
+                    UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL""")
+            )
+        if self.depth >= WORKERS:
+            return False
+        worker = self.workers[self.depth]
+        self.depth += 1
+        try:
+            self.messages += worker.sweep.run()
+        except Crash:
+            self.crashes += 1
+        finally:
+            self.depth -= 1
+        return bool(self.messages)
+
+    def age(self) -> None:
+        """An hour passes: leases run out, and what the provider was still asked for arrives."""
+        self.provider.land()
+        with self.database.engine.begin() as connection:
+            connection.execute(text(AGE))
+
+    def forget_leases(self) -> None:
+        self.age()
+
+    def run(self, count: int, faults: Faults) -> None:
+        """Let a few things happen, and what goes wrong go wrong."""
+        self.faults = faults
+        try:
+            for _ in range(count):
+                if not self.step():
+                    self.age()
+        finally:
+            self.faults = CALM
+
+    def rest(self, *, limit: int = 5_000) -> None:
+        """Let everything that is under way come to its end, in any order and without further faults."""
+        self.crash_at = None
+        for _ in range(limit):
+            if self.messages:
+                self.step()
+                continue
+            self.age()
+            if not self.sweep_once() and not self.sweep_once():
+                strays.tidy(self.database.hot(durable=True), self.types)
+                return
+        raise AssertionError("it never comes to rest")
+
+    # What the rows say.
+
+    def required(self, token: str) -> list[str]:
+        """Return the ids of what the engine says the thing of a token stands on."""
+        rows = self.rows(
+            """SELECT q.physical_id FROM resource r JOIN resource q ON q.id = ANY(r.requires)
+            WHERE r.uuid::text = left(:token, 36) AND q.type LIKE 'Sim::%' AND NOT q.leftover""",
+            token=token,
+        )
+        return [row.physical_id for row in rows]
+
+    def dependents(self, id_: str) -> list[str]:
+        """Return the ids of what the engine says stands on a thing."""
+        rows = self.rows(
+            """SELECT r.physical_id FROM resource r JOIN resource q ON q.id = ANY(r.requires)
+            WHERE q.physical_id = :id AND r.physical_id IS NOT NULL""",
+            id=id_,
+        )
+        return [row.physical_id for row in rows]
+
+    def stack(self) -> Any:
+        """Return the youngest stack."""
+        return self.rows("SELECT * FROM stack ORDER BY id DESC LIMIT 1")[0]
+
+    def ids(self) -> dict[str, str]:
+        """Return the physical ids by name."""
+        query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY name"
+        return {row.name: row.physical_id for row in self.rows(query)}
+
+    # What must be so.
+
+    def verify(self, resources: Mapping[str, Any]) -> None:
+        """Exactly the things of these resources are there, with the values they give, and nothing is open."""
+        self.sound()
+        query = """SELECT name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes, leftover
+            FROM resource ORDER BY name, id"""
+        rows = self.rows(query)
+        assert [row.name for row in rows] == sorted(resources)
+        assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"]
+        ids = {row.name: row.physical_id for row in rows}
+        assert len(self.provider.things) == sum(row.type.startswith("Sim::") for row in rows)
+        for row in rows:
+            snippet = resources[row.name]
+            assert row.type == snippet["type"]
+            properties = snippet.get("properties") or {}
+            wanted = {key: resolved(value, resources, ids) for key, value in properties.items()}
+            if row.type.startswith("Sim::"):
+                thing = self.provider.things[row.physical_id]
+                had = {key: value for key, value in thing.properties.items() if value is not None}
+                assert had == {"looks": 0, **wanted}, row.name
+                assert thing.opened is None
+                assert not thing.error
+            else:
+                assert row.attributes["value"] == wanted["value"], row.name
+
+    def sound(self) -> None:
+        """What must be so whenever nothing is under way: nothing open, nothing unknown, no rule broken."""
+        assert self.provider.wrong == []
+        open_ = """SELECT name, op, lease FROM resource WHERE op IS NOT NULL OR lease IS NOT NULL"""
+        assert self.rows(open_) == []
+        nodes = """SELECT n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
+            WHERE n.traversal = s.traversal AND n.state IN ('checking', 'queued', 'waiting')"""
+        assert self.rows(nodes) == []
+        known = {row.physical_id for row in self.rows("SELECT physical_id FROM resource")}
+        assert set(self.provider.things) <= known, "leaked"
+        self.told_in_order()
+
+    def told_in_order(self) -> None:
+        """Every traversal of a stack is told of once when it begins and at most once when it ends."""
+        query = """SELECT e.stack_id, e.action, e.status FROM event e
+            WHERE e.resource_type = 'OS::Heat::Stack' ORDER BY e.stack_id, e.id"""
+        running: dict[int, str | None] = {}
+        for stack_id, action, status in self.rows(query):
+            if status == "IN_PROGRESS":
+                running[stack_id] = action
+            else:
+                assert running[stack_id] == action, (action, status)
+                running[stack_id] = None
+
+
+def resolved(value: Any, resources: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+    """Return what a value of a template comes to, given everybody's physical id."""
+    match value:
+        case {"get_resource": name}:
+            return ids[name]
+        case {"get_attr": [name, attribute]}:
+            return resolved(resources[name]["properties"][attribute], resources, ids)
+        case {"list_join": [glue, parts]}:
+            return glue.join(resolved(part, resources, ids) for part in parts)
+        case list():
+            return [resolved(item, resources, ids) for item in value]
+    return value
