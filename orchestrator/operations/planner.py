@@ -23,6 +23,7 @@ from orchestrator.config import settings
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
+from orchestrator.errors import Superseded
 from orchestrator.operations import lifecycle
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
@@ -68,7 +69,11 @@ class PlanVisit:
 
     def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
-        return self.planner.clean(self.planner.database.hot(durable=True), visit, lease)
+        db = self.planner.database.hot(durable=True)
+        try:
+            return self.planner.clean(db, visit, lease)
+        except Superseded:  # since it was looked at
+            return nodes.drop(db, [visit.node_id], lease, visit.stack.uuid).rings
 
     def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
         if stack.action in DESTROYS or stack.action in ACTS:

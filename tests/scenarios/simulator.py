@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from psycopg.pq import TransactionStatus
@@ -22,6 +22,7 @@ from orchestrator.operations import strays
 from orchestrator.operations.check import Engine, check_nodes
 from orchestrator.operations.leases import Held, Leases
 from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.window import Windows
 from orchestrator.resources.base import Context
 from orchestrator.store.database import Database
 from tests.scenarios.cloud import Crash
@@ -94,6 +95,14 @@ class HeldByTheTest(Leases):
         yield
 
 
+class TimelessWindows(Windows):
+    """Windows that do not go by the clock: the same seed does the same."""
+
+    def wants_more(self, root_id: int) -> bool:
+        root = self._root(root_id)
+        return root.left and root.outstanding * 2 <= self.size
+
+
 @dataclass
 class Worker:
     """A process: connections and memory of its own."""
@@ -138,8 +147,11 @@ class Simulator(World):
             engine = self.new_engine()
         finally:
             self.database = own
-        object.__setattr__(engine, "leases", HeldByTheTest(database, self.settings.lease_seconds))
-        return engine
+        return replace(
+            engine,
+            leases=HeldByTheTest(database, self.settings.lease_seconds),
+            windows=TimelessWindows(self.settings.ring_window),
+        )
 
     def close(self) -> None:
         self.faults, self.depth = CALM, 0
@@ -223,6 +235,7 @@ class Simulator(World):
         """Deliver one message, whichever; with none left, sweep. False when that found nothing."""
         if not self.messages:
             return self.sweep_once()
+        self.messages.sort(key=lambda ring: (ring.label, ring.traversal, ring.queue, ring.node_id))
         ring = self.messages.pop(self.dice.randrange(len(self.messages)))
         if self.dice.random() < self.faults.repeat:
             self.messages.append(ring)
