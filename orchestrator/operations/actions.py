@@ -57,6 +57,7 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
     with context.database.connect() as db, db.transaction():
         running = _running(db, stack, "UPDATE", "CREATE")
         traversals.halt(db, stack.id, running.traversal)
+        traversals.follow_open(db, stack.id, running.traversal)
         reason = f"Stack {running.action} cancelled"
         traversals.end_failed(
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"

@@ -45,6 +45,7 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     db = database.hot(durable=True)
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
+        traversals.follow_open(db, stack_id, traversal)
         return _end(db, stack_id, traversal, reason)
 
 

@@ -74,7 +74,9 @@ class Planner:
         if visit.traversal > 1:
             planning.wait_for_older_checks(db)
         try:
-            bring = self._visit_all(db, stack) if stack.action in ACTS else self._bring(db, stack, template)
+            target = self._target(db, stack, (visit.node_id, lease))
+            acts = stack.action in ACTS
+            bring = self._visit_all(db, stack, target) if acts else self._bring(db, stack, target, template)
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
@@ -87,11 +89,13 @@ class Planner:
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
 
-    def _target(self, db: Connection[TupleRow], stack: StackView) -> Target:
+    def _target(
+        self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
+    ) -> Target:
         row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()
         assert row is not None
         finish = planning.finish_node(db, stack.id, stack.traversal)
-        return Target(stack.id, stack.root_id, stack.traversal, row[0], finish)
+        return Target(stack.id, stack.root_id, stack.traversal, row[0], finish, plan)
 
     def _queue(self, type_name: str) -> str:
         try:
@@ -121,7 +125,9 @@ class Planner:
         text = planning.template_text(db, stack.revision_id)
         return with_implicit(load(text, Limits.of(self.settings), values), kinds)
 
-    def _bring(self, db: Connection[TupleRow], stack: StackView, template: Template | None) -> Iterator[None]:
+    def _bring(
+        self, db: Connection[TupleRow], stack: StackView, target: Target, template: Template | None
+    ) -> Iterator[None]:
         """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
         revision = planning.revision(db, stack.revision_id)
@@ -129,7 +135,6 @@ class Planner:
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
         drafts = _Drafts(template, values, kinds, revision.files)
-        target = self._target(db, stack)
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started)
@@ -138,7 +143,7 @@ class Planner:
         layout = lay_out(build_anyhow(work.keys, work.requires))
         ids = _Ids(db, target, layout, work)
         for part in ids.slices():
-            with planning.slice_of(db, stack.id, stack.traversal):
+            with planning.slice_of(db, target):
                 ids.hold_finish_once(db)
                 node_ids = ids.assign(db, part)
                 visits = [node for node in part if node < len(work.visited)]
@@ -156,7 +161,7 @@ class Planner:
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
 
-    def _visit_all(self, db: Connection[TupleRow], stack: StackView) -> Iterator[None]:
+    def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
         other way.
         """
@@ -170,9 +175,9 @@ class Planner:
                     requires[one].append(name)
         visits = _Visits([row.name for row in rows])
         layout = lay_out(build_anyhow(visits.keys, [requires[name] for name in visits.keys]))
-        ids = _Ids(db, self._target(db, stack), layout, visits)
+        ids = _Ids(db, target, layout, visits)
         for part in ids.slices():
-            with planning.slice_of(db, stack.id, stack.traversal):
+            with planning.slice_of(db, target):
                 ids.hold_finish_once(db)
                 node_ids = ids.assign(db, part)
                 written = [
@@ -180,7 +185,7 @@ class Planner:
                     for node in part
                     if node < layout.size
                 ]
-                planning.copy_nodes(db, ids.target, [*written, *ids.joins(part, node_ids)])
+                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
 
     def clean(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring] | None:
@@ -202,7 +207,7 @@ class Planner:
         layout = lay_out(build_anyhow(work.keys, requires))
         ids = _Ids(db, target, layout, work)
         parts = list(ids.slices())
-        with planning.slice_of(db, stack.id, stack.traversal):
+        with planning.slice_of(db, target):
             if not planning.hold_again(db, target, lease, layout.finish_blockers):
                 return []
             for part in parts:
@@ -357,7 +362,7 @@ class _Work:
         return ids
 
     def _slice(self) -> AbstractContextManager[None]:
-        return planning.slice_of(self.db, self.target.stack_id, self.target.traversal)
+        return planning.slice_of(self.db, self.target)
 
 
 def _key(row_id: int) -> str:

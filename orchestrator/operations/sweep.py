@@ -38,6 +38,7 @@ class Sweep:
     types: Mapping[str, ResourceType]
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
+    _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
 
     def run(self) -> list[Ring]:
         """Sweep once, unless another is at it; return what to enqueue."""
@@ -76,8 +77,12 @@ class Sweep:
             rings += lifecycle.fail(self.database, stack_id, traversal, lifecycle.TIMED_OUT)
         for stack_id, traversal in overdue.exhausted(db):
             traversals.halt(db, stack_id, traversal)
-        for stack_id, traversal in overdue.halted(db):
+        halted = overdue.halted(db)
+        for stack_id, traversal in halted:
+            if (stack_id, traversal) not in self._followed:
+                traversals.follow_open(db, stack_id, traversal)
             rings += lifecycle.wind_down(self.database, stack_id, traversal)
+        self._followed = set(halted)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             self._audit(db)

@@ -1,7 +1,7 @@
 """Writing a traversal's rows: one slice, one transaction, three COPYs (PROTOCOL.md 6).
 
 Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer
-one began.
+one began; and the plan node's, so that none lands after another planner took over.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Db = Connection[TupleRow]
 STILL_OURS = """
 SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DISTINCT FROM traversal FOR SHARE
 """
+STILL_HELD = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
 
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
@@ -111,18 +112,21 @@ class Target:
     traversal: int
     revision_number: int
     finish_id: int
+    plan: tuple[int, int] | None = None  # the plan node and the lease it is held by
 
 
 @contextmanager
-def slice_of(db: Db, stack_id: int, traversal: int) -> Iterator[None]:
-    """Run one slice in a transaction during which no newer traversal can begin.
+def slice_of(db: Db, target: Target) -> Iterator[None]:
+    """Run one slice in a transaction during which no newer traversal can begin, and nobody take the plan over.
 
     Raises:
-        Superseded: the traversal is no longer the stack's, or has failed.
+        Superseded: the traversal is no longer the stack's, or has failed, or the plan is another's by now.
     """
     with db.transaction():
-        if db.execute(STILL_OURS, (stack_id, traversal)).fetchone() is None:
-            raise Superseded(f"traversal {traversal} is over")
+        if db.execute(STILL_OURS, (target.stack_id, target.traversal)).fetchone() is None:
+            raise Superseded(f"traversal {target.traversal} is over")
+        if target.plan is not None and db.execute(STILL_HELD, target.plan).fetchone() is None:
+            raise Superseded("another planner took over")
         yield
 
 

@@ -169,6 +169,29 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
     AND status = 'IN_PROGRESS'
 """
 
+# What older traversals opened and this one, halted, would never have come to is followed to its end: a node
+# that waits for its turn has it now, and what has none gets one (PROTOCOL.md 13).
+FOLLOW_OPEN = """
+WITH s AS (
+    SELECT id, root_id, traversal FROM stack
+    WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = traversal
+), open AS MATERIALIZED (
+    SELECT r.id, r.name, s.id AS stack_id, s.root_id, s.traversal
+    FROM s JOIN resource r ON r.stack_id = s.id WHERE r.op IS NOT NULL
+), there AS MATERIALIZED (
+    SELECT n.id, n.resource_id, n.state
+    FROM open JOIN graph_node n ON n.stack_id = open.stack_id AND n.traversal = open.traversal
+        AND n.kind IN ('update', 'cleanup') AND n.resource_id = open.id
+), freed AS (
+    UPDATE graph_node n SET state = 'queued', blocked_by = 0
+    FROM there WHERE n.id = there.id AND n.state = 'blocked'
+)
+INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, label, state)
+SELECT stack_id, root_id, traversal, 'update', id, 'provider', name, 'queued' FROM open
+WHERE NOT EXISTS (
+    SELECT 1 FROM there WHERE there.resource_id = open.id AND there.state NOT IN ('ready', 'failed', 'dropped'))
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -334,3 +357,10 @@ def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:
 def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
     """Start nothing more in this traversal."""
     db.execute(HALT, {"stack_id": stack_id, "traversal": traversal})
+
+
+def follow_open(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
+    """Let a halted traversal come to every operation that is open, whoever opened it. Once is enough: it opens
+    no more.
+    """
+    db.execute(FOLLOW_OPEN, {"stack_id": stack_id, "traversal": traversal})

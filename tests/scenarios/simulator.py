@@ -297,9 +297,10 @@ class Simulator(World):
     # What the rows say.
 
     def required(self, token: str) -> list[str]:
-        """Return the ids of what the engine says the thing of a token stands on."""
+        """Return the ids of what the thing of a token requires by the definition it is made or changed for."""
         rows = self.rows(
-            """SELECT q.physical_id FROM resource r JOIN resource q ON q.id = ANY(r.requires)
+            """SELECT q.physical_id FROM resource r JOIN resource_definition d ON d.id = r.definition_id
+            JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
             WHERE r.uuid::text = left(:token, 36) AND q.type LIKE 'Sim::%' AND NOT q.leftover""",
             token=token,
         )
@@ -352,8 +353,7 @@ class Simulator(World):
     def sound(self) -> None:
         """What must be so whenever nothing is under way: nothing open, nothing unknown, no rule broken."""
         assert self.provider.wrong == []
-        open_ = """SELECT name, op, lease FROM resource WHERE op IS NOT NULL OR lease IS NOT NULL"""
-        assert self.rows(open_) == []
+        assert self.rows("SELECT name, op FROM resource WHERE op IS NOT NULL") == []
         nodes = """SELECT n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
             WHERE n.traversal = s.traversal AND n.state IN ('checking', 'queued', 'waiting')"""
         assert self.rows(nodes) == []
