@@ -55,14 +55,22 @@ class Changes:
     cleanups: list[Row] = field(default_factory=list)  # leftovers that nothing that stays stands on
 
 
-def compare(rows: Sequence[Row], wanted: Mapping[str, Wanted], started: Collection[str] = ()) -> Changes:
-    """Return what brings `rows` to what is `wanted`; `started` are names the traversal visits already."""
+def compare(
+    rows: Sequence[Row],
+    wanted: Mapping[str, Wanted],
+    started: Collection[str] = (),
+    *,
+    back: bool = False,
+) -> Changes:
+    """Return what brings `rows` to what is `wanted`; `started` are names the traversal visits already. On the
+    way `back`, what was there first is preferred: its definition may be the same, and its inputs again too.
+    """
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(row.name, []).append(row)
     chosen = {}
     for name, want in wanted.items():
-        best = _best(by_name.get(name, ()), want)
+        best = _best(by_name.get(name, ()), want, back=back)
         if best is not None:
             chosen[name] = best
     changes = Changes(chosen)
@@ -87,8 +95,10 @@ def compare(rows: Sequence[Row], wanted: Mapping[str, Wanted], started: Collecti
     return changes
 
 
-def _best(rows: Iterable[Row], want: Wanted) -> Row | None:
-    """Return the row to go on with: the one built as wanted before the newest, never one being removed."""
+def _best(rows: Iterable[Row], want: Wanted, *, back: bool) -> Row | None:
+    """Return the row to go on with: the one built as wanted before the newest, or on the way back the oldest;
+    never one being removed.
+    """
     usable = [
         row
         for row in rows
@@ -101,8 +111,8 @@ def _best(rows: Iterable[Row], want: Wanted) -> Row | None:
         key=lambda row: (
             (10 if row.built_digest == want.digest else 0)
             - (30 if row.status == "FAILED" else 0)
-            - (1 if row.leftover else 0),
-            row.id,
+            - (1 if row.leftover and not back else 0),
+            -row.id if back else row.id,
         ),
     )
 

@@ -137,7 +137,8 @@ class Planner:
         drafts = _Drafts(template, values, kinds, revision.files)
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
-        changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started)
+        back = stack.action == "ROLLBACK"
+        changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started, back=back)
         work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
         work.settle_rows()
         layout = lay_out(build_anyhow(work.keys, work.requires))

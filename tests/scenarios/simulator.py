@@ -36,6 +36,7 @@ UPDATE resource SET lost_at = lost_at - interval '1 hour' WHERE lost_at IS NOT N
 UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE op_started_at IS NOT NULL;
 """
 WORKERS = 3  # at once
+TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 
 
 @dataclass
@@ -281,6 +282,25 @@ class Simulator(World):
         finally:
             self.faults = CALM
 
+    def go(self, *held: str, until: Callable[[], object] = lambda: False, limit: int = 2_000) -> None:
+        """Deliver in any order, but nothing labelled as `held`, until something is so or nothing is left."""
+        for _ in range(limit):
+            if until():
+                return
+            free = [ring for ring in self.messages if ring.label not in held]
+            if not free:
+                self.sweep_once()
+                free = [ring for ring in self.messages if ring.label not in held]
+            if not free:
+                return
+            free.sort(key=lambda ring: (ring.label, ring.traversal, ring.queue, ring.node_id))
+            ring = self.dice.choice(free)
+            if self.dice.random() >= self.faults.repeat:
+                self.messages.remove(ring)
+            if self.dice.random() >= self.faults.lose:
+                self.deliver_one(ring)
+        raise AssertionError("it never comes to where it should")
+
     def rest(self, *, limit: int = 5_000) -> None:
         """Let everything that is under way come to its end, in any order and without further faults."""
         self.crash_at = None
@@ -318,6 +338,10 @@ class Simulator(World):
     def stack(self) -> Any:
         """Return the youngest stack."""
         return self.rows("SELECT * FROM stack ORDER BY id DESC LIMIT 1")[0]
+
+    def done(self, verb: str) -> list[str]:
+        """Return the names of what was made, changed or removed, in that order."""
+        return [name for did, name, _ in self.provider.log if did == verb]
 
     def ids(self) -> dict[str, str]:
         """Return the physical ids by name."""
@@ -372,6 +396,12 @@ class Simulator(World):
             else:
                 assert running[stack_id] == action, (action, status)
                 running[stack_id] = None
+
+
+def empty(world: Simulator) -> None:
+    """Forget everything, so that worlds can use one database one after the other."""
+    with world.database.connect() as db:
+        db.execute(f"TRUNCATE {TABLES} CASCADE")
 
 
 def resolved(value: Any, resources: Mapping[str, Any], ids: Mapping[str, str]) -> Any:

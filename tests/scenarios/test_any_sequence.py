@@ -16,10 +16,9 @@ import pytest
 
 from orchestrator.errors import NotSupported
 from tests.scenarios import templates
-from tests.scenarios.simulator import CALM, Faults, Simulator
+from tests.scenarios.simulator import CALM, Faults, Simulator, empty
 from tests.scenarios.templates import Drafts
 
-TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 RETRIED = {"busy": 0.03, "lost": 0.02, "silent": 0.02, "late": 0.02, "broken": 0.02}
 DEADLY = {"killed": 0.02, "killed late": 0.02, "killed after": 0.02}
 FINAL = {"refused": 0.02, "dead": 0.02}
@@ -156,8 +155,7 @@ class Life:
 def live(url: str, seed: int) -> None:
     """Live through one sequence."""
     world = Simulator(url, seed=seed)
-    with world.database.connect() as db:
-        db.execute(f"TRUNCATE {TABLES} CASCADE")
+    empty(world)
     life = Life(world, random.Random(f"life {seed}"))
     try:
         life.live()
