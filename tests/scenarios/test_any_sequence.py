@@ -16,7 +16,7 @@ import pytest
 
 from orchestrator.errors import NotSupported
 from tests.scenarios import templates
-from tests.scenarios.simulator import CALM, Faults, Simulator, empty
+from tests.scenarios.simulator import CALM, Faults, Simulator
 from tests.scenarios.templates import Drafts
 
 RETRIED = {"busy": 0.03, "lost": 0.02, "silent": 0.02, "late": 0.02, "broken": 0.02}
@@ -34,9 +34,11 @@ WEATHER = (
 
 
 @pytest.fixture(scope="module")
-def url(new_database: Callable[[], str]) -> Iterator[str]:
-    """One database for all sequences."""
-    return new_database()
+def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
+    """One installation for all sequences."""
+    made = Simulator(new_database())
+    yield made
+    made.close()
 
 
 class Life:
@@ -152,20 +154,24 @@ class Life:
         self.world.user = self.ask
 
 
-def live(url: str, seed: int) -> None:
+def live(world: Simulator, seed: int) -> None:
     """Live through one sequence."""
-    world = Simulator(url, seed=seed)
-    empty(world)
+    world.reset(seed)
     life = Life(world, random.Random(f"life {seed}"))
     try:
         life.live()
     except BaseException as error:
         error.add_note(f"seed {seed}: {' '.join(life.told)}")
         raise
-    finally:
-        world.close()
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_the_world_is_as_the_last_template_says(url: str, seed: int):
-    live(url, seed)
+@pytest.mark.parametrize("seed", range(30))
+def test_the_world_is_as_the_last_template_says(world: Simulator, seed: int):
+    live(world, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hundred", range(30))
+def test_the_world_is_as_the_last_template_says_every_time(world: Simulator, hundred: int):
+    for seed in range(100 * (hundred + 1), 100 * (hundred + 2)):
+        live(world, seed)

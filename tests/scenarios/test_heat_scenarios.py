@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.scenarios.provider import thing
-from tests.scenarios.simulator import Faults, Simulator, empty
+from tests.scenarios.simulator import Faults, Simulator
 
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 40))]
 ANY_ORDER = Faults(repeat=0.15, lose=0.1)
@@ -40,18 +40,18 @@ F = thing("D", "E")
 
 
 @pytest.fixture(scope="module")
-def url(new_database: Callable[[], str]) -> str:
-    return new_database()
+def installation(new_database: Callable[[], str]) -> Iterator[Simulator]:
+    made = Simulator(new_database())
+    yield made
+    made.close()
 
 
 @pytest.fixture(params=SEEDS)
-def world(url: str, request: pytest.FixtureRequest) -> Iterator[Simulator]:
-    """A fresh installation that delivers in another order for each seed, repeats and loses."""
-    made = Simulator(url, seed=request.param)
-    empty(made)
-    made.faults = ANY_ORDER
-    yield made
-    made.close()
+def world(installation: Simulator, request: pytest.FixtureRequest) -> Simulator:
+    """An empty installation that delivers in another order for each seed, repeats and loses."""
+    installation.reset(request.param)
+    installation.faults = ANY_ORDER
+    return installation
 
 
 def there(world: Simulator) -> set[str]:

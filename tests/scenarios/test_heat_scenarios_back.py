@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
-from tests.scenarios.test_heat_scenarios import finished, t5, there, told, url, world
+from tests.scenarios.test_heat_scenarios import finished, installation, t5, there, told, world
 
-__all__ = ["url", "world"]  # the fixtures
+__all__ = ["installation", "world"]  # the fixtures
 
 F = thing("D", "E")
 

@@ -1,0 +1,78 @@
+"""A worker dies at every single moment of a stack's life: before and after each statement, before and after
+each call of the provider. Whatever the moment, the stack's life goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.scenarios.provider import thing
+from tests.scenarios.simulator import Simulator
+
+FIRST = {
+    "a": thing(a="1"),
+    "b": thing(type="Sim::Rigid", a={"get_attr": ["a", "a"]}, on=[{"get_resource": "a"}]),
+    "c": thing("a", looks=1),
+    "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_resource": "b"}}},
+}
+SECOND = {
+    "a": thing(a="2"),  # changed in place
+    "b": FIRST["b"],  # replaced: what it reads has changed
+    "v": FIRST["v"],
+    "d": thing("v", a="1"),
+}
+MOMENTS = 420  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
+STRIDE = 24
+
+
+@pytest.fixture(scope="module")
+def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
+    made = Simulator(new_database())
+    yield made
+    made.close()
+
+
+def live(world: Simulator, crash_at: int | None) -> None:
+    """Create, update, go back in the middle of another update, delete; the one death comes where it comes."""
+    world.reset(1)
+    world.crash_at = crash_at
+    uuid = world.create("s", FIRST)
+    came_to_rest(world, uuid, "CREATE_COMPLETE", FIRST)
+    world.update("s", SECOND)
+    came_to_rest(world, uuid, "UPDATE_COMPLETE", SECOND)
+    ids = world.ids()
+    world.update("s", FIRST)
+    for _ in range(6):
+        world.step()
+    world.act("s", "cancel_update")
+    came_to_rest(world, uuid, "ROLLBACK_COMPLETE", SECOND)
+    assert world.ids() == ids
+    world.delete("s")
+    came_to_rest(world, uuid, "DELETE_COMPLETE", {})
+
+
+def came_to_rest(world: Simulator, uuid: str, state: str, resources: dict[str, Any]) -> None:
+    world.rest()
+    assert world.state(uuid) == state
+    world.verify(resources)
+
+
+def test_there_are_no_more_moments_than_those(world: Simulator):
+    live(world, None)
+    assert MOMENTS - 60 < world.moments <= MOMENTS
+
+
+@pytest.mark.parametrize("moment", range(1, MOMENTS, STRIDE))
+def test_a_worker_that_dies_is_not_missed(world: Simulator, moment: int):
+    live(world, moment)
+    assert world.crashes == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1, STRIDE))
+def test_a_worker_that_dies_at_any_moment_is_not_missed(world: Simulator, first: int):
+    for moment in range(1 + first, MOMENTS, STRIDE):
+        live(world, moment)
