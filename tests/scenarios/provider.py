@@ -3,7 +3,8 @@
 `wrong` has everything that broke a rule of the engine's protocol, as it happened:
 
 * one request token, one living thing;
-* nothing is changed while an operation on it is open (a removal may cut any short);
+* nothing is changed, paused or woken while an operation on it is open (a removal may cut any short), and
+  nothing is changed while it is paused;
 * a thing is made, or changed, only when what it stands on is there and at rest;
 * a thing is removed only when nothing living stands on it.
 
@@ -25,7 +26,6 @@ from tests.scenarios.cloud import Crash
 
 IN_PLACE = ("a", "b", "c", "ca")
 FIXED = ("!a", "!b")
-VERBS = ("create", "update", "delete", "observe", "find")
 
 # How a call fares. Those of `ASKED` were carried out, or will be when time passes.
 FATES = ("done", "busy", "refused", "silent", "late", "lost", "killed", "killed late", "killed after")
@@ -43,6 +43,7 @@ class Thing:
     opened: str | None  # the operation that has not ended
     looks: int  # how many more it takes to see its end
     error: str = ""
+    paused: bool = False
 
     @property
     def stands_on(self) -> set[str]:
@@ -53,7 +54,7 @@ class Thing:
 Fate = Callable[[str, Context], str]
 
 
-def kind_of(verb: str, _ctx: Context) -> str:
+def done(_verb: str, _ctx: Context) -> str:
     """All goes well."""
     return "done"
 
@@ -66,7 +67,7 @@ class Provider:
     log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id: what was carried out
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
     wrong: list[str] = field(default_factory=list)
-    fate: Fate = kind_of
+    fate: Fate = done
     in_flight: list[Callable[[], Any]] = field(default_factory=list)
     required: Callable[[str], list[str]] = lambda _token: []  # ids of what the engine says it stands on
     dependents: Callable[[str], list[str]] = lambda _id: []  # ids of what the engine says stands on it
@@ -138,6 +139,8 @@ class Provider:
             raise ProviderError(f"there is no {id_}")
         if thing.opened is not None and not (thing.opened == "update" and thing.token == ctx.token):
             self.wrong.append(f"{id_} is changed while its {thing.opened} is open")
+        if thing.paused:
+            self.wrong.append(f"{id_} is changed while it is paused")
         thing.properties = dict(properties)
         thing.opened, thing.looks, thing.error = "update", properties.get("looks") or 0, ""
         self._stands(f"{id_} is changed", thing)
@@ -155,6 +158,16 @@ class Provider:
             self.wrong.append(f"{id_} is removed under {sorted(above)}")
         thing.opened, thing.looks = "delete", thing.properties.get("looks") or 0
         self.log.append(("delete", ctx.name, id_))
+
+    def pause(self, ctx: Context, id_: str, paused: bool) -> None:
+        """Pause a thing, or wake it."""
+        thing, verb = self.things.get(id_), "suspend" if paused else "resume"
+        if thing is None:
+            raise ProviderError(f"there is no {id_}")
+        if thing.opened not in (None, verb):
+            self.wrong.append(f"a {verb} of {id_} while its {thing.opened} is open")
+        thing.opened, thing.looks, thing.paused = verb, thing.properties.get("looks") or 0, paused
+        self.log.append((verb, ctx.name, id_))
 
     def observe(self, id_: str) -> Observation:
         """Look at a thing: each look brings the end of its operation nearer."""
@@ -225,6 +238,12 @@ class Changeable(ResourceType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         self.provider.ask("delete", ctx, lambda: self.provider.delete(ctx, physical_id))
+
+    def suspend(self, ctx: Context, physical_id: str) -> None:
+        self.provider.ask("suspend", ctx, lambda: self.provider.pause(ctx, physical_id, True))
+
+    def resume(self, ctx: Context, physical_id: str) -> None:
+        self.provider.ask("resume", ctx, lambda: self.provider.pause(ctx, physical_id, False))
 
 
 class Rigid(Changeable):

@@ -388,8 +388,7 @@ class Simulator(World):
                 thing = self.provider.things[row.physical_id]
                 had = {key: value for key, value in thing.properties.items() if value is not None}
                 assert had == {"looks": 0, **wanted}, row.name
-                assert thing.opened is None
-                assert not thing.error
+                assert (thing.opened, thing.error, thing.paused) == (None, "", False)
             else:
                 assert row.attributes["value"] == wanted["value"], row.name
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from orchestrator.errors import NotSupported
+from orchestrator.errors import ActionInProgress, NotSupported
 from tests.scenarios import templates
 from tests.scenarios.simulator import CALM, Faults, Simulator
 from tests.scenarios.templates import Drafts
@@ -76,14 +77,16 @@ class Life:
             self.create()
             return
         match self.dice.random():
-            case chance if chance < 0.6:
+            case chance if chance < 0.55:
                 self.update()
-            case chance if chance < 0.7:
+            case chance if chance < 0.62:
                 self.retry()
-            case chance if chance < 0.8:
-                self.cancel("cancel_update")
+            case chance if chance < 0.72:
+                self.act("cancel_update")
+            case chance if chance < 0.79:
+                self.act("cancel_without_rollback")
             case chance if chance < 0.88:
-                self.cancel("cancel_without_rollback")
+                self.act(self.dice.choice(["check", "suspend", "resume"]))
             case _:
                 self.delete()
 
@@ -94,6 +97,10 @@ class Life:
         self.world.create("s", templates.snippets(self.wanted), disable_rollback=self.dice.random() < 0.6)
 
     def update(self) -> None:
+        if self.world.stack().action == "SUSPEND":
+            with pytest.raises(NotSupported, match="when it is suspended"):
+                self.world.update("s", templates.snippets(self.wanted))
+            return
         base = self.dice.choice([self.last, self.wanted, self.good])
         self.last = self.wanted = templates.another(base, self.dice)
         self.told.append("update")
@@ -101,19 +108,22 @@ class Life:
 
     def retry(self) -> None:
         """Ask once more for what the stack was last asked to be."""
-        if self.world.stack().action != "DELETE":
+        if self.world.stack().action not in ("DELETE", "SUSPEND"):
             self.told.append("retry")
             self.world.patch("s")
 
-    def cancel(self, how: str) -> None:
+    def act(self, action: str) -> None:
         before = self.world.stack()
         try:
-            self.world.act("s", how)
-        except NotSupported:
-            assert (before.action, before.status) not in {("UPDATE", "IN_PROGRESS")}
+            self.world.act("s", action)
+        except (NotSupported, ActionInProgress):
+            if action.startswith("cancel"):
+                assert (before.action, before.status) != ("UPDATE", "IN_PROGRESS")
+            else:
+                assert (before.action, before.status) == ("DELETE", "IN_PROGRESS")
             return
-        self.told.append(how)
-        if how == "cancel_update":
+        self.told.append(action)
+        if action == "cancel_update":
             self.wanted = self.good
 
     def delete(self) -> None:
@@ -130,28 +140,34 @@ class Life:
         stack = self.world.stack()
         if stack.action == "ROLLBACK":
             self.wanted = self.good
-        if stack.status == "COMPLETE" and stack.action != "DELETE":
+        if stack.status == "COMPLETE" and stack.action in ("CREATE", "UPDATE", "ROLLBACK"):
             self.good = self.wanted
 
     def settle(self) -> None:
-        """Let everything come to rest and look at the world."""
+        """Let everything come to rest and look at the world; then put right what failed or was set aside."""
         self.world.user = None
-        self.world.rest()
-        self.look()
-        stack = self.world.stack()
-        self.told.append(f"[{stack.action}_{stack.status}]")
-        if stack.status == "FAILED":
-            self.world.sound()
-            if stack.action == "DELETE":
-                self.world.delete("s")
-            else:
-                self.world.update("s", templates.snippets(self.wanted))
-            self.world.rest()
-            self.look()
-            stack = self.world.stack()
+        stack = self.at_rest()
+        if stack.action == "SUSPEND":
+            self.world.act("s", "resume")
+            stack = self.at_rest()
+        if stack.status == "FAILED" and stack.action == "DELETE":
+            self.world.delete("s")
+            stack = self.at_rest()
+        if stack.status == "FAILED" or stack.action in ("CHECK", "RESUME"):
+            self.world.update("s", templates.snippets(self.wanted))
+            stack = self.at_rest()
         assert stack.status == "COMPLETE", stack.status_reason
         self.world.verify({} if stack.action == "DELETE" else templates.snippets(self.wanted))
         self.world.user = self.ask
+
+    def at_rest(self) -> Any:
+        """Return the stack when nothing moves any more."""
+        self.world.rest()
+        self.look()
+        self.world.sound()
+        stack = self.world.stack()
+        self.told.append(f"[{stack.action}_{stack.status}]")
+        return stack
 
 
 def live(world: Simulator, seed: int) -> None:
