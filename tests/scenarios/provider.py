@@ -21,7 +21,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
-from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType, Value
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+)
 from tests.scenarios.cloud import Crash
 
 IN_PLACE = ("a", "b", "c", "ca")

@@ -90,8 +90,9 @@ def test_what_an_older_template_began_ends_though_a_newer_one_failed_before_it_c
     """c is being made by a worker that died; the update that is to go on with it fails at b."""
     uuid = world.create("s", {"b": thing(), "c": thing()})
     world.go("c", until=lambda: finished(world, "b"))
-    world.faults, world.provider.fate = Faults(), lambda verb, ctx: (
-        "killed after" if (verb, ctx.name) == ("create", "c") else "done"
+    world.faults, world.provider.fate = (
+        Faults(),
+        lambda verb, ctx: "killed after" if (verb, ctx.name) == ("create", "c") else "done",
     )
     world.go(until=lambda: "c" in there(world))
     assert world.crashes

@@ -106,9 +106,7 @@ def replaced_half_way(world: Simulator) -> tuple[str, dict[str, str]]:
     """Create for replacement, update, and stop when D has the new C and E has not been looked at."""
     uuid, ids = up(world, tr())
     world.update("s", tr("updated"))
-    world.go(
-        "E", until=lambda: copies(world, "C") == 2 and given(world, "D", "c", world.ids()["C"])
-    )
+    world.go("E", until=lambda: copies(world, "C") == 2 and given(world, "D", "c", world.ids()["C"]))
     return uuid, ids
 
 
