@@ -117,7 +117,7 @@ class Target:
 
 @contextmanager
 def slice_of(db: Db, target: Target) -> Iterator[None]:
-    """Run one slice in a transaction during which no newer traversal can begin, and nobody take the plan over.
+    """Run one slice in a transaction during which no newer traversal begins, and nobody takes the plan over.
 
     Raises:
         Superseded: the traversal is no longer the stack's, or has failed, or the plan is another's by now.

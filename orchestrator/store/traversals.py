@@ -189,7 +189,8 @@ WITH s AS (
 INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, label, state)
 SELECT stack_id, root_id, traversal, 'update', id, 'provider', name, 'queued' FROM open
 WHERE NOT EXISTS (
-    SELECT 1 FROM there WHERE there.resource_id = open.id AND there.state NOT IN ('ready', 'failed', 'dropped'))
+    SELECT 1 FROM there
+    WHERE there.resource_id = open.id AND there.state NOT IN ('ready', 'failed', 'dropped'))
 """
 
 
@@ -360,7 +361,7 @@ def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
 
 
 def follow_open(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
-    """Let a halted traversal come to every operation that is open, whoever opened it. Once is enough: it opens
-    no more.
+    """Let a halted traversal come to every operation that is open, whoever opened it. Once is enough: it
+    opens no more.
     """
     db.execute(FOLLOW_OPEN, {"stack_id": stack_id, "traversal": traversal})

@@ -109,9 +109,9 @@ def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: py
     sliced, slices = planning.slice_of, []
 
     @contextmanager
-    def noted(db, stack_id, traversal):
-        with sliced(db, stack_id, traversal):
-            slices.append(traversal)
+    def noted(db, target):
+        with sliced(db, target):
+            slices.append(target.traversal)
             yield
         if slices == [2]:
             world.update("s", {"late": test_resource("x")})
