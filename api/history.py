@@ -88,8 +88,6 @@ def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: st
 def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Bring the stack back to a revision, whatever it is doing."""
     stack = canonical(stack_name, stack_id)
-    if stack.deleted_at is not None:
-        raise NotFound("Stack", stack_name)
     rings = parts().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
     parts().publish(rings)
     return Response(status=202)

@@ -150,6 +150,8 @@ def test_the_causes_of_what_was_rolled_back_stay_readable(world: World):
     assert world.state(uuid) == "ROLLBACK_COMPLETE"
     assert causes(world) == [("b", 2)]
     assert outcomes(world) == ["complete", "failed", "complete"]
+    [row] = world.rows("SELECT created_by, copy_of FROM revision WHERE number = 3")
+    assert tuple(row) == ("", 1)  # nobody asked for it
 
 
 # Cancelling

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations import plan
 from orchestrator.operations.rollback import roll_back
+from orchestrator.security.caller import Caller
 from orchestrator.store import history, planning
 from tests.scenarios.world import World, test_resource
 
@@ -30,7 +32,8 @@ def deeds(world: World, number: int, name: str = "s") -> dict[str, int]:
 
 
 def back(world: World, number: int, name: str = "s") -> None:
-    world.messages += roll_back(world.context, world.stack_row(name), number)
+    context = replace(world.context, caller=Caller(world.caller.project_id, "regretful"))
+    world.messages += roll_back(context, world.stack_row(name), number)
 
 
 def values(world: World) -> dict[str, str]:
@@ -187,7 +190,7 @@ def test_a_stack_goes_back_to_any_of_its_revisions_as_a_new_one(world: World):
     assert outcomes(world) == ["complete"] * 4
     [row] = world.rows("""SELECT r.number, r.copy_of, r.created_by, r.action
         FROM stack s JOIN revision r ON r.id = s.good_revision_id AND r.id = s.revision_id""")
-    assert tuple(row) == (4, 1, "tester", "ROLLBACK")
+    assert tuple(row) == (4, 1, "regretful", "ROLLBACK")
     back(world, 2)
     world.deliver_all()
     assert values(world) == {"a": "2", "c": "1"}
