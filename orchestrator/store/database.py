@@ -7,9 +7,7 @@ Every connection names its process in `application_name`. Nothing else in the st
 from __future__ import annotations
 
 import os
-import re
 import threading
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -21,6 +19,7 @@ from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
+from orchestrator.store.hot import HotConnection
 
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
@@ -38,47 +37,6 @@ HOT_SETTINGS = {
 
 
 CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
-
-
-PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|(s)|%)")
-
-
-@lru_cache(maxsize=256)
-def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a statement with `$1` for its placeholders, and their names in that order, none of plain `%s`.
-
-    psycopg does so itself, but of a text longer than 4,096 characters it does it anew each time, which for
-    the statements that end a visit costs more than all else that is done for them here.
-    """
-    numbers: dict[str, int] = {}
-
-    def number(found: re.Match[str]) -> str:
-        name, plain = found.groups()
-        if name is None and plain is None:
-            return "%"
-        return f"${numbers.setdefault(name or f' {len(numbers)}', len(numbers) + 1)}"
-
-    text = PLACEHOLDER.sub(number, statement).encode()
-    return text, tuple(name for name in numbers if name[0] != " ")
-
-
-class HotConnection(psycopg.Connection[TupleRow]):
-    """A connection with one cursor: a check fetches a statement's rows before it runs the next."""
-
-    _only: psycopg.Cursor[TupleRow] | None = None
-
-    def execute(
-        self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
-    ) -> psycopg.Cursor[TupleRow]:
-        """Run a statement on the one cursor."""
-        cursor = self._only
-        if cursor is None or cursor.closed:
-            cursor = self._only = psycopg.RawCursor(self)
-        if params is not None:
-            query, names = numbered(query)
-            if names:
-                params = [params[name] for name in names]
-        return cursor.execute(query, params, prepare=prepare, binary=binary)
 
 
 class Database:

@@ -20,6 +20,7 @@ from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, St
 from orchestrator.store import act_statements as act
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import node_statements as sql
+from orchestrator.store.hot import fetched
 
 Hot = Connection[TupleRow]
 
@@ -71,10 +72,10 @@ def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], li
     """
     visits, busy = [], []
     if len(ids) == 1:
-        rows = db.execute(sql.GLANCE_AT_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
+        rows = fetched(db, sql.GLANCE_AT_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
     else:
-        rows = db.execute(sql.GLANCE, {"ids": list(ids), "traversal": str(traversal)})
-    for row in rows.fetchall():
+        rows = fetched(db, sql.GLANCE, {"ids": list(ids), "traversal": str(traversal)})
+    for row in rows:
         if row[-1]:
             busy.append(row[0])
         else:
@@ -218,7 +219,7 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
     """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
     while True:
         try:
-            return db.execute(statement, values).fetchall()
+            return fetched(db, statement, values)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             tries -= 1
             if not tries:

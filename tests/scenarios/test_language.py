@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
 
 from orchestrator.errors import InvalidTemplate, OrchestratorError
 from orchestrator.operations import carry_out
 from orchestrator.operations.check import check_nodes
+from orchestrator.store import nodes
+from orchestrator.store.hot import fetched
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World
 
@@ -221,19 +222,6 @@ def test_a_check_sees_its_requirements_and_of_them_only_what_it_asks_for(cloudy,
             view.resolve({"get_attr": [unseen, "value"]})
 
 
-class Counting(psycopg.Cursor[Any]):
-    """Counts the bytes of the rows that statements bring."""
-
-    received = 0
-
-    def fetchall(self) -> list[Any]:
-        result = self.pgresult
-        if result is not None:
-            cells = (result.get_value(r, c) for r in range(result.ntuples) for c in range(result.nfields))
-            Counting.received += sum(len(cell) for cell in cells if cell is not None)
-        return super().fetchall()
-
-
 TABLE_ROWS = """
 SELECT sum(coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0))::bigint AS rows
 FROM pg_stat_user_tables WHERE schemaname = 'public'
@@ -254,17 +242,23 @@ def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
         )
         if found:
             break
-    db = world.database.hot(durable=False)
-    db._only = Counting(db)  # type: ignore[attr-defined]
+    db, received = world.database.hot(durable=False), 0
+
+    def counting(*statement: Any) -> list[tuple[Any, ...]]:
+        nonlocal received
+        rows = fetched(*statement)
+        received += sum(len(str(cell)) for row in rows for cell in row if cell is not None)
+        return rows
 
     def counted() -> int:
         db.execute("SELECT pg_stat_force_next_flush()").fetchone()
         db.execute("SELECT 1").fetchone()
         return int(world.rows(TABLE_ROWS)[0].rows)
 
-    before, Counting.received = counted(), 0
-    check_nodes(world.engine, [found[0].id], found[0].traversal, durable=False)
-    received = Counting.received
+    before = counted()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nodes, "fetched", counting)
+        check_nodes(world.engine, [found[0].id], found[0].traversal, durable=False)
     read = counted() - before
     world.messages.clear()
     return read, received

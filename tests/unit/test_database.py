@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from orchestrator.store import act_statements, ending_statements, node_statements, planning
-from orchestrator.store.database import numbered
+from orchestrator.store.hot import numbered
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,83 @@
+"""The statements of a visit, run as libpq has it: the same rows and the same errors as through psycopg."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from orchestrator.store import hot
+from orchestrator.store.database import Database
+from orchestrator.store.hot import HotConnection, fetched
+
+EVERYTHING = """SELECT %(none)s::text, %(text)s::text, %(number)s::bigint + 1, %(numbers)s::bigint[],
+    '{"a": [1, null]}'::json, %(text)s::text || '%%'"""
+VALUES = {"none": None, "text": "é ' \" \\", "number": 2**40, "numbers": [1, 2**40]}
+
+
+@pytest.fixture
+def db(postgres_url: str) -> Iterator[psycopg.Connection]:
+    """A connection as a check has it."""
+    connection = Database(postgres_url).connect(hot=True)
+    assert isinstance(connection, HotConnection)
+    yield connection
+    connection.close()
+
+
+def test_values_go_there_and_back_as_they_do_through_a_cursor(db: psycopg.Connection) -> None:
+    [row] = fetched(db, EVERYTHING, VALUES)
+    assert row == (None, VALUES["text"], 2**40 + 1, [1, 2**40], {"a": [1, None]}, VALUES["text"] + "%")
+    assert db.execute(EVERYTHING, VALUES).fetchall() == [row]
+    with psycopg.connect(db.info.dsn) as cold:
+        assert fetched(cold, EVERYTHING, VALUES) == [row]
+
+
+def test_a_statement_is_prepared_once_for_values_of_the_same_types(db: psycopg.Connection) -> None:
+    for number in (1, 2, 2**40):
+        assert fetched(db, "SELECT %(n)s + 0", {"n": number}) == [(number,)]
+    [(count,)] = fetched(db, "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%+ 0'", {})
+    assert count == 2  # small numbers and large ones
+
+
+def test_a_statement_that_gives_no_rows_gives_none(db: psycopg.Connection) -> None:
+    assert fetched(db, "UPDATE stack SET name = %(n)s WHERE false", {"n": "x"}) == []
+
+
+def test_an_error_is_the_one_that_a_cursor_raises_and_the_connection_goes_on(db: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        fetched(db, "SELECT 1 / %(n)s::int", {"n": 0})
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        fetched(db, "SELECT * FROM nowhere WHERE a = %(n)s", {"n": 0})
+    assert fetched(db, "SELECT %(n)s::int", {"n": 1}) == [(1,)]
+
+
+def test_a_broken_connection_is_an_operational_error_and_closed(db: psycopg.Connection) -> None:
+    fetched(db, "SELECT %(n)s::int", {"n": 1})
+    with socket.socket(fileno=os.dup(db.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(psycopg.OperationalError):
+        fetched(db, "SELECT %(n)s::int", {"n": 1})
+    assert db.closed
+
+
+def test_a_connection_ended_by_the_server_is_an_operational_error(
+    db: psycopg.Connection, postgres_url: str
+) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (db.info.backend_pid,))
+    with pytest.raises(psycopg.OperationalError):
+        fetched(db, "SELECT %(n)s::int", {"n": 1})
+    assert db.closed
+
+
+def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
+    db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot, "PREPARED", 2)
+    for number in range(5):
+        assert fetched(db, f"SELECT {number} + %(n)s::int", {"n": 1}) == [(number + 1,)]
+    query = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'visit_%'"
+    assert db.execute(query).fetchall() == [(2,)]
