@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-long bench bench-bars corpus lock clean
+.PHONY: help venv demo up flower check test test-long soak bench bench-bars corpus lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ test: $(STAMP)  ## everything that must hold on every change
 
 test-long: $(STAMP)  ## the long runs: many kills, many seeds
 	@$(PYTEST) -m long
+
+soak: $(STAMP)  ## an hour of random requests and kill -9: make soak [SECONDS=3600] [SEED=1]
+	@$(BIN)/python -m tests.kills --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED))
 
 bench: $(STAMP)  ## the table of speeds: make bench [SHAPES=flat,chain] [SIZE=1000]
 	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)

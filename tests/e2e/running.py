@@ -59,12 +59,21 @@ class Up:
         env: Mapping[str, str] | None = None,
         port: int | None = None,
         cwd: Path | None = None,
+        workers: int = 1,
         **popen: Any,
     ) -> None:
         self.data_dir, self.port, self.output = data_dir, port or free_port(), ""
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = subprocess.Popen(
-            [*command, "up", "--port", str(self.port), "--data-dir", str(data_dir), "--workers", "1"],
+            [
+                *command,
+                "up",
+                "--port",
+                str(self.port),
+                *("--data-dir", str(data_dir)),
+                "--workers",
+                str(workers),
+            ],
             env=environment(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,

@@ -79,6 +79,11 @@ class ThingServer:
         gone = {entry["id"] for entry in self.log("deleted")}
         return {entry["id"]: entry["name"] for entry in self._created(stack) if entry["id"] not in gone}
 
+    def values(self) -> dict[str, str]:
+        """Return the value each thing was given last."""
+        found = {entry["id"]: entry["thing"]["value"] for entry in self.log("created")}
+        return found | {entry["id"]: entry["value"] for entry in self.log("updated")}
+
     def _created(self, stack: str) -> list[dict[str, Any]]:
         prefix = f"{stack}-" if stack else ""
         return [entry for entry in self.log("created") if entry["name"].startswith(prefix)]

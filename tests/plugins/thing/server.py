@@ -175,12 +175,22 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: the log is the log."""
 
 
+class Server(ThreadingHTTPServer):
+    """All requests, each in a thread."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of callers who died in mid-call; anything else is a fault of ours."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def main() -> None:
     """Serve until killed."""
     log, port = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     Handler.world = World(log)
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", port), Handler)
     print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
     server.serve_forever()
 

@@ -1,0 +1,29 @@
+"""The real thing under `kill -9`: random requests over HTTP, and in the end the world is as asked for.
+
+`make soak` does the same for an hour.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.kills.run import Plan, run
+
+QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "4", "ORCHESTRATOR_RING_AGAIN_SECONDS": "2"}
+
+
+def test_whatever_is_killed_the_world_ends_as_asked(tmp_path: Path) -> None:
+    plan = Plan(seconds=12.0, seed=int(time.time()), kill_seconds=2.0, stacks=4, size=8, settings=QUICK)
+    report = run(tmp_path, plan)
+    assert report.kills
+    assert report.faults == [], str(report)
+
+
+@pytest.mark.long
+def test_two_minutes_of_kills(tmp_path: Path) -> None:
+    report = run(tmp_path, Plan(seconds=120.0, seed=int(time.time())))
+    print(report)
+    assert report.faults == [], str(report)

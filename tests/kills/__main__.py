@@ -1,0 +1,54 @@
+"""`python -m tests.kills`: kill for as long as told; exit with 1 when anything was wrong."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from tests.kills.run import Plan, run
+
+
+@click.command()
+@click.option(
+    "--seconds", type=float, default=120.0, show_default=True, help="How long requests and kills go on."
+)
+@click.option("--seed", type=int, help="What to repeat.  [default: from the clock]")
+@click.option("--kill-seconds", type=float, default=3.0, show_default=True, help="Between two kills, about.")
+@click.option("--stacks", type=int, default=5, show_default=True, help="How many there are at a time.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the installation.")
+@click.option("--keep", type=click.Path(path_type=Path), help="A folder for data and logs that stays.")
+def main(
+    *,
+    seconds: float,
+    seed: int | None,
+    kill_seconds: float,
+    stacks: int,
+    settings: tuple[str, ...],
+    keep: Path | None,
+) -> None:
+    """Send random requests to an installation of its own and kill its processes."""
+    chosen = dict(setting.split("=", 1) for setting in settings)
+    plan = Plan(
+        seconds=seconds,
+        seed=int(time.time()) if seed is None else seed,
+        kill_seconds=kill_seconds,
+        stacks=stacks,
+        settings={f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()},
+    )
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        report = run(keep, plan)
+    else:
+        with tempfile.TemporaryDirectory(prefix="orchestrator-kills-") as name:
+            Path(name).chmod(0o711)
+            report = run(Path(name), plan)
+    click.echo(str(report))
+    sys.exit(1 if report.faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""One run: stacks, requests, kills, quiescence, verdict. Requests and kills come from one seed."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.embedded.datadir import DataDir
+from tests.e2e.running import Up, environment
+from tests.kills import templates, verdict
+from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer
+from tests.kills.users import Api, UserStack
+from tests.plugins.thing_fixture import ThingServer
+
+PROBE = {
+    "a": {"type": templates.THING, "properties": {"value": "probe"}},
+    "b": {"type": templates.VALUE, "properties": {"value": {"get_attr": ["a", "value"]}}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a run is to be."""
+
+    seconds: float = 120.0
+    seed: int = 0
+    stacks: int = 5
+    size: int = 12  # resources of a stack at most; one stack has five times as many
+    kill_seconds: float = 3.0  # between two kills, about
+    kills_at_once: int = 3  # not got over yet
+    ask_seconds: float = 0.4  # between two requests, about
+    rest_seconds: float = 240.0  # to come to rest in after the last kill
+    settings: dict[str, str] = field(default_factory=dict)  # of the installation, over those of a run
+
+
+# So small a body is a large one: processes of their own parse and plan it, and may be killed.
+SETTINGS = {"ORCHESTRATOR_INLINE_BODY_SIZE": "3000"}
+
+
+@dataclass(slots=True)
+class Report:
+    """What happened, and everything that was wrong."""
+
+    plan: Plan
+    asked: Counter[str] = field(default_factory=Counter)
+    kills: list[Kill] = field(default_factory=list)
+    things: int = 0
+    stuck: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)  # leaks, differences, states
+    late: list[str] = field(default_factory=list)
+    rest_seconds: float = 0.0  # from the last request until nothing moved
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that was wrong."""
+        return [*self.stuck, *self.doubled, *self.wrong, *self.late]
+
+    def __str__(self) -> str:
+        victims = Counter(kill.victim for kill in self.kills)
+        actions: Counter[str] = Counter()
+        for kill in self.kills:
+            actions.update(kill.actions.keys())
+        longest = max((kill.freed_seconds or 0.0 for kill in self.kills), default=0.0)
+        probe = max((kill.probe_seconds or 0.0 for kill in self.kills), default=0.0)
+        quiet = max((kill.quiet_seconds or 0.0 for kill in self.kills), default=0.0)
+        return "\n".join(
+            [
+                f"seed {self.plan.seed}: {len(self.kills)} kills, {self.things} things made",
+                f"  requests: {dict(self.asked)}",
+                f"  killed: {dict(victims)}",
+                f"  during: {dict(actions)}",
+                f"  longest recovery: {longest:.1f} s until a lease was free, {probe:.1f} s for a new stack "
+                f"({quiet:.1f} s after the last kill before that)",
+                f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.wrong)} wrong, "
+                f"{len(self.late)} late; at rest after {self.rest_seconds:.0f} s",
+                *(f"  {fault}" for fault in self.faults),
+            ]
+        )
+
+
+def run(folder: Path, plan: Plan) -> Report:
+    """Run a plan in an empty folder."""
+    print(f"kills: seed {plan.seed}, {plan.seconds:.0f} s", flush=True)
+    things = ThingServer(folder)
+    things.start()
+    up = Up(folder / "data", env=things.env(environment({**SETTINGS, **plan.settings})), workers=2)
+    drain = threading.Thread(target=_drain, args=(up, folder / "up.log"), daemon=True)
+    try:
+        up.wait_ready(90)
+        drain.start()
+        return _Run(up, things, DataDir(folder / "data").postgres().url(), plan).run()
+    finally:
+        up.process.terminate()
+        up.process.wait(90)
+        drain.join(10)
+        things.stop()
+
+
+class _Run:
+    def __init__(self, up: Up, things: ThingServer, url: str, plan: Plan) -> None:
+        self.up, self.things, self.url, self.plan = up, things, url, plan
+        self.dice = random.Random(plan.seed)
+        self.killer = Killer(up, url, random.Random(plan.seed + 1_000_000))
+        self.api = Api(up.url)
+        self.report = Report(plan)
+        self.numbers = iter(range(1, 1_000_000))
+        self.stacks: list[UserStack] = []
+        self.gone: list[UserStack] = []
+        self.probes: list[UserStack] = []
+        self.threads: list[threading.Thread] = []
+        self.errors: list[BaseException] = []
+
+    def run(self) -> Report:
+        ends = time.monotonic() + self.plan.seconds
+        killing = threading.Thread(target=self._guarded, args=(self._kill_until, ends), daemon=True)
+        killing.start()
+        while time.monotonic() < ends and not self.errors:
+            self._ask()
+            time.sleep(self.dice.expovariate(1 / self.plan.ask_seconds))
+        killing.join()
+        self._come_to_rest()
+        self._judge()
+        self.api.close()
+        return self.report
+
+    # Requests.
+
+    def _ask(self) -> None:
+        """Let one user do something."""
+        while len(self.stacks) < self.plan.stacks:
+            self._create()
+        stack = self.dice.choice(self.stacks)
+        chance = self.dice.random()
+        if chance < 0.55:
+            self._update(stack)
+        elif chance < 0.65:
+            self._count("cancel", stack.cancel(rollback=True))
+        elif chance < 0.70:
+            self._count("stop", stack.cancel(rollback=False))
+        elif chance < 0.77:
+            self._delete(stack)
+        elif chance < 0.82:
+            self._update(stack, broken=True)
+        else:
+            stack.look()
+
+    def _create(self) -> None:
+        stack = UserStack(self.api, f"k{next(self.numbers)}")
+        size = self._size(stack)
+        broken, rollback = self.dice.random() < 0.15, self.dice.random() < 0.5
+        resources = templates.fresh(self.dice, self.dice.randint(max(1, size // 2), size))
+        if broken:
+            resources = templates.broken(self.dice, resources)
+        stack.create(resources, broken=broken, rollback=rollback)
+        self.stacks.append(stack)
+        self._count("create")
+
+    def _update(self, stack: UserStack, *, broken: bool = False) -> None:
+        sound = {name: snippet for name, snippet in stack.last.resources.items() if name != "bad"}
+        for snippet in sound.values():
+            assert "bad" not in str(snippet), snippet
+        kind, resources = templates.changed(self.dice, sound, self._size(stack))
+        if broken:
+            kind, resources = "break", templates.broken(self.dice, resources)
+        if stack.update(resources, broken=broken, rollback=self.dice.random() < 0.6):
+            self._count(kind)
+        else:
+            self._retire(stack)
+
+    def _delete(self, stack: UserStack) -> None:
+        stack.delete()
+        self._count("delete")
+        if self.dice.random() < 0.8:  # else another template may come over it
+            self._retire(stack)
+
+    def _retire(self, stack: UserStack) -> None:
+        if stack in self.stacks:
+            self.stacks.remove(stack)
+            self.gone.append(stack)
+
+    def _size(self, stack: UserStack) -> int:
+        return self.plan.size * 5 if stack.name.endswith("0") or stack.name == "k1" else self.plan.size
+
+    def _count(self, what: str, done: bool = True) -> None:
+        if done:
+            self.report.asked[what] += 1
+
+    # Kills.
+
+    def _kill_until(self, ends: float) -> None:
+        while time.monotonic() < ends and not self.errors:
+            time.sleep(self.killer.dice.uniform(0.3, 1.7) * self.plan.kill_seconds)
+            if self.killer.under_way >= self.plan.kills_at_once:
+                continue  # on a busy machine nothing would ever come up again
+            kill = self.killer.strike()
+            if kill is not None:
+                thread = threading.Thread(target=self._guarded, args=(self._probe, kill), daemon=True)
+                thread.start()
+                self.threads.append(thread)
+
+    def _probe(self, kill: Kill) -> None:
+        """Ask for a stack after a kill, see how long it takes, and remove it."""
+        api = Api(self.up.url)
+        stack = UserStack(api, f"probe{id(kill)}")
+        self.probes.append(stack)
+        stack.create(PROBE)
+        while not stack.look().endswith("_COMPLETE") and time.monotonic() - kill.at < 5 * RECOVERY_SECONDS:
+            time.sleep(0.1)
+        if stack.look() == "CREATE_COMPLETE":
+            self.killer.got_over(kill)
+        stack.delete()
+
+    def _guarded(self, work: object, *arguments: object) -> None:
+        try:
+            work(*arguments)  # type: ignore[operator]
+        except BaseException as error:
+            self.errors.append(error)
+            raise
+
+    # The end.
+
+    def _come_to_rest(self) -> None:
+        began = time.monotonic()
+        for thread in self.threads:
+            thread.join(self.plan.rest_seconds)
+        self.killer.wait()
+        deadline = time.monotonic() + self.plan.rest_seconds
+        waiting = [*self.stacks, *self.gone, *self.probes]
+        while waiting and time.monotonic() < deadline:
+            waiting = [stack for stack in waiting if stack.look().endswith("IN_PROGRESS")]
+            time.sleep(0.3)
+        while verdict.at_work(self.url) and time.monotonic() < deadline:
+            time.sleep(0.3)
+        self.report.rest_seconds = time.monotonic() - began
+        for stack in waiting:
+            self.report.stuck += [f"{stack.name} is {stack.look()} after {stack.action}"]
+            self.report.stuck += [f"    {row}" for row in verdict.unfinished(self.url, stack.name)]
+
+    def _judge(self) -> None:
+        report, everyone = self.report, [*self.stacks, *self.gone, *self.probes]
+        report.kills = self.killer.kills
+        report.things = len(self.things.log("created"))
+        report.stuck += verdict.at_work(self.url)
+        report.doubled += verdict.doubles(self.things)
+        report.wrong += [f"a thread ended: {error!r}" for error in self.errors]
+        report.wrong += verdict.strangers(self.things, everyone)
+        for stack in everyone:
+            report.wrong += verdict.faults(stack, self.things, self.url)
+        report.late += [f"late: {kill}" for kill in report.kills if kill.late]
+
+
+def _drain(up: Up, path: Path) -> None:
+    """Keep what `up` says: a pipe that nobody reads would stop it."""
+    assert up.process.stdout is not None
+    with up.process.stdout, path.open("wb") as log:
+        while chunk := up.process.stdout.read1():  # type: ignore[attr-defined]
+            log.write(chunk)
+            log.flush()

@@ -1,0 +1,165 @@
+"""Random templates of things that call out and values that do not, their changes, and how they must end."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+VERSION = "2021-04-16"
+THING, VALUE = "Test::Thing", "OS::Heat::Value"
+CHANGES = ("add", "remove", "change", "replace", "invert", "other")
+
+Resources = dict[str, Any]
+
+
+def fresh(dice: random.Random, size: int) -> Resources:
+    """Return resources whose requirements go any way, as long as in no circle."""
+    names = [f"r{number}" for number in range(size)]
+    dice.shuffle(names)
+    resources: Resources = {}
+    for name in names:
+        _put(dice, resources, name)
+    return resources
+
+
+def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Resources]:
+    """Return a change of `before`, and its name; `size` bounds what is added."""
+    kind = dice.choice(CHANGES)
+    after = {name: _copy(snippet) for name, snippet in before.items()}
+    match kind:
+        case "add":
+            for name in sorted({f"r{number}" for number in range(size)} - set(after))[: dice.randint(1, 3)]:
+                _put(dice, after, name)
+        case "remove":
+            for name in dice.sample(sorted(after), min(len(after), dice.randint(1, 2))):
+                _forget(after, name)
+        case "change":
+            for name in dice.sample(sorted(after), min(len(after), dice.randint(1, 3))):
+                _revalue(dice, after[name])
+        case "replace":
+            for name in dice.sample(sorted(after), min(len(after), dice.randint(1, 2))):
+                _replace(dice, after[name])
+        case "invert":
+            after = _inverted(after)
+        case _:
+            after = fresh(dice, dice.randint(1, size))
+    return kind, after
+
+
+def broken(dice: random.Random, resources: Resources) -> Resources:
+    """Return these with one more that fails for good once it was made."""
+    bad = {"type": THING, "properties": {"value": "bad", "error": True}}
+    if resources and dice.random() < 0.7:
+        bad["depends_on"] = [dice.choice(sorted(resources))]
+    return {**resources, "bad": bad}
+
+
+def template(resources: Resources, mark: str) -> dict[str, Any]:
+    """Return the whole template; its description tells it from all others."""
+    return {"heat_template_version": VERSION, "description": mark, "resources": resources}
+
+
+def value_of(resources: Resources, name: str, ids: Mapping[str, str]) -> str:
+    """Return the value a resource must have, given everyone's physical id."""
+    value = resources[name]["properties"]["value"]
+    if isinstance(value, str):
+        return value
+    own, asked = value["list_join"][1]
+    if "get_resource" in asked:
+        return f"{own}-{ids[asked['get_resource']]}"
+    return f"{own}-{value_of(resources, asked['get_attr'][0], ids)}"
+
+
+def things(resources: Resources) -> set[str]:
+    """Return the names of those that live elsewhere."""
+    return {name for name, snippet in resources.items() if snippet["type"] == THING}
+
+
+def _copy(snippet: Mapping[str, Any]) -> dict[str, Any]:
+    copy = {**snippet, "properties": dict(snippet["properties"])}
+    if "depends_on" in copy:
+        copy["depends_on"] = list(copy["depends_on"])
+    return copy
+
+
+def _put(dice: random.Random, resources: Resources, name: str) -> None:
+    """Add one that may require those that are there."""
+    there = sorted(resources)
+    needs = dice.sample(there, min(len(there), dice.randint(0, 2)))
+    kind = dice.choice((THING, THING, VALUE))
+    properties: dict[str, Any] = {"value": dice.choice("123")}
+    if kind == THING and dice.random() < 0.5:
+        properties["delay"] = dice.choice((0.05, 0.3, 1.0))
+    if kind == THING and dice.random() < 0.1:
+        properties["error_times"] = 1
+    if needs:
+        asked = _asked(resources, needs[0], dice.random() < 0.5)
+        properties["value"] = {"list_join": ["-", [properties["value"], asked]]}
+    resources[name] = {"type": kind, "properties": properties}
+    if len(needs) > 1:
+        resources[name]["depends_on"] = needs[1:]
+
+
+def _asked(resources: Resources, name: str, by_id: bool) -> dict[str, Any]:
+    """Return a reference to one that is there; only things have an id to speak of."""
+    if by_id and resources[name]["type"] == THING:
+        return {"get_resource": name}
+    return {"get_attr": [name, "value"]}
+
+
+def _requires(snippet: Mapping[str, Any]) -> list[str]:
+    found = list(snippet.get("depends_on", ()))
+    value = snippet["properties"]["value"]
+    if not isinstance(value, str):
+        asked = value["list_join"][1][1]
+        found.append(asked["get_resource"] if "get_resource" in asked else asked["get_attr"][0])
+    return found
+
+
+def _let_go(snippet: dict[str, Any], name: str) -> None:
+    """Let a snippet no longer require another."""
+    others = [one for one in snippet.pop("depends_on", ()) if one != name]
+    if others:
+        snippet["depends_on"] = others
+    value = snippet["properties"]["value"]
+    if not isinstance(value, str) and name in _requires({"properties": snippet["properties"]}):
+        snippet["properties"]["value"] = value["list_join"][1][0]
+
+
+def _forget(resources: Resources, name: str) -> None:
+    del resources[name]
+    for snippet in resources.values():
+        _let_go(snippet, name)
+
+
+def _revalue(dice: random.Random, snippet: dict[str, Any]) -> None:
+    value, own = snippet["properties"]["value"], dice.choice("456789")
+    snippet["properties"]["value"] = (
+        own if isinstance(value, str) else {"list_join": ["-", [own, value["list_join"][1][1]]]}
+    )
+
+
+def _replace(dice: random.Random, snippet: dict[str, Any]) -> None:
+    """Change what cannot be changed in place, or the type."""
+    if snippet["type"] == THING and dice.random() < 0.8:
+        snippet["properties"]["delay"] = round(dice.uniform(0.01, 0.4), 3)
+    elif snippet["type"] == VALUE:
+        snippet["type"] = THING
+    # A thing stays one where others may ask for its id.
+
+
+def _inverted(resources: Resources) -> Resources:
+    """Return these with every requirement turned round."""
+    turned = {name: _copy(snippet) for name, snippet in resources.items()}
+    edges = [(name, required) for name, snippet in resources.items() for required in _requires(snippet)]
+    for name, required in edges:
+        _let_go(turned[name], required)
+    for name, required in edges:
+        snippet = turned[required]
+        if isinstance(snippet["properties"]["value"], str):
+            own, asked = snippet["properties"]["value"], _asked(turned, name, by_id=False)
+            snippet["properties"]["value"] = {"list_join": ["-", [own, asked]]}
+        else:
+            snippet.setdefault("depends_on", []).append(name)
+    return turned

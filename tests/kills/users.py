@@ -1,0 +1,169 @@
+"""What users do over HTTP to one stack, whatever dies meanwhile, and what must come of it.
+
+A request whose answer never came may have been taken or not. It is sent again until there is an answer: the
+same template twice is the same template, and for the rest the stack's state tells.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx
+
+from tests.kills.templates import Resources, template
+
+PATIENCE_SECONDS = 120.0  # for an API that does not answer
+PAUSE_SECONDS = 0.3
+UNSURE = "The template needs more memory"  # what is said when the process that read it is no more
+
+
+class Unanswered(AssertionError):
+    """The API did not answer for PATIENCE_SECONDS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said in the end; `again` when an earlier try may have been taken."""
+
+    status: int
+    body: Any
+    again: bool
+
+
+class Api:
+    """The API of one project."""
+
+    def __init__(self, url: str) -> None:
+        self.client = httpx.Client(
+            base_url=f"{url}/v1/demo", timeout=20.0, follow_redirects=True, trust_env=False
+        )
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        """Send until there is an answer."""
+        deadline, again = time.monotonic() + PATIENCE_SECONDS, False
+        while True:
+            try:
+                answer = self.client.request(method, path, json=body)
+                if answer.status_code < 500 and UNSURE not in answer.text:
+                    read = (
+                        answer.json() if answer.content and "json" in answer.headers["content-type"] else None
+                    )
+                    return Answer(answer.status_code, read, again)
+                said = f"{answer.status_code} {answer.text[:300]}"
+            except httpx.TransportError as error:
+                said = repr(error)
+            if time.monotonic() > deadline:
+                raise Unanswered(f"{method} {path}: {said}")
+            again = True
+            time.sleep(PAUSE_SECONDS)
+
+    def close(self) -> None:
+        self.client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One template as it was asked for."""
+
+    mark: str
+    resources: Resources
+    broken: bool = False
+    rollback: bool = False
+
+
+NOTHING = Asked("", {})  # what a stack that was never complete goes back to
+
+
+@dataclass(slots=True)
+class UserStack:
+    """One stack, what its user asked for last, and which templates it may go back to."""
+
+    api: Api
+    name: str
+    last: Asked = NOTHING
+    place: str = ""
+    number: int = 0
+    action: str = ""  # the last one accepted: create, update, cancel, stop, delete
+    good: list[Asked] = field(default_factory=lambda: [NOTHING])
+
+    def create(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> None:
+        asked = self._next(resources, broken, rollback)
+        body = {"stack_name": self.name, **self._body(asked)}
+        answer = self.api.ask("POST", "/stacks", body)
+        assert answer.status == 201 or (answer.again and answer.status == 409), answer
+        if answer.status == 201:
+            self.place = f"/stacks/{self.name}/{answer.body['stack']['id']}"
+        else:
+            shown = self.api.ask("GET", f"/stacks/{self.name}").body["stack"]
+            self.place = f"/stacks/{self.name}/{shown['id']}"
+        self._taken("create", asked, again=answer.again)
+
+    def update(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> bool:
+        """Ask for another template; False when the stack is gone."""
+        asked = self._next(resources, broken, rollback)
+        answer = self.api.ask("PUT", self.place, self._body(asked))
+        if answer.status == 404 and self.action == "delete":
+            return False
+        assert answer.status == 202, answer
+        self._taken("update", asked, again=answer.again)
+        return True
+
+    def cancel(self, *, rollback: bool) -> bool:
+        """Ask for an end of what runs; False when nothing did."""
+        action = "cancel_update" if rollback else "cancel_without_rollback"
+        answer = self.api.ask("POST", f"{self.place}/actions", {action: None})
+        if answer.status == 404 and self.action == "delete":
+            return False
+        taken = answer.status < 300
+        if not taken:
+            assert answer.status == 400, answer
+            if answer.again:  # the try that was not answered may have been the one
+                taken = self._was_cancelled(rollback)
+        if taken:
+            self.action = "cancel" if rollback else "stop"
+        return taken
+
+    def _was_cancelled(self, rollback: bool) -> bool:
+        shown = self.api.ask("GET", self.place).body["stack"]
+        if rollback:
+            return bool(shown["stack_status"].startswith("ROLLBACK"))
+        return "cancelled" in shown["stack_status_reason"]
+
+    def delete(self) -> None:
+        answer = self.api.ask("DELETE", self.place)
+        assert answer.status == 204 or (answer.status == 404 and (answer.again or self.action == "delete")), (
+            answer
+        )
+        self.action = "delete"
+
+    def look(self) -> str:
+        """Return the stack's state; a complete one has a template to go back to."""
+        answer = self.api.ask("GET", self.place)
+        if answer.status == 404:
+            return "GONE"
+        stack = answer.body["stack"]
+        state = str(stack["stack_status"])
+        if state in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}:
+            self.good = [self.last]
+        return state
+
+    @property
+    def can_go_back_to(self) -> list[Asked]:
+        """The templates that a rollback of the last one may end with."""
+        return [asked for asked in self.good if asked is not self.last]
+
+    def _next(self, resources: Resources, broken: bool, rollback: bool) -> Asked:
+        self.number += 1
+        return Asked(f"{self.name}/{self.number}", resources, broken, rollback)
+
+    def _body(self, asked: Asked) -> dict[str, Any]:
+        return {"template": template(asked.resources, asked.mark), "disable_rollback": not asked.rollback}
+
+    def _taken(self, action: str, asked: Asked, *, again: bool) -> None:
+        self.action, self.last = action, asked
+        if not asked.broken:
+            self.good += (
+                [asked, replace(asked)] if again else [asked]
+            )  # taken twice, it may go back to itself

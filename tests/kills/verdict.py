@@ -1,0 +1,119 @@
+"""Compare the world with what was asked for, once nothing moves any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from tests.kills.templates import things, value_of
+from tests.kills.users import Asked, UserStack
+from tests.plugins.thing_fixture import ThingServer
+
+UNFINISHED = """
+SELECT s.name, s.action, s.status, n.traversal, n.kind, n.label, n.state, n.blocked_by, n.lost_leases,
+    n.retry_count, n.last_error, n.due_at, n.leased_until, r.op, r.physical_id, r.lease IS NOT NULL
+FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
+WHERE n.traversal = s.traversal AND s.name = %s AND n.state NOT IN ('ready', 'dropped') ORDER BY n.id LIMIT 30
+"""
+OPEN = """
+SELECT s.name, r.name, r.op, r.lease, r.leased_until FROM resource r JOIN stack s ON s.id = r.stack_id
+WHERE r.op IS NOT NULL OR r.lease IS NOT NULL
+"""
+AT_WORK = """
+SELECT s.name, n.kind, n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
+WHERE n.state IN ('queued', 'checking', 'waiting')
+"""
+KNOWN = """
+SELECT r.physical_id FROM resource r JOIN stack s ON s.id = r.stack_id
+WHERE s.uuid::text = %s AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = 'Test::Thing'
+"""
+
+
+def doubles(server: ThingServer) -> list[str]:
+    """Return what was made more than once under one token."""
+    tokens = Counter(entry["token"] for entry in server.log("created"))
+    return [f"{times} things with the token {token}" for token, times in tokens.items() if times > 1]
+
+
+def strangers(server: ThingServer, stacks: Sequence[UserStack]) -> list[str]:
+    """Return things of no stack at all."""
+    names = tuple(f"{stack.name}-" for stack in stacks)
+    return [
+        f"{id_} ({name}) is nobody's" for id_, name in server.alive().items() if not name.startswith(names)
+    ]
+
+
+def at_work(url: str) -> list[str]:
+    """Return operations, leases and visits left open by stacks that are at rest."""
+    with psycopg.connect(url) as db:
+        return [f"left open: {row}" for query in (OPEN, AT_WORK) for row in db.execute(query).fetchall()]
+
+
+def unfinished(url: str, name: str) -> list[Any]:
+    """Return what a stack that does not end waits for."""
+    with psycopg.connect(url) as db:
+        return db.execute(UNFINISHED, (name,)).fetchall()
+
+
+def faults(stack: UserStack, server: ThingServer, url: str) -> list[str]:
+    """Return everything wrong with one stack."""
+    alive = server.alive(stack.name)
+    state = stack.api.ask("GET", stack.place)
+    if stack.action == "delete":
+        found = (
+            []
+            if state.status == 404 or state.body["stack"]["stack_status"] == "DELETE_COMPLETE"
+            else [f"{stack.name}: not deleted: {state.body}"]
+        )
+        return found + [f"{stack.name}: leaked {id_} ({name})" for id_, name in alive.items()]
+    shown = state.body["stack"]
+    status, reason = shown["stack_status"], shown["stack_status_reason"]
+    with psycopg.connect(url) as db:
+        known = {row[0] for row in db.execute(KNOWN, (stack.place.rpartition("/")[2],)).fetchall()}
+    found = []
+    if known != set(alive):
+        found.append(
+            f"{stack.name} ({status}): rows know {sorted(known - set(alive))}, leaked {set(alive) - known}"
+        )
+    wanted = _expected(stack, status)
+    if wanted is None:
+        return [*found, f"{stack.name}: {status} ({reason}) after {stack.action} of {stack.last.mark}"]
+    if status.endswith("_FAILED"):
+        return found
+    mark = stack.api.ask("GET", f"{stack.place}/template").body.get("description", "")
+    asked = next((one for one in wanted if one.mark == mark), None)
+    if asked is None:
+        return [*found, f"{stack.name}: {status} with {mark!r}, not {[one.mark for one in wanted]}"]
+    return found + _differences(stack, asked, server)
+
+
+def _expected(stack: UserStack, status: str) -> list[Asked] | None:
+    """Return the templates a stack may have in its state; None when it may not be in that state."""
+    goes_back = stack.action == "cancel" or (stack.last.broken and stack.last.rollback)
+    if stack.action == "stop":
+        return [] if status.endswith("_FAILED") else None
+    if goes_back:
+        return stack.can_go_back_to if status == "ROLLBACK_COMPLETE" else None
+    if stack.last.broken:
+        return [] if status.endswith("_FAILED") else None
+    return [stack.last] if status in {"CREATE_COMPLETE", "UPDATE_COMPLETE"} else None
+
+
+def _differences(stack: UserStack, asked: Asked, server: ThingServer) -> list[str]:
+    """Return how the resources and things of a stack differ from its template."""
+    listed = stack.api.ask("GET", f"{stack.place}/resources").body["resources"]
+    ids = {row["resource_name"]: row["physical_resource_id"] for row in listed}
+    if set(ids) != set(asked.resources):
+        return [f"{stack.name}: has {sorted(ids)}, not {sorted(asked.resources)} of {asked.mark}"]
+    alive, values = server.alive(stack.name), server.values()
+    wanted = {ids[name]: value_of(asked.resources, name, ids) for name in things(asked.resources)}
+    found = [f"{stack.name}: {id_} is gone" for id_ in wanted if id_ not in alive]
+    found += [f"{stack.name}: {id_} is one too many" for id_ in alive if id_ not in wanted]
+    return found + [
+        f"{stack.name}: {id_} is {values[id_]!r}, not {value!r}"
+        for id_, value in wanted.items()
+        if id_ in alive and values[id_] != value
+    ]
