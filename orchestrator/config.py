@@ -17,6 +17,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "ORCHESTRATOR_"
 
+DAY = 24 * 3_600  # seconds
+
 # Heat's own limits (spec/rest-api.md §17), chosen together by `limits = heat`.
 HEAT_LIMITS: dict[str, int] = {
     "max_json_body_size": 1_048_576,
@@ -70,7 +72,13 @@ class Settings(BaseSettings):
     planner_memory_limit: int = Field(
         default=6 * 1024**3, description="bytes of address space of that process"
     )
-    purge_deleted_after_seconds: int = 30 * 24 * 3_600
+
+    # What is kept, operations/purge.py.
+    purge_deleted_after_seconds: int = Field(default=30 * DAY, ge=0)
+    events_kept_seconds: int = Field(default=90 * DAY, ge=0)
+    revisions_kept: int = Field(default=50, ge=0, description="of a stack, besides those in use")
+    revisions_kept_seconds: int = Field(default=DAY, ge=0, description="younger ones are kept, however many")
+    nodes_kept_seconds: int = Field(default=3_600, ge=0, description="finished visits of a stack at rest")
 
     @model_validator(mode="before")
     @classmethod

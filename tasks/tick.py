@@ -27,6 +27,7 @@ class Tick(threading.Thread):
         while not self._stopped.wait(self.seconds):
             try:
                 self.dispatcher.publish(self.sweep.run())
+                self.sweep.purge()
             except psycopg.Error as error:
                 log.warning("sweep_failed", error=str(error))
             except Exception:

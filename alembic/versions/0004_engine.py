@@ -22,6 +22,26 @@ def upgrade() -> None:
     op.add_column(
         "resource", sa.Column("suspended", sa.Boolean(), server_default=sa.text("false"), nullable=False)
     )
+    op.create_index(
+        "ix_revision_file_hashes",
+        "revision",
+        [sa.text("jsonb_path_query_array(files, '$.*')")],
+        postgresql_using="gin",
+    )
+    op.create_index(  # few are closed: it takes one reading of the table
+        "ix_resource_definition_closed",
+        "resource_definition",
+        ["stack_id", "valid_to"],
+        postgresql_where=sa.text("valid_to IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_stray_handled", "stray", ["handled_at"], postgresql_where=sa.text("handled_at IS NOT NULL")
+    )
+    for name in ("resource", "event"):
+        op.execute(
+            f"ALTER TABLE {name} SET"
+            " (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05)"
+        )
     op.add_column("revision", sa.Column("adopted", sa.LargeBinary(), nullable=True))
     for name in ("traversal", "first_event", "copy_of"):
         op.add_column("revision", sa.Column(name, sa.BigInteger(), nullable=True))

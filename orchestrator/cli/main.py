@@ -18,6 +18,7 @@ COMMANDS = {
     "migrate": "orchestrator.cli.server:migrate",
     "token": "orchestrator.cli.server:token",
     "rotate-keys": "orchestrator.cli.server:rotate_keys",
+    "purge": "orchestrator.cli.purge:command",
 }
 
 

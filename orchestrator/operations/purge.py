@@ -1,38 +1,199 @@
-"""Forget, in slices, what is kept no longer (PROTOCOL.md 19): deleted stacks with their history, and content
-nobody names.
+"""Forget, in slices, what is kept no longer (PROTOCOL.md 19): a little at every tick, or by a command.
+
+One pass goes over all stacks. It removes those that were deleted long ago, then of every other what is older
+than the policy keeps: events, revisions with the definitions only they had, finished visits, causes of old
+failures, signals that were taken in. In the end go texts that no revision names. Every slice is a transaction
+of its own and may run beside anything; a pass that is given up leaves nothing half done. Which rows may go is
+said in `store/purging.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-SLICE = 5_000
+from orchestrator.config import Settings
+from orchestrator.store import purging
+from orchestrator.telemetry import logger
 
-OLD = """
-SELECT id FROM stack WHERE deleted_at < now() - make_interval(secs => %s) ORDER BY deleted_at LIMIT 10
-"""
-PARTS = ("graph_node", "event", "failure", "signal", "progress", "resource_definition", "resource")
-SLICE_OF = "DELETE FROM {0} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {0} WHERE stack_id = %s LIMIT %s))"
-UNNAMED = """
-DELETE FROM content WHERE hash IN (
-    SELECT c.hash FROM content c
-    WHERE c.created_at < now() - interval '1 hour'
-        AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.template_hash = c.hash)
-        AND NOT EXISTS (SELECT 1 FROM revision r,
-            jsonb_each_text(r.files) f WHERE f.value = encode(c.hash, 'hex'))
-    LIMIT 100)
-"""
+log = logger()
+
+SLICE = 2_000  # rows
+STACKS = 200  # looked at together
+CONTENTS = 500
+PASS_SECONDS = 600.0  # from the end of a pass to the next
+BUDGET_SECONDS = 0.1  # what a tick may spend: whoever ticks rings, too
+LOCK = 0x5055524745  # one pass at a time, wherever it runs
+
+UNLOCK = "SELECT pg_advisory_unlock(%s)"
+
+Gone = tuple[str, int]  # a part, and how many rows of it
 
 
-def purge_deleted(db: Connection[TupleRow], after_seconds: float) -> int:
-    """Remove stacks deleted longer ago than that, a few at a time; return how many."""
-    stacks = [row[0] for row in db.execute(OLD, (float(after_seconds),)).fetchall()]
-    for stack_id in stacks:
-        for table in PARTS:
-            while db.execute(SLICE_OF.format(table).encode(), (stack_id, SLICE)).rowcount:
-                pass
-        db.execute("DELETE FROM stack WHERE id = %s", (stack_id,))
-    if stacks:
-        db.execute(UNNAMED)
-    return len(stacks)
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long what is kept; seconds, and a number of revisions of each stack."""
+
+    deleted_seconds: float
+    events_seconds: float
+    revisions: int
+    revisions_seconds: float
+    nodes_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        """Return what the settings say."""
+        return cls(
+            settings.purge_deleted_after_seconds,
+            settings.events_kept_seconds,
+            settings.revisions_kept,
+            settings.revisions_kept_seconds,
+            settings.nodes_kept_seconds,
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Return what the statements are given."""
+        return {
+            "deleted": self.deleted_seconds,
+            "events": self.events_seconds,
+            "kept": self.revisions,
+            "revisions": self.revisions_seconds,
+            "nodes": self.nodes_seconds,
+            "first": SLICE,
+            "limit": SLICE,
+            "going": [],
+        }
+
+
+def one_pass(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
+    """Go over everything once, yielding after each slice; stop asking, and the rest stays as it is."""
+    values = policy.values()
+    yield from _deleted(db, values)
+    after = 0
+    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS}):
+        after = batch[-1]
+        for part in purging.PARTS:
+            for stacks in _groups(db, part, {**values, "stacks": batch}):
+                while gone := purging.remove(db, part, {**values, "stacks": stacks}):
+                    yield part.name, gone
+        yield "", 0
+    while gone := purging.remove(db, purging.STRAYS, values):
+        yield purging.STRAYS.name, gone
+    last = b""
+    while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
+        last = hashes[-1]
+        unnamed = purging.ids(db, purging.UNNAMED, {"hashes": hashes, "going": []})
+        yield "texts", purging.remove_contents(db, unnamed) if unnamed else 0
+
+
+def _groups(db: Connection[TupleRow], part: purging.Part, values: Mapping[str, Any]) -> Iterator[list[int]]:
+    """Yield the stacks to remove a part of: each by itself where many rows of one may go."""
+    if part.probe is None:
+        yield values["stacks"]
+    else:
+        yield from ([stack_id] for stack_id in purging.ids(db, part.probe, values))
+
+
+def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[Gone]:
+    """Remove stacks that were deleted long ago, with all they left, their own rows last."""
+    while stacks := purging.ids(db, purging.DELETED, {**values, "limit": 10}):
+        for stack_id in stacks:
+            for table in purging.LEFT:
+                while gone := purging.remove_of_deleted(db, table, stack_id, SLICE):
+                    yield f"{table} of deleted stacks", gone
+            yield "deleted stacks", purging.remove_deleted(db, stack_id)
+
+
+def purge(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
+    """Go over everything once; return how many rows of what are gone."""
+    return _summed(one_pass(db, policy))
+
+
+def foretell(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
+    """Return how many rows of what `purge` would remove, changing nothing."""
+    return _summed(_counted(db, policy))
+
+
+def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
+    values = {**policy.values(), "first": None}
+    deleted = purging.ids(db, purging.DELETED, {**values, "limit": None})
+    for table in purging.LEFT:
+        query = f"SELECT count(*) FROM {table} WHERE stack_id = ANY(%(stacks)s)"  # noqa: S608 - ours
+        yield f"{table} of deleted stacks", purging.ids(db, query, {"stacks": deleted})[0]
+    yield "deleted stacks", len(deleted)
+    gone = set(deleted)
+    going = purging.ids(db, "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)", {"stacks": deleted})
+    after = 0
+    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS}):
+        after = batch[-1]
+        here = {**values, "stacks": [id_ for id_ in batch if id_ not in gone]}
+        revisions = purging.ids(db, purging.REVISIONS.which, here)
+        going += revisions
+        for part in purging.PARTS:
+            yield part.name, purging.count(db, part, {**here, "going": revisions})
+    yield purging.STRAYS.name, purging.count(db, purging.STRAYS, values)
+    last = b""
+    while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
+        last = hashes[-1]
+        yield "texts", len(purging.ids(db, purging.UNNAMED, {"hashes": hashes, "going": going}))
+
+
+def _summed(gone: Iterator[Gone]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for name, rows in gone:
+        total[name] += rows
+    return {name: rows for name, rows in total.items() if rows}
+
+
+@dataclass(slots=True)
+class Purging:
+    """One process's share in the purge: a pass now and then, a little of it at every tick."""
+
+    policy: Policy
+    pass_seconds: float = PASS_SECONDS
+    _begin_at: float = field(default_factory=lambda: time.monotonic() + PASS_SECONDS / 10)
+    _pass: Iterator[Gone] | None = None
+    _total: Counter[str] = field(default_factory=Counter)
+
+    def tick(self, db: Connection[TupleRow], budget_seconds: float = BUDGET_SECONDS) -> None:
+        """Go on with a pass, or begin one when it is time and nobody else is at it."""
+        if self._pass is None:
+            if time.monotonic() < self._begin_at:
+                return
+            if not self._take(db):
+                self._rest()
+                return
+            self._pass, self._total = one_pass(db, self.policy), Counter()
+        try:
+            self._go_on(db, self._pass, time.monotonic() + budget_seconds)
+        except BaseException:
+            self._rest()
+            with contextlib.suppress(psycopg.Error):  # with the connection its lock is gone, too
+                db.execute(UNLOCK, (LOCK,))
+            raise
+
+    def _go_on(self, db: Connection[TupleRow], a_pass: Iterator[Gone], until: float) -> None:
+        for name, rows in a_pass:
+            self._total[name] += rows
+            if time.monotonic() > until:
+                return
+        db.execute(UNLOCK, (LOCK,))
+        gone = {name: rows for name, rows in self._total.items() if rows}
+        if gone:
+            log.info("purged", **{name.replace(" ", "_"): rows for name, rows in gone.items()})
+        self._rest()
+
+    def _take(self, db: Connection[TupleRow]) -> bool:
+        row = db.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
+        return row is not None and bool(row[0])
+
+    def _rest(self) -> None:
+        self._pass, self._begin_at = None, time.monotonic() + self.pass_seconds

@@ -16,7 +16,8 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import lifecycle, purge, strays
+from orchestrator.operations import lifecycle, strays
+from orchestrator.operations.purge import Policy, Purging
 from orchestrator.resources.base import ResourceType
 from orchestrator.store import nodes, overdue, traversals
 from orchestrator.store.database import Database
@@ -39,6 +40,11 @@ class Sweep:
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
+    _purging: Purging = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep what the settings say."""
+        self._purging = Purging(Policy.of(self.settings))
 
     def run(self) -> list[Ring]:
         """Sweep once, unless another is at it; return what to enqueue."""
@@ -54,6 +60,11 @@ class Sweep:
                 return []
             rings = self._ring(db)
         return rings + self._end(db)
+
+    def purge(self) -> None:
+        """Forget a little of what is kept no longer; for when there is nothing to ring."""
+        if self._db is not None and not self._db.closed:
+            self._purging.tick(self._db)
 
     def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
         rings = overdue.due(db, LIMIT)
@@ -96,4 +107,3 @@ class Sweep:
             wrong = overdue.recount(db, stack_id, traversal)
             log.error("stack_stalled", stack=stack, traversal=traversal, counts_put_right=wrong)
         strays.tidy(db, self.types)
-        purge.purge_deleted(db, self.settings.purge_deleted_after_seconds)

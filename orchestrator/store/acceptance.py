@@ -19,6 +19,7 @@ from orchestrator.errors import LimitExceeded, StackExists
 from orchestrator.store.traversals import STACK_EVENT, Opened, bring, bump, first_nodes, lock
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
 
 COUNT_STACKS = """
 SELECT count(*) FROM (
@@ -63,7 +64,7 @@ INSERT INTO revision (stack_id, number, action, template_hash, environment, file
     outline, created_by, copy_of)
 SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
     %(created_by)s, coalesce(copy_of, number)
-FROM revision WHERE id = %(revision_id)s
+FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
 RETURNING id
 """
 EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
@@ -184,7 +185,7 @@ def accept_rollback(
     if revision_id is None:
         values |= {
             "stack_id": stack_id,
-            "template_hash": _put(db, EMPTY),
+            "template_hash": _put(db, EMPTY)[0],
             "environment": Json({}),
             "files": Jsonb({}),
             "parameters": Json({}),
@@ -212,14 +213,15 @@ def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
 
 
 def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: int, action: str) -> int:
-    files = {name: _put(db, text.encode()).hex() for name, text in wanted.files.items()}
+    template_hash, *hashes = _put(db, wanted.template, *(text.encode() for text in wanted.files.values()))
+    files = {name: hash_.hex() for name, hash_ in zip(wanted.files, hashes, strict=True)}
     row = db.execute(
         INSERT_REVISION,
         {
             "stack_id": stack_id,
             "number": number,
             "action": action,
-            "template_hash": _put(db, wanted.template),
+            "template_hash": template_hash,
             "environment": Json(wanted.environment),
             "files": Jsonb(files),
             "parameters": Json(wanted.parameters),
@@ -233,7 +235,10 @@ def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: 
     return revision_id
 
 
-def _put(db: Connection[TupleRow], body: bytes) -> bytes:
-    digest = hashlib.sha256(body).digest()
-    db.execute(INSERT_CONTENT, (digest, body))
-    return digest
+def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
+    """Store texts, those that are new, and hold all of them for the transaction; return their hashes."""
+    hashes = [hashlib.sha256(body).digest() for body in bodies]
+    for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # one order for everybody: no deadlocks
+        while db.execute(HOLD_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
+            db.execute(INSERT_CONTENT, (hash_, body))
+    return hashes

@@ -90,6 +90,8 @@ def list_events(database: Database, stack: StackRow, query: EventQuery) -> Itera
         if _exists(database, at):
             here, there = tuple_(*order), at.scalar_subquery()
             statement = statement.where(here < there if down else here > there)
+        elif len(order) == 2:  # purged meanwhile: those after it have other numbers all the same
+            statement = statement.where(Event.id < marker if down else Event.id > marker)
     statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
     for row in streamed(database, statement.limit(query.limit)):
         yield _row(row)

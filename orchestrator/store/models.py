@@ -124,6 +124,9 @@ for _name, _words in DOMAINS.items():
 
 now = func.now()
 
+# Of the tables with a row per resource, visit or event: dead rows are made use of while they are few.
+OFTEN_VACUUMED = {"autovacuum_vacuum_scale_factor": "0.05", "autovacuum_analyze_scale_factor": "0.05"}
+
 
 class Content(Base):
     """Templates and files, stored once, by the SHA-256 of their bytes."""
@@ -242,6 +245,9 @@ class Revision(Base):
         CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
         Index("ix_revision_template_hash", "template_hash"),
         Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
+        Index(
+            "ix_revision_file_hashes", text("jsonb_path_query_array(files, '$.*')"), postgresql_using="gin"
+        ),  # which revisions name a file, for the purge
     )
 
 
@@ -265,6 +271,12 @@ class ResourceDefinition(Base):
     __table_args__ = (
         UniqueConstraint("stack_id", "name", "valid_from"),
         CheckConstraint("valid_to > valid_from", name="valid_range"),
+        Index(
+            "ix_resource_definition_closed",
+            "stack_id",
+            "valid_to",
+            postgresql_where=text("valid_to IS NOT NULL"),
+        ),
     )
 
 
@@ -324,7 +336,7 @@ class Resource(Base):
         Index("ix_resource_stack_name", "stack_id", "name"),
         Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
         Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
-        {"postgresql_with": {"fillfactor": "60"}},
+        {"postgresql_with": {"fillfactor": "60", **OFTEN_VACUUMED}},
     )
 
 
@@ -381,13 +393,7 @@ class GraphNode(Base):
             "resource_id",
             postgresql_where=text("state IN ('checking', 'waiting')"),
         ),
-        {
-            "postgresql_with": {
-                "fillfactor": "70",
-                "autovacuum_vacuum_scale_factor": "0.05",
-                "autovacuum_analyze_scale_factor": "0.05",
-            }
-        },
+        {"postgresql_with": {"fillfactor": "70", **OFTEN_VACUUMED}},
     )
 
 
@@ -408,7 +414,10 @@ class Event(Base):
     properties: Mapped[Json | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=text("clock_timestamp()"))
 
-    __table_args__ = (Index("ix_event_order", "stack_id", "xid", "id"),)
+    __table_args__ = (
+        Index("ix_event_order", "stack_id", "xid", "id"),
+        {"postgresql_with": OFTEN_VACUUMED},
+    )
 
 
 class Failure(Base):
@@ -440,7 +449,10 @@ class Stray(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     handled_at: Mapped[dt.datetime | None]
 
-    __table_args__ = (Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),)
+    __table_args__ = (
+        Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),
+        Index("ix_stray_handled", "handled_at", postgresql_where=text("handled_at IS NOT NULL")),
+    )
 
 
 class Snapshot(Base):
