@@ -27,6 +27,7 @@ def upgrade() -> None:
         "revision",
         [sa.text("jsonb_path_query_array(files, '$.*')")],
         postgresql_using="gin",
+        postgresql_with={"fastupdate": "off"},
     )
     op.create_index(  # few are closed: it takes one reading of the table
         "ix_resource_definition_closed",

@@ -90,7 +90,7 @@ def one_pass(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
-        unnamed = purging.ids(db, purging.UNNAMED, {"hashes": hashes, "going": []})
+        unnamed = purging.unnamed(db, hashes)
         yield "texts", purging.remove_contents(db, unnamed) if unnamed else 0
 
 
@@ -143,7 +143,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
-        yield "texts", len(purging.ids(db, purging.UNNAMED, {"hashes": hashes, "going": going}))
+        yield "texts", len(purging.unnamed(db, hashes, going))
 
 
 def _summed(gone: Iterator[Gone]) -> dict[str, int]:

@@ -246,8 +246,11 @@ class Revision(Base):
         Index("ix_revision_template_hash", "template_hash"),
         Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
         Index(
-            "ix_revision_file_hashes", text("jsonb_path_query_array(files, '$.*')"), postgresql_using="gin"
-        ),  # which revisions name a file, for the purge
+            "ix_revision_file_hashes",  # which revisions name a file, for the purge
+            text("jsonb_path_query_array(files, '$.*')"),
+            postgresql_using="gin",
+            postgresql_with={"fastupdate": "off"},
+        ),
     )
 
 

@@ -148,9 +148,11 @@ CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT 
 UNNAMED = """
 SELECT c.hash FROM content c WHERE c.hash = ANY(%(hashes)s)
     AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.template_hash = c.hash AND r.id <> ALL(%(going)s))
-    AND NOT EXISTS (SELECT 1 FROM revision r
-        WHERE jsonb_path_query_array(r.files, '$.*') ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s))
+    AND (SELECT r.id FROM revision r  -- not EXISTS, which would become a join of everything with everything
+        WHERE jsonb_path_query_array(r.files, '$.*') ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s)
+        LIMIT 1) IS NULL
 """
+BY_FILES = "SET LOCAL enable_bitmapscan = on"  # hot connections have it off, and that index knows no other
 LOCK_CONTENTS = "SELECT hash FROM content WHERE hash = ANY(%(hashes)s) FOR UPDATE SKIP LOCKED"
 DROP_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNNAMED}))"
 
@@ -185,8 +187,16 @@ def remove_deleted(db: Db, stack_id: int) -> int:
     return db.execute("DELETE FROM stack WHERE id = %s AND deleted_at IS NOT NULL", (stack_id,)).rowcount
 
 
+def unnamed(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:
+    """Return those of the texts that no revision names but those `going`."""
+    with db.transaction():
+        db.execute(BY_FILES)
+        return ids(db, UNNAMED, {"hashes": list(hashes), "going": list(going)})
+
+
 def remove_contents(db: Db, hashes: Sequence[bytes]) -> int:
     """Remove those of the texts that nobody names, nor is about to; return how many."""
     with db.transaction():
+        db.execute(BY_FILES)
         locked = ids(db, LOCK_CONTENTS, {"hashes": list(hashes)})
         return db.execute(DROP_CONTENTS.encode(), {"hashes": locked, "going": []}).rowcount

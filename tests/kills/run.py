@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -9,7 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
+
 from orchestrator.embedded.datadir import DataDir
+from orchestrator.operations import purge
+from orchestrator.store.database import Database
 from tests.e2e.running import Up, environment
 from tests.kills import templates, verdict
 from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer
@@ -41,6 +46,9 @@ class Plan:
 SETTINGS = {"ORCHESTRATOR_INLINE_BODY_SIZE": "3000"}
 
 
+PURGED = purge.Policy(deleted_seconds=0, events_seconds=0, revisions=2, revisions_seconds=0, nodes_seconds=0)
+
+
 @dataclass(slots=True)
 class Report:
     """What happened, and everything that was wrong."""
@@ -49,6 +57,7 @@ class Report:
     asked: Counter[str] = field(default_factory=Counter)
     kills: list[Kill] = field(default_factory=list)
     things: int = 0
+    purged: Counter[str] = field(default_factory=Counter)
     stuck: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)  # leaks, differences, states
@@ -74,6 +83,7 @@ class Report:
                 f"  requests: {dict(self.asked)}",
                 f"  killed: {dict(victims)}",
                 f"  during: {dict(actions)}",
+                f"  purged: {dict(self.purged)}",
                 f"  longest recovery: {longest:.1f} s until a lease was free, {probe:.1f} s for a new stack "
                 f"({quiet:.1f} s after the last kill before that)",
                 f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.wrong)} wrong, "
@@ -117,12 +127,17 @@ class _Run:
 
     def run(self) -> Report:
         ends = time.monotonic() + self.plan.seconds
-        killing = threading.Thread(target=self._guarded, args=(self._kill_until, ends), daemon=True)
-        killing.start()
+        others = [
+            threading.Thread(target=self._guarded, args=(work, ends), daemon=True)
+            for work in (self._kill_until, self._purge_until)
+        ]
+        for other in others:
+            other.start()
         while time.monotonic() < ends and not self.errors:
             self._ask()
             time.sleep(self.dice.expovariate(1 / self.plan.ask_seconds))
-        killing.join()
+        for other in others:
+            other.join()
         self._come_to_rest()
         self._judge()
         self.api.close()
@@ -214,6 +229,14 @@ class _Run:
         if stack.look() == "CREATE_COMPLETE":
             self.killer.got_over(kill)
         stack.delete()
+
+    def _purge_until(self, ends: float) -> None:
+        """Forget all that may be forgotten, again and again, while everything is at work."""
+        database = Database(self.url, "kills")
+        while time.monotonic() < ends and not self.errors:
+            time.sleep(self.plan.kill_seconds)
+            with contextlib.suppress(psycopg.Error), database.connect(hot=True, replan=True) as db:
+                self.report.purged.update(purge.purge(db, PURGED))
 
     def _guarded(self, work: object, *arguments: object) -> None:
         try:
