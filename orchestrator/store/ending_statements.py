@@ -336,7 +336,7 @@ WAIT = (
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
-    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0, lost_leases = 0,
         waiting_since = coalesce(n.waiting_since, now()),
             last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
         retry_count = n.retry_count + i.retried::int,
