@@ -9,14 +9,12 @@ said in `store/purging.py`.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -31,9 +29,7 @@ STACKS = 200  # looked at together
 CONTENTS = 500
 PASS_SECONDS = 600.0  # from the end of a pass to the next
 BUDGET_SECONDS = 0.1  # what a tick may spend: whoever ticks rings, too
-LOCK = 0x5055524745  # one pass at a time, wherever it runs
-
-UNLOCK = "SELECT pg_advisory_unlock(%s)"
+LOCK = 0x5055524745  # held by the one process that purges, wherever it runs, until its connection ends
 
 Gone = tuple[str, int]  # a part, and how many rows of it
 
@@ -155,16 +151,21 @@ def _summed(gone: Iterator[Gone]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class Purging:
-    """One process's share in the purge: a pass now and then, a little of it at every tick."""
+    """The purge by a process that ticks: a pass now and then, a little of it at every tick.
+
+    Whoever came first goes on with it for as long as its connection lasts; the others ask now and then
+    whether it is gone.
+    """
 
     policy: Policy
     pass_seconds: float = PASS_SECONDS
     _begin_at: float = field(default_factory=lambda: time.monotonic() + PASS_SECONDS / 10)
     _pass: Iterator[Gone] | None = None
+    _mine: Connection[TupleRow] | None = None  # holds the lock
     _total: Counter[str] = field(default_factory=Counter)
 
     def tick(self, db: Connection[TupleRow], budget_seconds: float = BUDGET_SECONDS) -> None:
-        """Go on with a pass, or begin one when it is time and nobody else is at it."""
+        """Go on with a pass, or begin one when it is time and nobody else does it."""
         if self._pass is None:
             if time.monotonic() < self._begin_at:
                 return
@@ -173,27 +174,26 @@ class Purging:
                 return
             self._pass, self._total = one_pass(db, self.policy), Counter()
         try:
-            self._go_on(db, self._pass, time.monotonic() + budget_seconds)
+            self._go_on(self._pass, time.monotonic() + budget_seconds)
         except BaseException:
             self._rest()
-            with contextlib.suppress(psycopg.Error):  # with the connection its lock is gone, too
-                db.execute(UNLOCK, (LOCK,))
             raise
 
-    def _go_on(self, db: Connection[TupleRow], a_pass: Iterator[Gone], until: float) -> None:
+    def _go_on(self, a_pass: Iterator[Gone], until: float) -> None:
         for name, rows in a_pass:
             self._total[name] += rows
             if time.monotonic() > until:
                 return
-        db.execute(UNLOCK, (LOCK,))
         gone = {name: rows for name, rows in self._total.items() if rows}
         if gone:
             log.info("purged", **{name.replace(" ", "_"): rows for name, rows in gone.items()})
         self._rest()
 
     def _take(self, db: Connection[TupleRow]) -> bool:
-        row = db.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
-        return row is not None and bool(row[0])
+        if self._mine is not db:
+            row = db.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
+            self._mine = db if row is not None and row[0] else None
+        return self._mine is db
 
     def _rest(self) -> None:
         self._pass, self._begin_at = None, time.monotonic() + self.pass_seconds

@@ -329,31 +329,51 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
     left = [sum(counts(world).values())]
     with world.database.connect() as elsewhere:
         other = Purging(EVERYTHING, _begin_at=0.0)
-        other.tick(elsewhere)  # the first is at it
+        other.tick(elsewhere, budget_seconds=60.0)  # the first is at it
         assert sum(counts(world).values()) == left[0]
         while one._pass is not None:
             one.tick(db, budget_seconds=0.0)
             left.append(sum(counts(world).values()))
         assert len(set(left)) > 5
         assert count(world, "event") < before
+        assert foretell(db, EVERYTHING) == {}
+        made(world, "more")
         one.tick(db)  # not again so soon
-        assert one._pass is None
         other._begin_at = 0.0
-        other.tick(elsewhere)
-        assert other._pass is None
-    assert foretell(db, EVERYTHING) == {}
+        other.tick(elsewhere)  # nor another, while the first is there
+        assert foretell(db, EVERYTHING) != {}
+        db.close()
+        other._begin_at = 0.0
+        other.tick(elsewhere, budget_seconds=60.0)
+        assert foretell(elsewhere, EVERYTHING) == {}
 
 
-def test_a_tick_that_fails_lets_others_begin(world: World, db, monkeypatch: pytest.MonkeyPatch):
+def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
+    world: World, db, monkeypatch: pytest.MonkeyPatch
+):
     made(world)
     monkeypatch.setattr(purge.purging, "STACKS", "SELECT nonsense")
     one = Purging(EVERYTHING, _begin_at=0.0)
     with pytest.raises(psycopg.Error):
         one.tick(db)
     monkeypatch.undo()
-    with world.database.connect() as elsewhere:
-        Purging(EVERYTHING, _begin_at=0.0).tick(elsewhere)
+    one._begin_at = 0.0
+    one.tick(db, budget_seconds=60.0)
     assert foretell(db, EVERYTHING) == {}
+
+
+def test_a_tick_goes_on_after_its_connection_was_lost(world: World, db, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(purge, "SLICE", 2)
+    made(world)
+    one = Purging(EVERYTHING, _begin_at=0.0)
+    one.tick(db, budget_seconds=0.0)
+    db.close()
+    with world.database.connect() as another:
+        with pytest.raises(psycopg.OperationalError):
+            one.tick(another, budget_seconds=60.0)
+        one._begin_at = 0.0
+        one.tick(another, budget_seconds=60.0)
+        assert foretell(another, EVERYTHING) == {}
 
 
 @pytest.mark.parametrize("seed", range(6))
