@@ -97,7 +97,6 @@ class Sweep:
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             self._audit(db)
-            rings += overdue.follow(db, LIMIT)
         return rings
 
     def _audit(self, db: Connection[TupleRow]) -> None:

@@ -92,26 +92,6 @@ WITH s AS MATERIALIZED (
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.id
 """
 
-# Operations that nobody follows: begun by an older traversal, on what the one that failed had not come to.
-UNFOLLOWED = """
-SELECT r.stack_id, s.traversal, s.uuid::text, array_agg(r.id)
-FROM resource r JOIN stack s ON s.id = r.stack_id
-WHERE r.op IS NOT NULL AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
-    AND s.halted_traversal = s.traversal
-    AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
-        AND n.state IN ('checking', 'waiting'))
-GROUP BY 1, 2, 3 LIMIT %(limit)s
-"""
-# A visit in a traversal that has failed only looks how what was begun ends (PROTOCOL.md 13).
-FOLLOW = """
-UPDATE graph_node n SET state = 'queued', blocked_by = 0, rung_at = now(), rings = 0
-WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.kind IN ('update', 'cleanup')
-    AND n.state = 'blocked' AND n.resource_id = ANY(%(resources)s)
-    AND EXISTS (SELECT 1 FROM stack s WHERE s.id = n.stack_id AND s.halted_traversal = n.traversal
-        AND s.traversal = n.traversal)
-RETURNING n.id, n.traversal, n.queue, n.label
-"""
-
 TIMED_OUT = """
 SELECT id, traversal FROM stack
 WHERE status = 'IN_PROGRESS' AND owner_id IS NULL
@@ -186,16 +166,6 @@ def ring_again(db: Db, root_id: int, root: str, seconds: float, limit: int) -> l
 def drop_over(db: Db, root_id: int, limit: int) -> int:
     """Take out of the queue what belongs to traversals that are over."""
     return db.execute(DROP_OVER, {"root": root_id, "limit": limit}).rowcount
-
-
-def follow(db: Db, limit: int) -> list[Ring]:
-    """Queue nodes of failed traversals whose resources are in the middle of what an older one began."""
-    rings: list[Ring] = []
-    for stack_id, traversal, root, resources in db.execute(UNFOLLOWED, {"limit": limit}).fetchall():
-        values = {"stack_id": stack_id, "traversal": traversal, "resources": resources}
-        rows = db.execute(FOLLOW, values).fetchall()
-        rings += [Ring(row[0], row[1], row[2], row[3], root) for row in rows]
-    return rings
 
 
 def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[int, int]]:
