@@ -5,7 +5,9 @@ What comes back is the outcome and the resource as it is now; `operations/check.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -39,6 +41,7 @@ from orchestrator.engine.outcome import (
     judge_observation,
 )
 from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.revise import as_found, as_stored, revise
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.act import act
 from orchestrator.operations.dealing import Dealing
@@ -53,7 +56,7 @@ from orchestrator.operations.known import (
     widened,
 )
 from orchestrator.resources.base import Context, Observation
-from orchestrator.schema.properties import immutable_changes, immutable_message
+from orchestrator.schema.properties import immutable_message
 from orchestrator.template.definition import NOTHING, StackDefinition
 
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
@@ -245,33 +248,30 @@ class Plugin(Dealing):
                 return Done(Replaced(), before)
             if resource.action == "UPDATE":  # how far that came is not known
                 return self._update(self._movable(), before)
-        if self.visit.stack.converge and self.kind.calls_out and not self._converge(before):
+        after = as_stored(known.properties)
+        if self.visit.stack.converge and self.kind.calls_out and not self._converge(before, after):
             return Done(Replaced(), before)
-        after = orjson.loads(orjson.dumps(dict(known.properties)))
-        old = dict(before.properties)
-        changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
-        if wrong := immutable_changes(self.kind.properties, old, after):
-            message = immutable_message(wrong, resource.name, resource.type)
+        revised = revise(self.kind, before.properties, after, before.metadata, known.metadata)
+        if revised.immutable:
+            message = immutable_message(revised.immutable, resource.name, resource.type)
             return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
-        change = self.kind.change(old, after, changed)
-        if change == "replace":
+        if revised.change == "replace":
             return Done(Replaced(), before)
         known.secret = known.secret or before.secret
-        if change == "keep" and (before.metadata or None) == (known.metadata or None):
+        if revised.change == "keep":
             known.properties = before.properties
             return self._keep(before)
-        return self._update(changed, before)
+        return self._update(revised.changed, before)
 
-    def _converge(self, before: Known) -> bool:
+    def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:
         """Look at what is there, so that what others changed counts as a difference; whether it is there."""
-        known, properties = self.known, self.kind.properties
-        seen = self.kind.observe(self.context("CHECK", 0.0), known.physical_id or "")
+        ctx = replace(self.context("CHECK", 0.0), properties=before.properties)
+        seen = self.kind.observe(ctx, before.physical_id or "")
         if not seen.exists or seen.error:
             return False
         if seen.ready:
             self.take(seen)
-        live = {name: v for name, v in (seen.properties or {}).items() if properties[name].update_allowed}
-        before.properties = {**before.properties, **live}
+        before.properties = as_found(self.kind, before.properties, after, seen)
         return True
 
     def _keep(self, before: Known) -> Done:

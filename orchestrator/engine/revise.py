@@ -1,0 +1,74 @@
+"""What it takes to turn a resource into what is wanted: pure.
+
+Decided in one place for the check that does it and for the preview that only says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.resources.base import Change, Observation, ResourceType
+from orchestrator.schema.properties import immutable_changes
+
+NOTHING_ELSE: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The change, and the properties that differ; `immutable` are those of them that may not."""
+
+    change: Change
+    changed: frozenset[str]
+    immutable: tuple[str, ...] = ()
+
+
+def revise(
+    kind: ResourceType,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    metadata_before: Any = None,
+    metadata_after: Any = None,
+    also: frozenset[str] = NOTHING_ELSE,
+) -> Revision:
+    """Return what turning the properties `before` into `after`, both as stored, takes.
+
+    Other metadata alone is a change in place of no property. `also` are properties that will differ although
+    their values are not known yet: of them `after` has the old ones.
+    """
+    changed = also | {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    immutable = immutable_changes(kind.properties, before, after)
+    if also:
+        declared = kind.properties
+        immutable += sorted(name for name in also if name in declared and declared[name].immutable)
+    change = kind.change(before, after, changed)
+    if change == "keep" and (metadata_before or None) != (metadata_after or None):
+        change = "update"
+    return Revision(change, changed, tuple(immutable))
+
+
+def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties as they come back from the database: what JSON makes of them."""
+    stored: dict[str, Any] = orjson.loads(orjson.dumps(dict(properties)))
+    return stored
+
+
+def as_found(
+    kind: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], seen: Observation
+) -> dict[str, Any]:
+    """Return the properties a resource was built with, those that can be changed in place as they were found
+    (spec/engine-semantics.md §6).
+
+    What has drifted then differs from what is wanted, and an update repairs it. A property that was left to
+    the provider, and still is, is none of ours.
+    """
+    declared = kind.properties
+    drifted = {
+        name: value
+        for name, value in (seen.properties or {}).items()
+        if (name in before or name in after) and name in declared and declared[name].update_allowed
+    }
+    return {**before, **drifted}
