@@ -18,7 +18,7 @@ NOTHING_ELSE: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class Revised:
     """The change, and the properties that differ; `immutable` are those of them that may not."""
 
     change: Change
@@ -33,7 +33,7 @@ def revise(
     metadata_before: Any = None,
     metadata_after: Any = None,
     also: frozenset[str] = NOTHING_ELSE,
-) -> Revision:
+) -> Revised:
     """Return what turning the properties `before` into `after`, both as stored, takes.
 
     Other metadata alone is a change in place of no property. `also` are properties that will differ although
@@ -47,7 +47,7 @@ def revise(
     change = kind.change(before, after, changed)
     if change == "keep" and (metadata_before or None) != (metadata_after or None):
         change = "update"
-    return Revision(change, changed, tuple(immutable))
+    return Revised(change, changed, tuple(immutable))
 
 
 def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:

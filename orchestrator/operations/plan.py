@@ -134,7 +134,7 @@ class Planner:
         kinds, gone = self._kinds(revision), stack.action in DESTROYS
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
-        drafts = _Drafts(template, values, kinds, revision.files)
+        drafts = Drafts(template, values, kinds, revision.files)
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         back = stack.action == "ROLLBACK"
@@ -223,7 +223,7 @@ class Planner:
         return nodes.top_up(db, stack.root_id, root, window).rings
 
 
-class _Drafts:
+class Drafts:
     """The template's resources as they are to be stored; a snippet is made when it is written."""
 
     def __init__(
@@ -285,7 +285,7 @@ class _Work:
         self,
         db: Connection[TupleRow],
         target: Target,
-        drafts: _Drafts,
+        drafts: Drafts,
         changes: Changes,
         in_force: Mapping[str, tuple[int, bytes, int]],
     ) -> None:

@@ -6,7 +6,7 @@ PUT brings everything anew; PATCH starts from what the stack was last asked to b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -18,13 +18,22 @@ from orchestrator.operations.request import StackRequest, UpdateRequest, read_up
 from orchestrator.operations.stacks import Accepted, refuse_nested, wanted_of
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.store import revisions
-from orchestrator.store.acceptance import accept_update
+from orchestrator.store.acceptance import Wanted, accept_update
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An update with nothing wrong in it, not written down."""
+
+    asked: UpdateRequest
+    vetted: Vetted
+    wanted: Wanted
 
 
 def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
@@ -43,10 +52,27 @@ def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
 ) -> tuple[Opened, Template]:
     """Check an update and write it down; with a `lease` the caller goes on to plan it."""
+    if stack.deleted_at is None and stack.action == "SUSPEND":
+        raise NotSupported("Updating a stack when it is suspended")
+    proposal = propose(context, stack, body, patch=patch)
+    with context.database.connect() as db:
+        opened = accept_update(
+            db, stack.id, proposal.wanted, action="UPDATE", lease=lease, converge=proposal.asked.converge
+        )
+    if opened is None:
+        raise NotFound("Stack", stack.name)
+    return opened, proposal.vetted.template
+
+
+def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> Proposal:
+    """Check an update in full and write nothing.
+
+    Raises:
+        NotFound: the stack is gone.
+        InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported: it cannot be accepted.
+    """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    if stack.action == "SUSPEND":
-        raise NotSupported("Updating a stack when it is suspended")
     asked = read_update(body.read(), patch=patch)
     before = revisions.desired(context.database, stack)
     assert before is not None
@@ -54,12 +80,7 @@ def accept(
     vetted = vet(context, request, stack_uuid=str(stack.uuid))
     refuse_nested(vetted)
     _refuse_immutable(context, stack, before, vetted)
-    wanted = wanted_of(context, request, vetted, stack.uuid)
-    with context.database.connect() as db:
-        opened = accept_update(db, stack.id, wanted, action="UPDATE", lease=lease, converge=asked.converge)
-    if opened is None:
-        raise NotFound("Stack", stack.name)
-    return opened, vetted.template
+    return Proposal(asked, vetted, wanted_of(context, request, vetted, stack.uuid))
 
 
 def _request(
