@@ -44,6 +44,8 @@ def create_app(
         resolve_outputs=outputs.resolve_outputs,
         roll_back=rollback.roll_back,
         differ=intake.differ,
+        preview_create=intake.preview_create,
+        preview_update=intake.preview_update,
     )
     sealing = cipher(settings)
     intake.start()

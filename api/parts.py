@@ -11,6 +11,8 @@ from flask import current_app, g
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.create_preview import CreatePreview
+from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
@@ -63,6 +65,15 @@ class Update(Protocol):
         """Return what to enqueue; see `orchestrator.operations.updates`."""
 
 
+class PreviewUpdate(Protocol):
+    """Says what another template would do to a stack."""
+
+    def __call__(
+        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    ) -> UpdatePreview:
+        """Return what would become of each resource; see `orchestrator.operations.update_preview`."""
+
+
 class Validate(Protocol):
     """Checks a template."""
 
@@ -84,6 +95,8 @@ class Operations:
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[Ring]]
     differ: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
+    preview_create: Callable[[OperationContext, Body], CreatePreview]
+    preview_update: PreviewUpdate
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a resource's metadata as it is now."""
     row = _found(canonical(stack_name, stack_id), resource_name)
-    return json_response({"metadata": _metadata(row, parts().cipher)})
+    return json_response({"metadata": shown_metadata(row, parts().cipher)})
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:
@@ -85,11 +85,11 @@ def _body(
         body["parent_resource"] = stack.parent_resource
     if types is not None:
         body["description"] = row.description
-        body["attributes"] = _attributes(row, types, with_attr or [])
+        body["attributes"] = shown_attributes(row, types, with_attr or [])
     return body
 
 
-def _attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
+def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
     """Return the attributes as last observed: null if not known, masked if secret or stored sealed."""
     kind = types.get(row.kind)
     declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
@@ -107,7 +107,7 @@ def _attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict
     return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
 
 
-def _metadata(row: ResourceRow, cipher: Cipher) -> Any:
+def shown_metadata(row: ResourceRow, cipher: Cipher) -> Any:
     """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept."""
     if row.sealed is None:
         return row.metadata or {}

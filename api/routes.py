@@ -23,6 +23,7 @@ from api import (
     history,
     identity,
     outputs,
+    previews,
     resources,
     stacks,
     templates,
@@ -47,6 +48,7 @@ def assemble(made_of: Parts) -> Flask:
     app.after_request(_leave)
     for blueprint in (
         versions.versions,
+        previews.previews,
         stacks.stacks,
         identity.lookup,
         documents.documents,

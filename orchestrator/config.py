@@ -59,6 +59,8 @@ class Settings(BaseSettings):
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
+    max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
+
     # The engine.
     action_retry_limit: int = Field(default=5, ge=0)
     check_batch: int = Field(default=1, ge=1, le=50)

@@ -24,7 +24,7 @@ from orchestrator.template.parameters import MASK, ParameterValues
 from orchestrator.template.template import Template
 from orchestrator.template.view import UNKNOWN, ResourceProxy
 
-Turn = Literal["unchanged", "updated", "replaced", "added"]
+Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
 
 AGES: Final = 1e9  # seconds, after which nothing that is waited for by the clock is waited for
 NAMED: Final = 3  # how many are named where there may be thousands
@@ -73,6 +73,7 @@ class Expected:
     certain: bool = True
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    metadata: Any = None  # of one that is added, as far as it is known
 
 
 class Forecast:
@@ -142,9 +143,10 @@ class _Visit:
         self.moved = any(one.moved for one in self.inputs.values())
 
     def added(self) -> Expected:
-        self._look_ahead(())
+        outlook = self._look_ahead(())
         self._hand_on_new("is new")
-        return Expected(self.name, "added")
+        known = None if outlook.metadata is UNKNOWN else outlook.metadata
+        return Expected(self.name, "added", metadata=MASK if outlook.secret_metadata else known)
 
     def replaced(self, because: str, certain: bool = True, **more: Any) -> Expected:
         self._hand_on_new("is replaced" if certain else "may be replaced", certain)

@@ -85,6 +85,7 @@ class Outlook:
     maybe: frozenset[str] = frozenset()
     secret: frozenset[str] = frozenset()
     metadata: Any = None  # UNKNOWN: not known yet, as with the next
+    secret_metadata: bool = False
     external_id: str | Unknown | None = None
     faults: tuple[Diagnostic, ...] = field(default=())
 
@@ -118,7 +119,9 @@ def look_ahead(
         unknown |= {name for name in before if name not in given}
     if not kind.any_properties:
         unknown &= kind.properties.keys()
+    view.touched_secret = False
     metadata, wrong_metadata = _beside(body.get("metadata"), view, f"{place}.{words.metadata}")
+    secret_metadata = view.touched_secret
     external, wrong_external = _beside(body.get("external_id"), view, f"{place}.{words.external_id}")
     secret = frozenset(resolved.secrets)
     if secret and kind.translation:  # it may have gone elsewhere
@@ -129,6 +132,7 @@ def look_ahead(
         frozenset(unknown - sure),
         secret,
         metadata,
+        secret_metadata,
         external if external is None or external is UNKNOWN else str(external),
         (*resolved.errors, *wrong_metadata, *wrong_external),
     )

@@ -19,14 +19,16 @@ import psycopg
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded, OrchestratorError
-from orchestrator.operations import differences, stacks, updates, validation
+from orchestrator.operations import create_preview, differences, stacks, update_preview, updates, validation
 from orchestrator.operations.check import new_lease
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.create_preview import CreatePreview
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
 from orchestrator.operations.planner import limit_memory
 from orchestrator.operations.stacks import Accepted
+from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher
@@ -66,6 +68,24 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
         return updates.update(context, stack, body, patch=patch)
     accepted: Accepted = _apart(context, body.path, partial(_update, stack=stack, patch=patch))
     return accepted
+
+
+def preview_create(context: OperationContext, body: Body) -> CreatePreview:
+    """Say what a create would make, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return create_preview.preview_create(context, body)
+    preview: CreatePreview = _apart(context, body, _preview_create)
+    return preview
+
+
+def preview_update(
+    context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+) -> UpdatePreview:
+    """Say what an update would do, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return update_preview.preview_update(context, stack, body, patch=patch)
+    preview: UpdatePreview = _apart(context, body, partial(_preview_update, stack=stack, patch=patch))
+    return preview
 
 
 def validate(
@@ -154,6 +174,14 @@ def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> N
 
 def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, after: int) -> None:
     answer.send(differences.differ(_context(job), stack, before, after))
+
+
+def _preview_create(job: _Job, answer: Connection) -> None:
+    answer.send(create_preview.preview_create(_context(job), Body(path=job.path)))
+
+
+def _preview_update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
+    answer.send(update_preview.preview_update(_context(job), stack, Body(path=job.path), patch=patch))
 
 
 def _create(job: _Job, answer: Connection) -> None:

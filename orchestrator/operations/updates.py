@@ -32,6 +32,7 @@ class Proposal:
     """An update with nothing wrong in it, not written down."""
 
     asked: UpdateRequest
+    request: StackRequest  # in full
     vetted: Vetted
     wanted: Wanted
 
@@ -80,7 +81,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     vetted = vet(context, request, stack_uuid=str(stack.uuid))
     refuse_nested(vetted)
     _refuse_immutable(context, stack, before, vetted)
-    return Proposal(asked, vetted, wanted_of(context, request, vetted, stack.uuid))
+    return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
 
 
 def _request(

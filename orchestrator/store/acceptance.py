@@ -101,11 +101,7 @@ def accept_create(
         LimitExceeded: the project has `quota` stacks already.
     """
     with db.transaction():
-        count = db.execute(COUNT_STACKS, (wanted.project_id, quota)).fetchone()
-        if count is not None and count[0] >= quota:
-            raise LimitExceeded(
-                f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
-            )
+        refuse_beyond(db, wanted.project_id, quota)
         try:
             row = db.execute(
                 INSERT_STACK,
@@ -135,6 +131,19 @@ def accept_create(
             traversal=1,
             lease=lease,
             seconds=seconds,
+        )
+
+
+def refuse_beyond(db: Connection[TupleRow], project_id: str, quota: int) -> None:
+    """Refuse another stack where the project has `quota` of them.
+
+    Raises:
+        LimitExceeded: it has.
+    """
+    count = db.execute(COUNT_STACKS, (project_id, quota)).fetchone()
+    if count is not None and count[0] >= quota:
+        raise LimitExceeded(
+            f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, func, literal, or_, select
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import aliased
 
@@ -83,8 +83,28 @@ def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow 
     return _row(row) if row is not None else None
 
 
+def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:
+    """Return these rows of the stack by id, replaced ones too, without their dependents."""
+    chosen = select(*_columns(with_values=True)).where(Resource.stack_id == stack.id, Resource.id.in_(ids))
+    nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
+    statement = _joined(
+        chosen.subquery("chosen"), stack, nobody.where(false()).subquery("dependents"), with_values=True
+    )
+    with database.engine.connect() as connection:
+        return {row.id: _row(row) for row in connection.execute(statement)}
+
+
 def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
     """One row a name: the one that nothing replaces, the youngest of them."""
+    return (
+        select(*_columns(with_values=with_values))
+        .where(Resource.stack_id == stack.id)
+        .ext(distinct_on(Resource.name))
+        .order_by(Resource.name, Resource.leftover.asc(), Resource.id.desc())
+    )
+
+
+def _columns(*, with_values: bool) -> list[Any]:
     columns: list[Any] = [
         Resource.id,
         Resource.uuid,
@@ -100,12 +120,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
     ]
     if with_values:
         columns += [Resource.attributes, Resource.metadata_.label("metadata"), Resource.sealed]
-    return (
-        select(*columns)
-        .where(Resource.stack_id == stack.id)
-        .ext(distinct_on(Resource.name))
-        .order_by(Resource.name, Resource.leftover.asc(), Resource.id.desc())
-    )
+    return columns
 
 
 def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:

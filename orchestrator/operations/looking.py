@@ -1,0 +1,62 @@
+"""Look at a stack's things for one answer, some at a time, within a bound of time (PROTOCOL.md 4).
+
+"Could not reach" is never "gone": what could not be looked at is told apart from what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrator.engine.forecast import There
+from orchestrator.engine.names import physical_name
+from orchestrator.resources.base import Context, Observation, ResourceType
+
+AT_ONCE: Final = 16  # calls
+LOOK_SECONDS: Final = 60.0  # for all of them; each has a deadline of its own besides
+LONGEST_TOLD: Final = 300  # characters of why one could not be looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was found, and why the rest was not, both by the resource's id."""
+
+    found: Mapping[int, Observation] = field(default_factory=dict)
+    unseen: Mapping[int, str] = field(default_factory=dict)
+
+
+def look_at(
+    stack_name: str, things: Sequence[tuple[ResourceType, There]], seconds: float = LOOK_SECONDS
+) -> Seen:
+    """Observe things that nobody is operating on, changing nothing."""
+    pool = ThreadPoolExecutor(AT_ONCE, "look")
+    try:
+        asked = {pool.submit(_look, stack_name, kind, there): there for kind, there in things}
+        wait(asked, seconds)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    found: dict[int, Observation] = {}
+    unseen: dict[int, str] = {}
+    for future, there in asked.items():
+        error = _trouble(future)
+        if error is None:
+            found[there.id] = future.result()
+        else:
+            unseen[there.id] = error[:LONGEST_TOLD]
+    return Seen(found, unseen)
+
+
+def _look(stack_name: str, kind: ResourceType, there: There) -> Observation:
+    name = physical_name(stack_name, there.name, there.uuid)
+    ctx = Context(there.name, name, f"{there.uuid}-look", "CHECK", 0.0, there.properties, there.data)
+    return kind.observe(ctx, there.physical_id or "")
+
+
+def _trouble(future: Future[Observation]) -> str | None:
+    """Return why there is no observation."""
+    if future.cancelled() or not future.done():
+        return "there was no answer in time"
+    error = future.exception()
+    return None if error is None else str(error) or type(error).__name__
