@@ -90,6 +90,20 @@ class Client:
         """Ask for an action, one of Heat's names."""
         self._ask("POST", f"{stack.path}/actions", body={action: None})
 
+    def preview_create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the stack that a create would make."""
+        answer: dict[str, Any] = self._ask("POST", "stacks/preview", body=body)["stack"]
+        return answer
+
+    def preview_update(
+        self, stack: StackId, body: Mapping[str, Any], *, existing: bool = False
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return what an update would do, resource by resource, in five lists."""
+        place, method = f"{stack.path}/preview", "PATCH" if existing else "PUT"
+        query = {"show_nested": "true"}
+        answer: dict[str, Any] = self._ask(method, place, query, body)["resource_changes"]
+        return answer
+
     def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the server makes of a template, without making anything."""
         answer: dict[str, Any] = self._ask("POST", "validate", body=body)

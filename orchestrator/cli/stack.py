@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from orchestrator.cli import render
+from orchestrator.cli import plan_view, render
 from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Failure
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
@@ -44,6 +44,7 @@ def stack() -> None:
 @stack.command()
 @click.argument("name")
 @click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
+@click.option("--preview", is_flag=True, help="Say what would be done, and do nothing.")
 @request_options
 @wait_options
 @client_command
@@ -52,6 +53,7 @@ def create(
     *,
     name: str,
     template_file: Path,
+    preview: bool,
     environments: tuple[Path, ...],
     parameters: Mapping[str, Any],
     timeout_mins: int | None,
@@ -63,8 +65,10 @@ def create(
 ) -> None:
     """Make the stack NAME from a template.
 
-    Exits 3 when the stack fails, 4 when --wait-timeout runs out first.
+    Exits 3 when the stack fails, 4 when --wait-timeout runs out first. With --preview nothing is made, and
+    the exit code says whether it could be.
     """
+    plan_view.refuse_waiting(preview=preview, wait=wait)
     source = read_template(template_file)
     body = request_body(
         source,
@@ -77,6 +81,9 @@ def create(
         keep_going=keep_going,
     )
     try:
+        if preview:
+            plan_view.show(session, session.client.preview_create(body))
+            return
         made = session.client.create(body)
     except ApiFailure as refusal:
         raise refusal.explained(template_file, source.text, texts(environments, body)) from refusal
@@ -103,6 +110,7 @@ def create(
     "--clear-parameter", "cleared", multiple=True, metavar="NAME", help="With --existing; repeatable."
 )
 @click.option("--converge", is_flag=True, help="Look at what is really there, and put right what differs.")
+@click.option("--preview", is_flag=True, help="Say what would be done, and do nothing.")
 @request_options
 @wait_options
 @client_command
@@ -116,6 +124,7 @@ def update(
     existing: bool,
     cleared: tuple[str, ...],
     converge: bool,
+    preview: bool,
     timeout_mins: int | None,
     tags: tuple[str, ...],
     rollback: bool | None,
@@ -125,8 +134,10 @@ def update(
 ) -> None:
     """Bring the stack NAME to another template, at any time, over whatever it is doing.
 
-    Exits 3 when the update fails, 4 when --wait-timeout runs out first.
+    Exits 3 when the update fails, 4 when --wait-timeout runs out first. With --preview nothing is done, and
+    the exit code is 0 whether there are changes or not.
     """
+    plan_view.refuse_waiting(preview=preview, wait=wait)
     if template_file is None and not existing:
         raise Failure("name a template with -t, or keep the stack's own with --existing")
     source = read_template(template_file) if template_file is not None else Source(Path(name), "", {})
@@ -146,6 +157,9 @@ def update(
     found = session.client.find(name)
     newest = session.client.newest_event(found) if wait else None
     try:
+        if preview:
+            plan_view.show(session, session.client.preview_update(found, body, existing=existing))
+            return
         session.client.update(found, body, existing=existing)
     except ApiFailure as refusal:
         shown = template_file or Path(name)

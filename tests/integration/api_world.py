@@ -28,6 +28,7 @@ from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
+from orchestrator.operations import create_preview, update_preview
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
@@ -171,6 +172,8 @@ class World:
             self.neighbour.outputs,
             self.neighbour.roll_back,
             self.neighbour.differ,
+            create_preview.preview_create,
+            update_preview.preview_update,
         )
         made_of = Parts(
             Settings(**settings),

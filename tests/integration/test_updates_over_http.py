@@ -108,3 +108,27 @@ def test_a_large_update_goes_through_a_process_of_its_own(api: httpx.Client) -> 
     assert list(found) == ["resources"]
     [changed] = found["resources"]["changed"]
     assert (changed["name"], changed["changes"][0]["path"]) == ("r799", "properties.value")
+
+
+def test_a_large_preview_goes_through_a_process_of_its_own(api: httpx.Client) -> None:
+    """And is written as it is read: there are more than a thousand resources."""
+    place = create(api, "foreseen", layers(1200, "old"))
+    assert ended(api, place)["stack_status"] == "CREATE_COMPLETE"
+    template = layers(1200, "old")
+    template["resources"]["r1189"]["properties"]["value"] = "just this"
+    answer = api.put(f"{place}/preview", json={"template": template})
+    assert answer.status_code == 200, answer.text
+    changes = answer.json()["resource_changes"]
+    assert {turn: len(held) for turn, held in changes.items()} == {
+        "unchanged": 1198,
+        "updated": 2,
+        "replaced": 0,
+        "added": 0,
+        "deleted": 0,
+    }
+    assert [one["resource_name"] for one in changes["updated"]] == ["r1189", "r1199"]
+    assert changes["updated"][1]["because"] == "value changes (r1189 is changed)"
+    answer = api.post("/stacks/preview", json={"stack_name": "other", "template": template})
+    assert len(answer.json()["stack"]["resources"]) == 1200
+    body = {"stack_name": "foreseen", "template": template}
+    assert api.post("/stacks/preview", json=body).status_code == 409

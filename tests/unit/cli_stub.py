@@ -38,6 +38,7 @@ class Stack:
     template: Any = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> what is answered
     on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    changes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # that a preview tells of
 
     def __post_init__(self) -> None:
         self.coming = list(self.coming)
@@ -89,6 +90,7 @@ class Stub:
         self.next_create: dict[str, Any] = {}
         self.refusal: tuple[int, Any] | None = None
         self.validation: dict[str, Any] = {}  # what else an answer to that holds
+        self.preview: dict[str, Any] = {}  # the stack that a create would make
         self.breaks = 0  # so many requests are cut off unanswered
         self.shown_host = ""  # what a proxy makes of our address in Location
         self.url = ""
@@ -113,6 +115,8 @@ class Stub:
             case ["validate"]:
                 parameters = {"size": {"Type": "Number", "Default": 4}}
                 return 200, {"Description": "fine", "Parameters": parameters, **self.validation}, {}
+            case ["stacks", "preview"]:
+                return 200, {"stack": self.preview}, {}
             case ["stacks"] if method == "POST":
                 stack = self.add(body["stack_name"], **self.next_create)
                 return 201, {"stack": {"id": stack.id, "links": []}}, {}
@@ -140,6 +144,8 @@ class Stub:
                 stack.coming = list(stack.on_update)
                 stack.happen("", "UPDATE_IN_PROGRESS", "Stack UPDATE started")
                 return 202, None, {}
+            case ["preview"]:
+                return 200, {"resource_changes": stack.changes}, {}
             case [] if method == "DELETE":
                 stack.coming = list(stack.on_delete)
                 stack.happen("", "DELETE_IN_PROGRESS", "Stack DELETE started")
