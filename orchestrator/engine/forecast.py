@@ -105,12 +105,14 @@ class Forecast:
         dirty: bool = True,
         back: bool = False,
         seen: Observation | None = None,
+        well: bool | None = None,
         unseen: str = "",
     ) -> Expected:
         """Return what becomes of a resource that the update may reach.
 
         `dirty`: it is visited whatever its requirements hand on. `back`: it takes the place of a newer one.
-        `seen` is what was found when it was looked at, `unseen` why it could not be.
+        `seen` is what was found when it was looked at, `well` whether it is so although it has failed (None:
+        nobody asked), `unseen` why it could not be looked at.
         """
         definition = self.template.resources[name]
         kind = self.kinds.of(definition)
@@ -123,7 +125,7 @@ class Forecast:
         elif not (dirty or visit.moved or seen is not None):
             found = visit.kept(there)
         else:
-            found = visit.revised(there, seen)
+            found = visit.revised(there, seen, well)
         if back and there is not None and found.turn != "replaced":
             found = visit.taken_back(found)
         if unseen:
@@ -152,12 +154,19 @@ class _Visit:
         self._hand_on_new("is replaced" if certain else "may be replaced", certain)
         return Expected(self.name, "replaced", because, certain, **more)
 
-    def kept(self, there: There, because: str = "", *, certain: bool = True) -> Expected:
+    def kept(
+        self, there: There, because: str = "", *, certain: bool = True, seen: Observation | None = None
+    ) -> Expected:
         waited_for = {"CREATE": "is just being created", "UPDATE": "is just being changed"}.get(
-            there.op or "", ""
+            there.op or ""
         )
-        new = there.op is not None and there.physical_id is None
-        known = Handed(there.proxy, bool(waited_for), new, bool(waited_for), why=waited_for)
+        if waited_for:
+            new = there.physical_id is None
+            known = Handed(there.proxy, moved=True, new_id=new, unsure=True, why=waited_for)
+        elif seen is not None and seen.ready:
+            known = _handed(there, seen, "is not as it was", there.secret)
+        else:
+            known = Handed(there.proxy)
         self.forecast.handed[self.name] = known
         return Expected(self.name, "unchanged", because, certain)
 
@@ -167,16 +176,22 @@ class _Visit:
         because = _joined("the one from before is taken back", found.because)
         return replace(found, turn="replaced", because=because)
 
-    def revised(self, there: There, seen: Observation | None) -> Expected:
+    def revised(self, there: There, seen: Observation | None, well: bool | None) -> Expected:
         outlook = self._look_ahead(there.properties)
         if outlook.external_id is not None:
             return self._external(there, outlook)
+        mended = ""
         if there.status == "FAILED":
-            return self._failed(there, outlook)
-        if seen is not None and not seen.exists:
-            return self.replaced("it is gone")
-        before = as_found(self.kind, there.properties, seen) if seen is not None else there.properties
-        after = as_stored(outlook.properties)
+            if not well or there.physical_id is None:
+                return self._failed(there, outlook, well)
+            if there.action == "UPDATE":
+                return self._changed_again(there, outlook)
+            mended = "it has failed and is well by now"
+        if seen is not None and (not seen.exists or seen.error):
+            return self.replaced(f"it is broken: {seen.error}" if seen.exists else "it is gone")
+        before, after = there.properties, as_stored(outlook.properties)
+        if seen is not None:
+            before = as_found(self.kind, before, after, seen)
         after |= {n: before[n] for n in outlook.sure | outlook.maybe if n in before and n not in after}
         metadata = there.metadata if outlook.metadata is UNKNOWN else outlook.metadata
         sure = revise(self.kind, before, after, there.metadata, metadata, outlook.sure)
@@ -192,7 +207,7 @@ class _Visit:
         if outlook.metadata is UNKNOWN and found.change == "keep":
             found, certain = replace(found, change="update"), False
         if found.change == "keep":
-            return self.kept(there)
+            return self.kept(there, mended, seen=seen)
         shown = self._shown(there, before, after, found.changed, outlook)
         drifted = sorted(name for name in found.changed if before.get(name) != there.properties.get(name))
         because = self._why(found.change, found.changed, certain, outlook)
@@ -203,15 +218,26 @@ class _Visit:
         self._hand_on_changed(there, after, found.changed, outlook)
         return Expected(self.name, "updated", because, certain, **shown)
 
-    def _failed(self, there: There, outlook: Outlook) -> Expected:
+    def _failed(self, there: There, outlook: Outlook, well: bool | None) -> Expected:
         said = f": {there.status_reason}" if there.status_reason else ""
         because = f"it is unhealthy{said}" if there.action == "CHECK" else f"it has failed{said}"
-        fine = type(self.kind).survives_failure is not ResourceType.survives_failure
+        may_be_well = well is None and there.physical_id is not None
+        certain = not may_be_well or type(self.kind).survives_failure is ResourceType.survives_failure
         after = as_stored(outlook.properties)
-        known = {n for n in after.keys() | there.properties.keys() if n not in outlook.sure | outlook.maybe}
+        unknown = outlook.sure | outlook.maybe
+        known = {name for name in after.keys() | there.properties.keys() if name not in unknown}
         changed = {name for name in known if there.properties.get(name) != after.get(name)}
         shown = self._shown(there, there.properties, after, changed, outlook)
-        return self.replaced(because, certain=not fine, **shown)
+        return self.replaced(because, certain, **shown)
+
+    def _changed_again(self, there: There, outlook: Outlook) -> Expected:
+        """Return the change of one whose last change failed: how far that came is not known."""
+        after, declared = as_stored(outlook.properties), self.kind.properties
+        movable = frozenset(name for name in after if name in declared and declared[name].update_allowed)
+        differ = {name for name in movable if there.properties.get(name) != after[name]}
+        shown = self._shown(there, there.properties, after, differ, outlook)
+        self._hand_on_changed(there, after, movable, outlook)
+        return Expected(self.name, "updated", "its last change has failed", **shown)
 
     def _external(self, there: There, outlook: Outlook) -> Expected:
         if outlook.external_id is UNKNOWN:
@@ -303,12 +329,16 @@ class _Visit:
         if seen is None:
             handed = Handed(there.proxy, moved=True, unsure=True, why="is changed")
         else:
-            new_id = seen.reference_id or there.physical_id
-            secret = there.secret or bool(outlook.secret)
-            proxy = replace(there.proxy, reference_id=new_id, attributes=seen.attributes, secret=secret)
-            moved = (new_id, seen.attributes) != (there.proxy.reference_id, there.attributes)
-            handed = Handed(proxy, moved, why="is changed")
+            handed = _handed(there, seen, "is changed", there.secret or bool(outlook.secret))
         self.forecast.handed[self.name] = handed
+
+
+def _handed(there: There, seen: Observation, why: str, secret: bool) -> Handed:
+    """Return what a resource hands on that will be as it is `seen`."""
+    reference, attributes = seen.reference_id or there.physical_id, as_stored(seen.attributes)
+    proxy = replace(there.proxy, reference_id=reference, attributes=attributes, secret=secret)
+    moved = (reference, attributes) != (there.proxy.reference_id, there.attributes)
+    return Handed(proxy, moved, why=why)
 
 
 def _tried(
@@ -321,7 +351,6 @@ def _tried(
         made = kind.update(ctx, physical_id, after, changed) if changed else None
         data = made.data if made is not None and made.data else there.data
         seen = kind.observe(replace(ctx, data=data), physical_id)
-        attributes = as_stored(seen.attributes)
     except Exception:  # whatever it is, the update will tell
         return None
     if (
@@ -331,7 +360,7 @@ def _tried(
         or (made is not None and made.physical_id != physical_id)
     ):
         return None
-    return replace(seen, attributes=attributes)
+    return seen
 
 
 def _joined(*texts: str) -> str:

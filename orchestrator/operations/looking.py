@@ -21,9 +21,10 @@ LONGEST_TOLD: Final = 300  # characters of why one could not be looked at
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was found, and why the rest was not, both by the resource's id."""
+    """What was found, whether what has failed is well, and why the rest was not looked at, by resource id."""
 
     found: Mapping[int, Observation] = field(default_factory=dict)
+    well: Mapping[int, bool] = field(default_factory=dict)
     unseen: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -38,23 +39,26 @@ def look_at(
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     found: dict[int, Observation] = {}
+    well: dict[int, bool] = {}
     unseen: dict[int, str] = {}
     for future, there in asked.items():
         error = _trouble(future)
         if error is None:
-            found[there.id] = future.result()
+            found[there.id], well[there.id] = future.result()
         else:
             unseen[there.id] = error[:LONGEST_TOLD]
-    return Seen(found, unseen)
+    return Seen(found, well, unseen)
 
 
-def _look(stack_name: str, kind: ResourceType, there: There) -> Observation:
-    name = physical_name(stack_name, there.name, there.uuid)
+def _look(stack_name: str, kind: ResourceType, there: There) -> tuple[Observation, bool]:
+    """Return what is there, and whether it is well although it has failed."""
+    name, physical_id = physical_name(stack_name, there.name, there.uuid), there.physical_id or ""
     ctx = Context(there.name, name, f"{there.uuid}-look", "CHECK", 0.0, there.properties, there.data)
-    return kind.observe(ctx, there.physical_id or "")
+    seen = kind.observe(ctx, physical_id)
+    return seen, there.status == "FAILED" and bool(physical_id) and kind.survives_failure(ctx, physical_id)
 
 
-def _trouble(future: Future[Observation]) -> str | None:
+def _trouble(future: Future[tuple[Observation, bool]]) -> str | None:
     """Return why there is no observation."""
     if future.cancelled() or not future.done():
         return "there was no answer in time"

@@ -117,7 +117,7 @@ class _Preview:
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
         """Return the type of a resource that can be looked at: what is made and nobody operates on."""
         kind = self.kinds.of(self.template.resources[name])
-        if not isinstance(kind, ResourceType) or not kind.can_check:
+        if not isinstance(kind, ResourceType) or not kind.calls_out:
             return None
         made = row.action != "INIT" and row.op is None and row.kind == self.wanted[name].kind
         return kind if made else None
@@ -150,6 +150,7 @@ class _Preview:
                     dirty=name in changes.dirty,
                     back=id_ in newer and id_ in changes.taken_back,
                     seen=seen.found.get(id_),
+                    well=seen.well.get(id_),
                     unseen=seen.unseen.get(id_, ""),
                 )
         if forecast.faults:
