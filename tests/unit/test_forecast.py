@@ -1,0 +1,231 @@
+"""What is foreseen of each resource, as far as its values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.engine.forecast import Expected, Forecast, There
+from orchestrator.engine.foreseen import mentioned
+from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.revise import as_found, revise
+from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType
+from orchestrator.schema.translation import Replace
+from orchestrator.template.environment import Environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+
+
+class Thing(ResourceType):
+    """Made by somebody else; its size can be changed, its place cannot, its owner may not."""
+
+    name = "A::Thing"
+    properties = {  # noqa: RUF012
+        "size": Property("any", update_allowed=True),
+        "place": Property("any"),
+        "owner": Property("string", immutable=True),
+    }
+    attributes = {"address": Attribute("Where it is."), "key": Attribute("Secret.", secret=True)}  # noqa: RUF012
+
+
+class Noted(Thing):
+    """The same, of our own."""
+
+    name = "A::Noted"
+    calls_out = False
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Any], changed: frozenset[str]
+    ) -> Created:
+        if props["size"] == "boom":
+            raise RuntimeError("boom")
+        return Created(physical_id, {"size": props["size"]})
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        return Observation(True, ready=ctx.data["size"] != "slow", attributes={"address": ctx.data["size"]})
+
+
+class Renamed(Thing):
+    """A thing one of whose properties had another name."""
+
+    name = "A::Renamed"
+    properties = {**Thing.properties, "mass": Property("any")}  # noqa: RUF012
+    translation = (Replace(("size",), source=("mass",)),)
+
+
+TYPES = {kind.name: kind() for kind in (Thing, Noted, Renamed)}
+
+
+def there(name: str, kind: str = "A::Thing", **more: Any) -> There:
+    facts: dict[str, Any] = {
+        "id": 1,
+        "uuid": "11111111-1111-4111-8111-111111111111",
+        "name": name,
+        "type": kind,
+        "kind": kind,
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "status_reason": "state changed",
+        "op": None,
+        "physical_id": f"{name}-1",
+        "reference_id": None,
+        "properties": {"size": 1},
+        "attributes": {"address": "here"},
+        "data": {},
+        "metadata": None,
+        "secret": False,
+    }
+    return There(**{**facts, **more})
+
+
+def forecast(resources: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Forecast:
+    declared = {name: {"type": "string", "hidden": True} for name in parameters or {}}
+    whole = {"heat_template_version": "2021-04-16", "resources": resources, "parameters": declared}
+    values = ParameterValues(dict(parameters or {}), frozenset(declared))
+    kinds = Kinds.of_stack(TYPES, Environment(), {}, Limits())
+    return Forecast(load(whole, Limits(), values), values, kinds, {}.get, "s")
+
+
+def thing(kind: str = "A::Thing", **properties: Any) -> dict[str, Any]:
+    return {"type": kind, "properties": properties}
+
+
+def b_expected(a: dict[str, Any], b: dict[str, Any], of_a: There, of_b: There) -> Expected:
+    """Return what becomes of b, which stands on a."""
+    made = forecast({"a": a, "b": b})
+    made.visit("a", of_a)
+    return made.visit("b", of_b, dirty=False)
+
+
+ID = {"get_resource": "a"}
+ADDRESS = {"get_attr": ["a", "address"]}
+REPLACED = thing(place="there"), there("a", properties={"place": "here"})
+CHANGED = thing(size=2), there("a")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "before", "turn", "certain"),
+    [
+        (REPLACED, thing(size=ID), {"size": "a-1"}, "updated", True),
+        (REPLACED, thing(place=ID), {"place": "a-1"}, "replaced", True),
+        (REPLACED, thing(size=ADDRESS), {"size": "here"}, "updated", False),
+        (REPLACED, thing(place=ADDRESS), {"place": "here"}, "replaced", False),
+        (REPLACED, thing(place=ADDRESS, size=ID), {"place": "here", "size": "a-1"}, "replaced", False),
+        (REPLACED, thing(size={"filter": [[ID], ["x"]]}), {"size": ["x"]}, "unchanged", True),
+        (REPLACED, thing(size={"list_join": ["-", [ID, ID]]}), {"size": "a-1-a-1"}, "updated", True),
+        (REPLACED, thing(size=3), {"size": 3}, "unchanged", True),
+        (CHANGED, thing(size=ID), {"size": "a-1"}, "unchanged", True),
+        (CHANGED, thing(size=ADDRESS), {"size": "here"}, "updated", False),
+        (CHANGED, thing(place=ADDRESS, size=3), {"place": "here", "size": 2}, "replaced", False),
+    ],
+)
+def test_what_another_change_lets_happen(a, b, before, turn, certain):
+    found = b_expected(*a[:1], b, a[1], there("b", properties=before))
+    assert (found.turn, found.certain) == (turn, certain)
+
+
+def test_an_id_that_may_stay_makes_nothing_sure():
+    made = forecast({"a": thing(size=2), "b": thing(place=ADDRESS), "c": thing(size={"get_resource": "b"})})
+    made.visit("a", there("a"))
+    b = made.visit("b", there("b", properties={"place": "here"}), dirty=False)
+    c = made.visit("c", there("c", properties={"size": "b-1"}), dirty=False)
+    assert (b.turn, b.certain, b.because) == (
+        "replaced",
+        False,
+        "place may change, and not in place (a is changed)",
+    )
+    assert (c.turn, c.certain, c.because) == ("updated", False, "size may change (b may be replaced)")
+    assert (c.changed, c.unknown) == ({"size": ("b-1", None)}, ("size",))
+
+
+@pytest.mark.parametrize(
+    ("size", "turn", "after"),
+    [("new", "updated", "new"), ("slow", "updated", None), ("boom", "updated", None)],
+)
+def test_a_type_of_our_own_says_what_it_becomes_if_it_can(size, turn, after):
+    of_a = there(
+        "a", "A::Noted", properties={"size": "old"}, attributes={"address": "old"}, data={"size": "old"}
+    )
+    found = b_expected(
+        thing("A::Noted", size=size), thing(size=ADDRESS), of_a, there("b", properties={"size": "old"})
+    )
+    assert (found.turn, found.certain, found.changed) == (turn, after is not None, {"size": ("old", after)})
+
+
+def test_what_is_just_being_made_or_changed_hands_on_what_is_not_known():
+    for op, physical_id, asked in (
+        ("CREATE", None, ID),
+        ("CREATE", "a-1", ADDRESS),
+        ("UPDATE", "a-1", ADDRESS),
+    ):
+        of_a = there("a", op=op, status="IN_PROGRESS", physical_id=physical_id)
+        found = b_expected(thing(size=1), thing(size=asked), of_a, there("b", properties={"size": "x"}))
+        assert (found.turn, found.unknown) == ("updated", ("size",))
+
+
+def test_many_causes_are_named_by_the_first():
+    many = {f"a{n}": thing(place="there") for n in range(5)}
+    made = forecast({**many, "b": thing(size=[{"get_resource": name} for name in many])})
+    for name in many:
+        made.visit(name, there(name, properties={"place": "here"}))
+    found = made.visit("b", there("b", properties={"size": []}), dirty=False)
+    causes = "a0 is replaced, a1 is replaced, a2 is replaced, 2 more"
+    assert found.because == f"size changes ({causes})"
+
+
+def test_a_failed_one_that_may_be_well_is_not_sure_to_be_replaced(monkeypatch):
+    made = forecast({"a": thing(size=1)})
+    failed = there("a", status="FAILED", status_reason="no luck")
+    found = made.visit("a", failed)
+    assert (found.turn, found.certain, found.because) == ("replaced", True, "it has failed: no luck")
+    monkeypatch.setattr(Thing, "survives_failure", lambda *_: True)
+    assert not made.visit("a", failed).certain
+    assert made.visit("a", failed, well=False).certain
+    found = made.visit("a", failed, well=True)
+    assert (found.turn, found.because) == ("unchanged", "it has failed and is well by now")
+    found = made.visit("a", there("a", action="UPDATE", status="FAILED"), well=True)
+    assert (found.turn, found.because) == ("updated", "its last change has failed")
+
+
+def test_what_is_broken_is_replaced():
+    made = forecast({"a": thing(size=1)})
+    found = made.visit("a", there("a"), seen=Observation(True, error="no disk"))
+    assert (found.turn, found.because) == ("replaced", "it is broken: no disk")
+
+
+def test_a_secret_is_masked_wherever_a_translation_puts_it():
+    made = forecast({"a": thing("A::Renamed", mass={"get_param": "p"})}, {"p": "sesame"})
+    found = made.visit("a", there("a", "A::Renamed"))
+    assert found.changed == {"size": (1, "******")}
+
+
+def test_revising_names_what_differs_and_what_may_not():
+    kind = TYPES["A::Thing"]
+    assert revise(kind, {"size": 1}, {"size": 1}).change == "keep"
+    assert revise(kind, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
+    assert revise(kind, {"size": 1}, {"size": 1}, None, {}).change == "keep"
+    found = revise(kind, {"size": 1, "owner": "x"}, {"size": 2, "owner": "y"})
+    assert (found.change, found.changed, found.immutable) == ("replace", {"size", "owner"}, ("owner",))
+    found = revise(kind, {"size": 1}, {"size": 1}, also=frozenset({"size"}))
+    assert (found.change, found.changed) == ("update", {"size"})
+    assert revise(kind, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
+
+
+def test_what_was_left_to_the_provider_has_not_drifted():
+    kind, seen = (
+        TYPES["A::Thing"],
+        Observation(True, properties={"size": 9, "place": "there", "colour": "red"}),
+    )
+    assert as_found(kind, {"size": 1, "place": "here"}, {}, seen) == {"size": 9, "place": "here"}
+    assert as_found(kind, {}, {"size": 1}, seen) == {"size": 9}
+    assert as_found(kind, {}, {}, seen) == {}
+    assert as_found(kind, {"size": 1}, {}, Observation(True)) == {"size": 1}
+
+
+def test_names_are_found_where_functions_mention_them():
+    value = {"list_join": ["-", [{"get_resource": "a"}, {"get_attr": ["b", "x", 0]}, {"Ref": "c"}, "d", ID]]}
+    assert mentioned([value, {"Fn::GetAtt": ["e", "x"]}], "abcde") == ["a", "b", "c", "e"]
+    assert mentioned(value, "xyz") == []
