@@ -74,7 +74,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     """Say what a create would make, in this process or, when the body is large, in another."""
     if body.path is None:
         return create_preview.preview_create(context, body)
-    preview: CreatePreview = _apart(context, body, _preview_create)
+    preview: CreatePreview = _apart(context, body.path, _preview_create)
     return preview
 
 
@@ -84,7 +84,7 @@ def preview_update(
     """Say what an update would do, in this process or, when the body is large, in another."""
     if body.path is None:
         return update_preview.preview_update(context, stack, body, patch=patch)
-    preview: UpdatePreview = _apart(context, body, partial(_preview_update, stack=stack, patch=patch))
+    preview: UpdatePreview = _apart(context, body.path, partial(_preview_update, stack=stack, patch=patch))
     return preview
 
 
