@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from flask import Blueprint, Response
 
@@ -11,10 +11,21 @@ from api.faults import HttpNotFound
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import parts
-from orchestrator.store.events import FILTERS, EventQuery, EventRow, event_uuid, get_event, list_events
+from orchestrator.errors import InvalidRequest
+from orchestrator.store.events import (
+    FILTERS,
+    EventQuery,
+    EventRow,
+    event_uuid,
+    get_event,
+    list_events,
+    read_sequence,
+)
 from orchestrator.store.stacks import StackRow
 
 events = Blueprint("events", __name__)
+
+AT_ONCE: Final = 1_000  # events of one answer to `after`
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
@@ -43,23 +54,48 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, ev
 
 def _listing(stack: StackRow, resource_name: str | None) -> Response:
     filters = queries.filters(FILTERS)
+    after, limit = _after(), queries.integer("limit")
+    if after is not None:
+        limit = min(limit or AT_ONCE, AT_ONCE)
     if resource_name is not None:
         filters["resource_name"] = [resource_name]
     query = EventQuery(
         filters=filters,
-        sort_keys=queries.texts("sort_keys"),
-        sort_dir=queries.direction() or "desc",
-        marker=queries.text("marker"),
-        limit=queries.integer("limit"),
+        sort_keys=queries.texts("sort_keys") if after is None else (),
+        sort_dir=(queries.direction() or "desc") if after is None else "asc",
+        marker=queries.text("marker") if after is None else None,
+        limit=limit,
+        after=after,
     )
     depth, links = queries.integer("nested_depth"), Links()
     rows = list_events(parts().database, stack, query)
-    if resource_name is not None:
+    if resource_name is not None and after is None:
         first = next(rows, None)
         if first is None:
             raise HttpNotFound(f"No events found for resource {resource_name}")
         rows = _again(first, rows)
     return json_list("events", (_body(row, stack, links, root=bool(depth)) for row in rows))
+
+
+def _after() -> tuple[int, int] | None:
+    """Return the sequence from which to go on, None when it is not asked for.
+
+    Raises:
+        InvalidRequest: it is none, or the order asked for is another.
+    """
+    given = queries.text("after")
+    if given is None:
+        return None
+    found = read_sequence(given)
+    if found is None:
+        raise InvalidRequest(
+            f"Invalid sequence '{given}' for 'after': take it from an event, or start with 0.0."
+        )
+    if queries.direction() == "desc" or queries.text("marker") is not None or queries.texts("sort_keys"):
+        raise InvalidRequest(
+            "'after' lists in the order of writing: leave out sort_dir, sort_keys and marker."
+        )
+    return found
 
 
 def _again(first: EventRow, rows: Any) -> Any:
@@ -85,5 +121,6 @@ def _body(row: EventRow, stack: StackRow, links: Links, *, root: bool) -> dict[s
         "physical_resource_id": row.physical_id,
         "resource_status": f"{row.action}_{row.status}",
         "resource_status_reason": row.reason,
+        "sequence": row.sequence,
         "links": linked,
     }

@@ -14,7 +14,8 @@ lookup = Blueprint("lookup", __name__)
 
 EVERY_VERB = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 READ_BELOW = (
-    "resources", "events", "template", "actions", "environment", "files", "revisions", "failures",
+    "resources", "events", "template", "actions", "environment", "files", "revisions", "failures", "why",
+    "progress",
 )  # fmt: skip
 POSTED_BELOW = ("resources", "events", "template", "actions")
 

@@ -28,6 +28,7 @@ from api import (
     stacks,
     templates,
     versions,
+    why,
 )
 from api.parts import Parts, parts
 from orchestrator.errors import InvalidRequest
@@ -58,6 +59,7 @@ def assemble(made_of: Parts) -> Flask:
         history.revisions,
         templates.templates,
         catalogue.catalogue,
+        why.why,
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]

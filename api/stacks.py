@@ -14,10 +14,11 @@ from api.formats import Links, json_list, json_response, link, time
 from api.identity import canonical
 from api.outputs import output_body
 from api.parts import caller, operation_context, parts
+from api.why import progress_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.operations.parameters import pseudo
-from orchestrator.store import revisions
+from orchestrator.store import progress, revisions
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
 from orchestrator.template.formats import format_named
@@ -88,6 +89,9 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "capabilities": [],
         "notification_topics": [],
     }
+    counted = progress.read(parts().database, stack)
+    if counted.total:  # an old stack's are forgotten
+        shown["progress"] = progress_body(counted)
     if with_outputs and stack.deleted_at is None:
         outputs = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
         shown["outputs"] = [output_body(output) for output in outputs]

@@ -128,5 +128,7 @@ def upgrade() -> None:
         sa.Column("counts", postgresql.JSONB(), nullable=False),
         sa.Column("counted_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.Column("seconds", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("final", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.PrimaryKeyConstraint("stack_id", name="pk_progress"),
     )
+    op.create_index("ix_progress_open", "progress", ["counted_at"], postgresql_where=sa.text("NOT final"))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential, wait_random
@@ -22,6 +22,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_expone
 from orchestrator.cli.failure import ApiFailure, Failure
 
 PAGE = 500
+PAGES = 100  # that are turned over in search of something to tell
 READ_TIMEOUT_SECONDS = 300.0  # a body of a hundred thousand resources is validated before the answer
 _UNAVAILABLE = {502, 503, 504}
 
@@ -167,6 +168,32 @@ class Client:
         """Yield every cause why the stack, or a revision, failed."""
         query: dict[str, str | int | list[str]] = {} if revision is None else {"revision": revision}
         yield from self._pages(f"{stack.path}/failures", "failures", query, limit)
+
+    # How it is getting on
+
+    def why(self, stack: StackId, resource: str | None, limit: int) -> tuple[dict[str, Any], bool]:
+        """Return what a stack or one of its resources waits for, and whether there is more than `limit`."""
+        if resource is not None:
+            told: dict[str, Any] = self._ask("GET", f"{stack.path}/resources/{quote(resource, safe='')}/why")[
+                "why"
+            ]
+            return told, False
+        told, waiting = {}, list[dict[str, Any]]()
+        query: dict[str, str | int | list[str]] = {}
+        for _ in range(PAGES):  # one may come back empty, and name the next
+            answer = self._ask("GET", f"{stack.path}/why", {**query, "limit": limit - len(waiting)})
+            told = told or answer["why"]
+            waiting += answer["why"]["waiting"]
+            links = answer.get("links") or []
+            if not links or len(waiting) >= limit:
+                return {**told, "waiting": waiting}, bool(links)
+            query["marker"] = parse_qs(urlsplit(links[0]["href"]).query)["marker"]
+        return {**told, "waiting": waiting}, True
+
+    def progress(self, stack: StackId) -> dict[str, Any]:
+        """Return how far a stack's action is."""
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/progress")["progress"]
+        return answer
 
     # What is in a stack, and what happened to it
 

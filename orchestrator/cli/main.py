@@ -13,6 +13,7 @@ from orchestrator.cli.lazy import LazyGroup
 
 COMMANDS = {
     "stack": "orchestrator.cli.stack:stack",
+    "why": "orchestrator.cli.why:why",
     "validate": "orchestrator.cli.validate:validate",
     "up": "orchestrator.cli.up:up",
     "migrate": "orchestrator.cli.server:migrate",

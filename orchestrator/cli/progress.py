@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -58,6 +58,8 @@ class Board:
     total: int | None = None
     began: float = field(init=False)
     planned: float = -math.inf
+    counted: Mapping[str, Any] = field(default_factory=dict)  # the server's figures, of a big stack
+    counted_at: float = -math.inf
 
     def __post_init__(self) -> None:
         """Start the clock."""
@@ -96,8 +98,19 @@ class Board:
             return False
         return self.total is None or any(not item.type for item in self.items.values())
 
+    def uncounted(self) -> bool:
+        """Whether the server's figures are worth asking for: more is at work than is listed here."""
+        big = self.total is None and len(self.items) > TREE_LIMIT
+        return big and self.clock() - self.counted_at >= PLAN_EVERY_SECONDS
+
+    def count(self, figures: Mapping[str, Any]) -> None:
+        """Take in the server's figures."""
+        self.counted_at, self.counted = self.clock(), figures
+
     def counts(self) -> Counter[str]:
         """Return how many resources are in each status; "" counts those that nothing happened to yet."""
+        if self.counted.get("total"):
+            return Counter(_by_status(self.counted))
         found = Counter(item.status for item in self.items.values())
         found[""] += max(0, (self.total or 0) - len(self.items))
         return found
@@ -128,7 +141,7 @@ class Board:
     def _header(self, now: float, counts: Counter[str]) -> Text:
         total = sum(counts.values())
         line = Text(f"{self.action} {clean(self.stack.name)}", style="bold")
-        of = f" of {total}" if self.total is not None else ""
+        of = f" of {total}" if self.total is not None or self.counted.get("total") else ""
         line.append(f"  {counts['COMPLETE']}{of} complete", style="not bold green")
         line.append(f", {counts['IN_PROGRESS']} running", style="not bold yellow")
         if counts["FAILED"]:
@@ -204,6 +217,12 @@ class Progress(Protocol):
     def plan(self, resources: list[dict[str, Any]]) -> None:
         """Take the list of resources."""
 
+    def wants_counts(self) -> bool:
+        """Whether the server's figures would help now."""
+
+    def count(self, figures: Mapping[str, Any]) -> None:
+        """Take the server's figures."""
+
 
 class Silence:
     """Tells nobody."""
@@ -226,6 +245,13 @@ class Silence:
 
     def plan(self, resources: list[dict[str, Any]]) -> None:
         """Ignore the list."""
+
+    def wants_counts(self) -> bool:
+        """Never."""
+        return False
+
+    def count(self, figures: Mapping[str, Any]) -> None:
+        """Ignore the figures."""
 
 
 class Lines(Silence):
@@ -272,6 +298,28 @@ class Tree(Silence):
     def plan(self, resources: list[dict[str, Any]]) -> None:
         """Put the resources into the tree."""
         self._board.plan(resources)
+
+    def wants_counts(self) -> bool:
+        """For what is too big to be listed."""
+        return self._board.uncounted()
+
+    def count(self, figures: Mapping[str, Any]) -> None:
+        """Put the figures above the tree."""
+        self._board.count(figures)
+
+
+def counted(figures: Mapping[str, Any]) -> str:
+    """Return the server's figures in words."""
+    found = _by_status(figures)
+    words = [f"{found['COMPLETE']} of {figures['total']} ready", f"{found['IN_PROGRESS']} running"]
+    if found["FAILED"]:
+        words.append(f"{found['FAILED']} failed")
+    return ", ".join([*words, f"{found['']} to come"])
+
+
+def _by_status(figures: Mapping[str, Any]) -> dict[str, int]:
+    running = {"COMPLETE": figures["ready"], "IN_PROGRESS": figures["running"], "FAILED": figures["failed"]}
+    return {**running, "": figures["waiting"] + figures["blocked"]}
 
 
 def line(event: Event) -> Text:

@@ -15,7 +15,7 @@ from orchestrator.cli.failure import ApiFailure, Exit, ExitOneOnUsageGroup, Fail
 from orchestrator.cli.follow import End, Event, follow, is_stack_event
 from orchestrator.cli.lazy import LazyGroup
 from orchestrator.cli.options import FILE, Session, client_command, request_options, wait_options
-from orchestrator.cli.progress import line
+from orchestrator.cli.progress import counted, line
 from orchestrator.cli.sources import Source, read_template, request_body, texts
 from orchestrator.cli.watching import conclude, failed, watch
 
@@ -225,6 +225,7 @@ def show(session: Session, *, name: str) -> None:
             ("id", found["id"]),
             ("status", render.status(found["stack_status"])),
             ("reason", found["stack_status_reason"]),
+            ("progress", _progress(found)),
             ("description", found.get("description")),
             ("created", render.date(found.get("creation_time"))),
             ("updated", render.date(found.get("updated_time"))),
@@ -405,6 +406,13 @@ def _together(failures: list[Failure]) -> Failure:
         details=[text for failure in failures for text in (f"  {failure.message}", *failure.details)],
         facts={"failures": [failure.document()["error"] for failure in failures]},
     )
+
+
+def _progress(found: Mapping[str, Any]) -> str:
+    """Return how far the stack is, while it is under way."""
+    figures = found.get("progress") or {}
+    under_way = found["stack_status"].endswith("_IN_PROGRESS") and figures.get("total")
+    return counted(figures) if under_way else ""
 
 
 def _follow_events(session: Session, found: StackId, timeout: float | None) -> None:

@@ -29,6 +29,8 @@ def watch(session: Session, found: StackId, action: str, after: str | None, time
                 progress.take(step)
                 if progress.wants_plan():
                     progress.plan(session.client.resources(found))
+                if progress.wants_counts():
+                    progress.count(session.client.progress(found))
     except KeyboardInterrupt:
         raise Failure(
             f"stopped watching; the {action} of stack {found.name} goes on by itself",

@@ -111,6 +111,15 @@ def _calls_nobody(engine: Engine, visit: Visit) -> bool:
     return kind is not None and not kind.calls_out
 
 
+def _was_fine(visit: Visit) -> bool:
+    """Whether a resource that is replaced was there as wanted before, and is of the type it is to be of."""
+    resource, definition = visit.resource, visit.definition
+    assert resource is not None
+    assert definition is not None
+    made = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
+    return made and definition.body["type"] == resource.type
+
+
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
@@ -217,6 +226,7 @@ class _Round:
                 assert visit.definition is not None
                 statement = ending.REPLACE
                 row["definition_id"] = visit.definition.id
+                row["started"] = _was_fine(visit)
             case Gone(silent=silent):
                 statement = ending.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}

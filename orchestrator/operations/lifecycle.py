@@ -49,8 +49,11 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
         return _end(db, stack_id, traversal, reason)
 
 
-def _end(db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | None) -> list[Ring]:
-    ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=reason is not None)
+def _end(
+    db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | None, *, at_once: bool = False
+) -> list[Ring]:
+    at_once = at_once or reason is not None
+    ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=at_once)
     if ended is None:
         return []
     action, rollback_disabled, good_revision = ended
@@ -59,3 +62,10 @@ def _end(db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | 
         return []
     opened = accept_rollback(db, stack_id, good_revision)
     return [opened.ring] if opened else []
+
+
+def give_up(database: Database, stack_id: int, traversal: int) -> list[Ring]:
+    """End a halted traversal whose open operations nobody follows: the next one will."""
+    db = database.hot(durable=True)
+    with db.transaction():
+        return _end(db, stack_id, traversal, None, at_once=True)

@@ -426,7 +426,7 @@ class _Ids:
         self.resumed = bool(nodes_written or joins_written)
         for node in layout.order:
             is_join = node >= layout.size
-            found = joins_written.get(layout.labels[node]) if is_join else nodes_written.get(work.keys[node])
+            found = joins_written.get(self._label(node)) if is_join else nodes_written.get(work.keys[node])
             if found is not None:
                 self._ids[node] = found
 
@@ -479,7 +479,7 @@ class _Ids:
                 None,
                 None,
                 "bulk",
-                self.layout.labels[node],
+                self._label(node),
                 self._needed_by(node),
                 self.layout.blocked_by[node],
                 dirty=False,
@@ -487,6 +487,10 @@ class _Ids:
             for node in part
             if node >= self.layout.size
         ]
+
+    def _label(self, node: int) -> str:
+        """Return a join's name. A text in the database has no NUL, and a resource's name no slash."""
+        return self.layout.labels[node].replace("\0", "/")
 
     def _needed_by(self, node: int) -> list[int]:
         return [

@@ -19,7 +19,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.operations import lifecycle, strays
 from orchestrator.operations.purge import Policy, Purging
 from orchestrator.resources.base import ResourceType
-from orchestrator.store import nodes, overdue, traversals
+from orchestrator.store import nodes, overdue, progress, stalls, traversals
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
@@ -28,6 +28,8 @@ log = logger()
 LIMIT = 1_000  # rows one sweep moves of a kind
 AUDIT_SECONDS = 30.0
 LOCK = 0x5357454550  # one sweep at a time, wherever it runs
+COUNTING = LOCK + 1  # one count at a time
+COUNTING_SECONDS = 0.025  # after which a sweep counts no further stack
 
 
 @dataclass(slots=True)
@@ -59,7 +61,9 @@ class Sweep:
             if row is None or not row[0]:
                 return []
             rings = self._ring(db)
-        return rings + self._end(db)
+        rings += self._end(db)
+        self._count(db)
+        return rings
 
     def purge(self) -> None:
         """Forget a little of what is kept no longer; for when there is nothing to ring."""
@@ -96,14 +100,38 @@ class Sweep:
         self._followed = set(halted)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
-            self._audit(db)
+            rings += self._audit(db)
         return rings
 
-    def _audit(self, db: Connection[TupleRow]) -> None:
+    def _audit(self, db: Connection[TupleRow]) -> list[Ring]:
         for root_id, _ in overdue.roots(db):
             while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
                 pass
-        for stack_id, traversal, stack in overdue.stalled(db):
-            wrong = overdue.recount(db, stack_id, traversal)
-            log.error("stack_stalled", stack=stack, traversal=traversal, counts_put_right=wrong)
+        rings = self._unstall(db)
         strays.tidy(db, self.types)
+        return rings
+
+    def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
+        """Move what stands still: there should never be any (PROTOCOL.md 16)."""
+        rings: list[Ring] = []
+        for stack_id, traversal, stack in stalls.stalled(db):
+            log.error("stack_stalled", stack=stack, traversal=traversal)
+            rings += stalls.begin_again(db, stack_id, traversal)
+        for stack_id, traversal, stack in stalls.stranded(db):
+            log.error("stack_stranded", stack=stack, traversal=traversal)
+            rings += lifecycle.give_up(self.database, stack_id, traversal)
+        return rings
+
+    def _count(self, db: Connection[TupleRow]) -> None:
+        """Count how far the stacks at work are, as rarely as it is dear."""
+        row = db.execute("SELECT pg_try_advisory_lock(%s)", (COUNTING,)).fetchone()
+        if row is None or not row[0]:
+            return
+        try:
+            started = time.monotonic()
+            for stack_id, traversal, ended in progress.due(db):
+                progress.count(db, stack_id, traversal, final=ended)
+                if time.monotonic() - started > COUNTING_SECONDS:
+                    break
+        finally:
+            db.execute("SELECT pg_advisory_unlock(%s)", (COUNTING,))

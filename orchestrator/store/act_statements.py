@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from orchestrator.store.ending_statements import (
     EVENTS,
+    HALTS,
     HELD,
     MARK_READY,
     OURS,
@@ -91,13 +92,7 @@ FAULT = _FAULTY + RELEASE + SETTLED
 # Any other action stops here.
 UNFIT = (
     _FAULTY
-    + """
-, halted AS (
-    UPDATE stack s SET halted_traversal = s.traversal
-    FROM (SELECT DISTINCT stack_id, traversal FROM done) f
-    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
-        AND s.halted_traversal IS DISTINCT FROM s.traversal
-)"""
+    + HALTS
     + WAKE
     + "\nSELECT 'held', r.id, NULL, NULL, NULL FROM r"
     + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"

@@ -76,11 +76,11 @@ EVENTS = """
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
-    ORDER BY i.node_id
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
 )"""
 
 # Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The
-# conditions are those of ix_graph_node_active, and of no other index: the number of waiting nodes must not
+# conditions are those of ix_graph_node_at_work, and of no other index: the number of waiting nodes must not
 # matter.
 WOKEN = """
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
@@ -207,7 +207,8 @@ UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
 """
 )
 
-# Another takes its place: it is made by the same node, and the old one goes when nobody stands on it.
+# Another takes its place: it is made by the same node, and the old one goes when nobody stands on it. Users
+# read of the old one that its update is over (`started`), as Heat tells it.
 REPLACE = (
     ROWS
     + f"""
@@ -233,6 +234,12 @@ REPLACE = (
     FROM i JOIN made m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
     RETURNING n.id, n.traversal, n.queue, n.label
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
+    WHERE i.started ORDER BY i.node_id, x.nth
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
@@ -350,6 +357,18 @@ WAIT = (
     + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"
 )
 
+# The first failure stops the traversal, once. What of it still runs is waited for, and users read so.
+HALTS = """
+, halted AS (
+    UPDATE stack s
+    SET halted_traversal = s.traversal,
+        status_reason = 'Stack ' || s.action || ' is winding down: ' || f.reason
+    FROM (SELECT stack_id, traversal, (array_agg(reason ORDER BY id))[1] AS reason FROM done
+        GROUP BY stack_id, traversal) f
+    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+)"""
+
 OURS_OR_THOUGHT_LOST = "(n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))"
 FAIL = (
     ROWS
@@ -376,12 +395,8 @@ FAIL = (
 ), cause AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason)
     SELECT stack_id, traversal, name, reason FROM done ORDER BY id
-), halted AS (  -- the first failure stops the traversal, once
-    UPDATE stack s SET halted_traversal = s.traversal
-    FROM (SELECT DISTINCT stack_id, traversal FROM done) f
-    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
-        AND s.halted_traversal IS DISTINCT FROM s.traversal
 )"""
+    + HALTS
     + EVENTS
     + WAKE
     + "\nSELECT 'held', r.id, NULL, NULL, NULL FROM r"

@@ -3,21 +3,23 @@
 Ids are handed out before commit, so an event with a smaller id may appear after one with a larger was read.
 Events are therefore ordered by the transaction that wrote them, then by id, and while the stack is at work an
 ascending listing stops below the oldest transaction still open: a marker never jumps over a late committer
-(PROTOCOL.md 17).
+(PROTOCOL.md 17). A listing after a sequence number always stops there, so that it can be gone on with for
+ever.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Row, Select, func, select, tuple_
+from sqlalchemy import Row, Select, cast, func, literal, select, tuple_
 
 from orchestrator.store.database import Database
-from orchestrator.store.models import Event
+from orchestrator.store.models import Event, Xid8
 from orchestrator.store.reading import streamed
 from orchestrator.store.stacks import Direction, StackRow
 
@@ -36,6 +38,7 @@ class EventRow:
     """One thing that happened."""
 
     id: int
+    xid: int  # of the transaction that wrote it
     resource_name: str
     resource_type: str
     physical_id: str | None
@@ -44,6 +47,11 @@ class EventRow:
     reason: str
     properties: Mapping[str, Any] | None
     created_at: dt.datetime
+
+    @property
+    def sequence(self) -> str:
+        """Where it stands among its stack's events: what `after` takes."""
+        return f"{self.xid}.{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,7 @@ class EventQuery:
     sort_keys: Sequence[str] = ()  # resource_type; anything else is the order of writing
     sort_dir: Direction = "desc"
     marker: str | None = None  # an event's uuid, exclusive; unknown means from the start
+    after: tuple[int, int] | None = None  # an event's sequence, exclusive: the order is that of writing then
     limit: int | None = None
 
 
@@ -72,6 +81,12 @@ def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
     return low if value >> 64 == stack_uuid.int >> 64 and low < 1 << 63 else None
 
 
+def read_sequence(given: str) -> tuple[int, int] | None:
+    """Return the two numbers of a sequence, None when it is none."""
+    found = re.fullmatch(r"(\d{1,19})\.(\d{1,18})", given)
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def list_events(database: Database, stack: StackRow, query: EventQuery) -> Iterator[EventRow]:
     """Yield the events asked for, fetched in slices."""
     down = query.sort_dir == "desc"
@@ -81,9 +96,13 @@ def list_events(database: Database, stack: StackRow, query: EventQuery) -> Itera
     statement = select(*_COLUMNS).where(Event.stack_id == stack.id)
     for name, texts in query.filters.items():
         statement = statement.where(FILTERS[name].in_(list(texts)))
-    if not down and stack.status == "IN_PROGRESS":
+    if query.after is not None:
+        xid, id_ = query.after
+        here = tuple_(Event.xid, Event.id)
+        statement = statement.where(here > tuple_(cast(literal(str(xid)), Xid8), literal(id_)), _SETTLED)
+    elif not down and stack.status == "IN_PROGRESS":
         # `stack` was read before: had it ended by then, all its events were committed with that or earlier.
-        statement = statement.where(Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot()))
+        statement = statement.where(_SETTLED)
     marker = event_id(stack.uuid, query.marker) if query.marker else None
     if marker is not None:
         at = select(*order).where(Event.stack_id == stack.id, Event.id == marker)
@@ -109,6 +128,9 @@ def get_event(database: Database, stack: StackRow, resource_name: str, public: s
         row = connection.execute(statement).one_or_none()
     return _row(row) if row is not None else None
 
+
+# Nobody can still commit an event that stands before one of these.
+_SETTLED: Final = Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot())
 
 _COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow.__slots__)
 

@@ -386,15 +386,15 @@ class GraphNode(Base):
             "(kind IN ('update', 'cleanup')) = (resource_id IS NOT NULL)", name="visits_a_resource"
         ),
         CheckConstraint("rung_at IS NULL OR state <> 'blocked'", name="blocked_is_not_rung"),
-        Index("ix_graph_node_stack", "stack_id", "traversal", "kind"),
+        Index("ix_graph_node_visit", "stack_id", "traversal", "kind", "resource_id"),
         Index("ix_graph_node_queued", "root_id", "rung_at", postgresql_where=text("state = 'queued'")),
         Index("ix_graph_node_due", "due_at", postgresql_where=text("state = 'waiting'")),
         Index("ix_graph_node_leased", "leased_until", postgresql_where=text("state = 'checking'")),
         Index(
-            "ix_graph_node_active",
+            "ix_graph_node_at_work",
             "stack_id",
             "resource_id",
-            postgresql_where=text("state IN ('checking', 'waiting')"),
+            postgresql_where=text("state IN ('checking', 'waiting', 'paused')"),
         ),
         {"postgresql_with": {"fillfactor": "70", **OFTEN_VACUUMED}},
     )
@@ -532,6 +532,9 @@ class Progress(Base):
     counts: Mapped[Json] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
     counted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # that counting took
+    final: Mapped[bool] = mapped_column(server_default=text("false"))  # counted after the traversal's end
+
+    __table_args__ = (Index("ix_progress_open", "counted_at", postgresql_where=text("NOT final")),)
 
 
 class ApiToken(Base):

@@ -1,4 +1,5 @@
-"""Finding what is due, lost or stuck, set-based and bounded (PROTOCOL.md 15, 16): the sweep's statements.
+"""Finding what is due or lost, set-based and bounded (PROTOCOL.md 15): the sweep's statements. What stands
+still is in `stalls.py`.
 
 Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with
 SKIP LOCKED, so that a sweep never waits for a check, and a check never for a sweep.
@@ -99,8 +100,16 @@ WHERE status = 'IN_PROGRESS' AND owner_id IS NULL
 LIMIT %(limit)s
 """
 
+# Those that can end now: what others still do must not keep them from being found.
 HALTED = """
-SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
+SELECT s.id, s.traversal FROM stack s
+WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
+    AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.op IS NOT NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
+            AND n.state IN ('checking', 'waiting', 'paused') AND n.kind IN ('update', 'cleanup')
+            AND n.lease IS NOT NULL)
+LIMIT %(limit)s
 """
 
 # Those that go on after a failure, and have come to where nothing can be done any more.
@@ -110,30 +119,11 @@ WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTIN
     AND EXISTS (SELECT 1 FROM failure f WHERE f.stack_id = s.id AND f.traversal = s.traversal)
     AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
-            AND n.state IN ('queued', 'checking', 'waiting', 'paused'))
+            AND n.state IN ('checking', 'waiting', 'paused'))
+    AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.stack_id = s.id
+            AND n.traversal = s.traversal AND n.state = 'queued')
 LIMIT %(limit)s
-"""
-
-# A stack in progress that nothing will ever move again (PROTOCOL.md 16).
-STALLED = """
-SELECT s.id, s.traversal, s.uuid::text FROM stack s
-WHERE s.status = 'IN_PROGRESS' AND s.action_started_at < now() - interval '30 seconds'
-    AND s.halted_traversal IS DISTINCT FROM s.traversal
-    AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.state = 'queued')
-    AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.state IN ('checking', 'waiting'))
-LIMIT 100
-"""
-
-RECOUNT = """
-WITH held AS (
-    SELECT x.id, count(*) AS blockers FROM graph_node n CROSS JOIN LATERAL unnest(n.needed_by) AS x(id)
-    WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state <> 'ready' GROUP BY x.id)
-UPDATE graph_node n
-SET blocked_by = coalesce(h.blockers, 0),
-    state = CASE WHEN h.blockers IS NULL THEN 'queued' ELSE 'blocked' END
-FROM graph_node m LEFT JOIN held h ON h.id = m.id
-WHERE n.id = m.id AND n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.state = 'blocked'
-    AND n.blocked_by <> coalesce(h.blockers, 0)
 """
 
 
@@ -177,21 +167,10 @@ def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[in
 
 
 def halted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
-    """Return stacks that are winding down: id and traversal."""
+    """Return stacks that have wound down: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
 
 
 def exhausted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     """Return stacks that went on after a failure as far as they can: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(EXHAUSTED, {"limit": limit}).fetchall()]
-
-
-def stalled(db: Db) -> list[tuple[int, int, str]]:
-    """Return stacks in progress with nothing left to do: id, traversal, uuid. There should never be one."""
-    return [(row[0], row[1], row[2]) for row in db.execute(STALLED).fetchall()]
-
-
-def recount(db: Db, stack_id: int, traversal: int) -> int:
-    """Count anew what holds back a stalled traversal's nodes; return how many counts were wrong."""
-    values: dict[str, Any] = {"stack_id": stack_id, "traversal": traversal}
-    return db.execute(RECOUNT, values).rowcount

@@ -43,6 +43,7 @@ class StackRow:
     status: str
     status_reason: str
     traversal: int
+    halted_traversal: int | None
     revision_id: int | None
     disable_rollback: bool
     keep_going: bool
@@ -52,12 +53,18 @@ class StackRow:
     user_project_id: str | None
     created_at: dt.datetime
     updated_at: dt.datetime | None
+    action_started_at: dt.datetime
     deleted_at: dt.datetime | None
 
     @property
     def state(self) -> str:
         """`CREATE_COMPLETE` and the like."""
         return f"{self.action}_{self.status}"
+
+    @property
+    def winding_down(self) -> bool:
+        """Whether something failed, and nothing new begins while what runs comes to its end."""
+        return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,6 +261,19 @@ def bump(
         return None
     traversal, root_id, root, event = row
     bring(db, stack_id, traversal, revision_id, event, ended)
+    return renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
+
+
+def renew(
+    db: Connection[TupleRow],
+    *,
+    stack_id: int,
+    root_id: int,
+    root: str,
+    traversal: int,
+    lease: int | None = None,
+) -> Opened:
+    """Insert the first nodes of a traversal that follows another, with all that hung on the other's end."""
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
     return first_nodes(

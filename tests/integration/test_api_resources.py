@@ -248,6 +248,7 @@ def test_an_event_of_the_stack_says_which_stack(api: Client, told: Made) -> None
         "physical_resource_id": str(told.uuid),
         "resource_status": "CREATE_FAILED",
         "resource_status_reason": "state changed",
+        "sequence": last["sequence"],
         "links": [
             {"rel": "self", "href": f"{place}/resources/s/events/{last['id']}"},
             {"rel": "resource", "href": f"{place}/resources/s"},

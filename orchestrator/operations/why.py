@@ -1,0 +1,205 @@
+"""Why is it not done: what every unfinished node waits for, in a word for programs and a sentence for people
+(DESIGN.md invariant 9).
+
+`explain` turns one row into both. The words: `being-planned`, `ending`, `waiting-for` others, `queued` for a
+worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`, `retrying` what
+went wrong, `held` by another visit to the same resource, `holding` up a newer traversal, `paused-at-hook`,
+`failed`, and `nothing`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.engine.accepts import accepted, what_helps
+from orchestrator.store.stacks import StackRow
+from orchestrator.store.why import Held, Standing, Unfinished
+
+SHOWN: Final = 3  # names in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """Why something is not done: a word, a sentence, and since when."""
+
+    word: str
+    text: str
+    since: dt.datetime | None
+
+
+def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
+    """Return what a node waits for."""
+    if node.kind == "plan":
+        return _planned(node, stack)
+    if node.kind == "finish":
+        return Because(
+            "ending", "everything is done; the end of it is being written down", node.waiting_since
+        )
+    match node.state:
+        case "blocked":
+            return Because("waiting-for", _waits_for(node), stack.action_started_at)
+        case "queued":
+            return _queued(node, stack)
+        case "checking":
+            return _checked(node, stack)
+        case "paused":
+            hook = node.hook or "a hook"
+            return Because("paused-at-hook", f"paused until the hook {hook} is cleared", node.waiting_since)
+        case "failed":
+            reason = node.last_error or node.status_reason or "no reason was told"
+            return Because("failed", f"failed: {reason}", None)
+        case "ready":
+            return Because("nothing", "nothing: it is as wanted", None)
+        case _:
+            return _waiting(node, stack, retry_limit)
+
+
+def _planned(node: Unfinished, stack: StackRow) -> Because:
+    since = stack.action_started_at
+    if node.state == "checking":
+        return Because("being-planned", f"being planned since {time(since)}{_lost(node)}", since)
+    return Because("being-planned", f"a worker comes to plan it{_rung(node)}{_lost(node)}", since)
+
+
+def _queued(node: Unfinished, stack: StackRow) -> Because:
+    since = node.rung_at or node.waiting_since or stack.action_started_at
+    return Because("queued", f"a worker comes to it{_rung(node)}{_lost(node)}", since)
+
+
+def _checked(node: Unfinished, stack: StackRow) -> Because:
+    until = f", and has until {time(node.leased_until)} to say that it is alive" if node.leased_until else ""
+    text = f"{_operation(node)}: a worker is at it{until}{_lost(node)}"
+    if node.traversal != stack.traversal:
+        return Because(
+            "holding", f"{text}. It was begun before, and what is wanted now waits for it", _since(node)
+        )
+    return Because("being-checked", text, _since(node))
+
+
+def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
+    if node.traversal != stack.traversal:
+        text = f"{_operation(node)}, begun for an earlier template, and looked at again {_at(node)}"
+        return Because("holding", text, _since(node))
+    if node.held_until is not None:
+        whose = "another visit"
+        if node.other_traversal is not None and node.other_traversal != stack.traversal:
+            whose = "a visit of an earlier traversal"
+        text = f"{whose} has the resource until {time(node.held_until)} or sooner; tried again {_at(node)}"
+        return Because("held", text, node.waiting_since)
+    if node.retry_count and node.last_error:
+        tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
+        return Because("retrying", f"{tries}; the last one failed: {node.last_error}", node.waiting_since)
+    if node.until_told:
+        return Because(
+            "waiting-to-be-told", f"{_operation(node)}: waits for a signal{_noted(node)}", _since(node)
+        )
+    text = f"{_operation(node)}: looked at again {_at(node)}{_noted(node)}{_lost(node)}"
+    return Because("waiting-until", text, _since(node))
+
+
+def _waits_for(node: Unfinished) -> str:
+    failed = [held.name for held in node.waits_for if held.state == "failed"]
+    if failed:
+        return f"waits for {_listed(node.waits_for, node.waits_for_count)}; {', '.join(failed)} failed"
+    if not node.waits_for:
+        count = node.waits_for_count
+        verb = "is removed" if node.kind == "cleanup" else "is ready"
+        return f"waits until {_count(count, 'other')} {verb if count == 1 else verb.replace('is', 'are', 1)}"
+    return f"waits for {_listed(node.waits_for, node.waits_for_count)}"
+
+
+def _listed(held: Sequence[Held], count: int) -> str:
+    names = [one.name for one in held[:SHOWN]]
+    more = count - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _operation(node: Unfinished) -> str:
+    if node.op == "DISCARD":
+        return "what went wrong is being removed"
+    began = f" since {time(node.op_started_at)}" if node.op_started_at else ""
+    verb = node.op or ("DELETE" if node.kind == "cleanup" else node.action)
+    return f"{verb} is in progress{began}" if node.op else "it is looked at"
+
+
+def _noted(node: Unfinished) -> str:
+    reason = node.status_reason
+    return f" ({reason})" if reason and reason != "state changed" else ""
+
+
+def _lost(node: Unfinished) -> str:
+    if not node.lost_leases:
+        return ""
+    return f"; {_count(node.lost_leases, 'worker')} went down while at it"
+
+
+def _rung(node: Unfinished) -> str:
+    return f", called at {time(node.rung_at)}" if node.rung_at else ", when it is its turn"
+
+
+def _at(node: Unfinished) -> str:
+    return f"at {time(node.due_at)}" if node.due_at else "when told to"
+
+
+def _since(node: Unfinished) -> dt.datetime | None:
+    return node.op_started_at or node.waiting_since or node.rung_at
+
+
+def time(moment: dt.datetime | None) -> str:
+    """Return a time as the API writes it."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else "a time unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A stack in a sentence and a word: working, planning, winding-down, at-rest, failed or gone."""
+
+    word: str
+    text: str
+    since: dt.datetime | None
+    timeout_at: dt.datetime | None
+    accepts: tuple[str, ...]
+
+
+def summarize(stack: StackRow, found: Standing, default_timeout_seconds: int) -> Summary:
+    """Return how a stack is and what it is doing."""
+    accepts = accepted(stack.action, stack.status)
+    if stack.status == "IN_PROGRESS":
+        seconds = stack.timeout_mins * 60 if stack.timeout_mins else default_timeout_seconds
+        ends = stack.action_started_at + dt.timedelta(seconds=seconds)
+        word, text = _at_work(stack, found)
+        return Summary(word, text, stack.action_started_at, ends, accepts)
+    since = stack.deleted_at or found.rests_since or stack.action_started_at
+    if stack.deleted_at is not None:
+        return Summary("gone", f"nothing: it was deleted at {time(since)}", since, None, accepts)
+    if stack.status == "COMPLETE":
+        return Summary("at-rest", f"nothing: {stack.state} since {time(since)}", since, None, accepts)
+    running = f"; {_operations(found.running)}" if found.running else ""
+    causes = f" because of {_count(found.cause_count, 'failure')}" if found.cause_count else ""
+    text = f"nothing: {stack.state} since {time(since)}{causes}{running}. {_helps(stack)}"
+    return Summary("failed", text, since, None, accepts)
+
+
+def _at_work(stack: StackRow, found: Standing) -> tuple[str, str]:
+    since = f"since {time(stack.action_started_at)}"
+    if stack.winding_down:
+        return "winding-down", f"{stack.action} is winding down after a failure: {_operations(found.running)}"
+    if found.planning_since is not None:
+        return "planning", f"{stack.action} is being planned {since}"
+    return "working", f"{stack.action} is in progress {since}"
+
+
+def _operations(number: int) -> str:
+    return f"{_count(number, 'operation')} still running"
+
+
+def _helps(stack: StackRow) -> str:
+    text = what_helps(stack.action)
+    return f"{text[0].upper()}{text[1:]}"
