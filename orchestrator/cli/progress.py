@@ -23,7 +23,8 @@ from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import clean, one_line
 from orchestrator.cli.follow import Event, is_stack_event
 
-TREE_LIMIT = 2_000  # resources; beyond it their list is not fetched and only what the events name is shown
+# Resources; of a stack with more, the list is not fetched: events name some, the server's figures count all.
+TREE_LIMIT = 2_000
 PLAN_EVERY_SECONDS = 2.0
 SIGNS = {"COMPLETE": "✔", "FAILED": "✘", "IN_PROGRESS": "●"}
 ORDER = {"FAILED": 0, "IN_PROGRESS": 1, "COMPLETE": 2, "": 3}
@@ -58,7 +59,7 @@ class Board:
     total: int | None = None
     began: float = field(init=False)
     planned: float = -math.inf
-    counted: Mapping[str, Any] = field(default_factory=dict)  # the server's figures, of a big stack
+    counted: Mapping[str, Any] = field(default_factory=dict)  # the server's figures
     counted_at: float = -math.inf
 
     def __post_init__(self) -> None:
@@ -94,14 +95,22 @@ class Board:
 
     def incomplete(self) -> bool:
         """Whether the list of resources is worth asking for; a stack is planned in slices, so it may grow."""
-        if not 0 < len(self.items) <= TREE_LIMIT or self.clock() - self.planned < PLAN_EVERY_SECONDS:
+        if not self._small() or not self.items or self.clock() - self.planned < PLAN_EVERY_SECONDS:
             return False
-        return self.total is None or any(not item.type for item in self.items.values())
+        return self._unlisted()
 
     def uncounted(self) -> bool:
-        """Whether the server's figures are worth asking for: more is at work than is listed here."""
-        big = self.total is None and len(self.items) > TREE_LIMIT
-        return big and self.clock() - self.counted_at >= PLAN_EVERY_SECONDS
+        """Whether to ask for the server's figures: of a big stack always, of another before it is listed."""
+        if not self.items or self.clock() - self.counted_at < PLAN_EVERY_SECONDS:
+            return False
+        return not self._small() or self._unlisted()
+
+    def _unlisted(self) -> bool:
+        return self.total is None or any(not item.type for item in self.items.values())
+
+    def _small(self) -> bool:
+        """Whether the stack is known to be small enough to be listed."""
+        return bool(self.counted.get("counted_at")) and self.counted["total"] <= TREE_LIMIT
 
     def count(self, figures: Mapping[str, Any]) -> None:
         """Take in the server's figures."""
@@ -109,7 +118,7 @@ class Board:
 
     def counts(self) -> Counter[str]:
         """Return how many resources are in each status; "" counts those that nothing happened to yet."""
-        if self.counted.get("total"):
+        if self.counted.get("total") and not self._small():
             return Counter(_by_status(self.counted))
         found = Counter(item.status for item in self.items.values())
         found[""] += max(0, (self.total or 0) - len(self.items))

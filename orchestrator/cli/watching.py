@@ -27,10 +27,10 @@ def watch(session: Session, found: StackId, action: str, after: str | None, time
                 if isinstance(step, End):
                     return step
                 progress.take(step)
-                if progress.wants_plan():
-                    progress.plan(session.client.resources(found))
                 if progress.wants_counts():
                     progress.count(session.client.progress(found))
+                if progress.wants_plan():
+                    progress.plan(session.client.resources(found))
     except KeyboardInterrupt:
         raise Failure(
             f"stopped watching; the {action} of stack {found.name} goes on by itself",

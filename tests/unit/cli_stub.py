@@ -39,6 +39,8 @@ class Stack:
     answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> what is answered
     on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
     changes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # that a preview tells of
+    why: list[dict[str, Any]] = field(default_factory=list)  # the answers, one a question
+    progress: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.coming = list(self.coming)
@@ -78,6 +80,7 @@ class Stack:
             "deletion_time": None,
             "tags": [],
             "parameters": {"OS::stack_id": self.id, "size": "4"},
+            **({"progress": self.progress} if self.progress else {}),
         } | ({"outputs": self.outputs} if outputs else {})
 
 
@@ -175,6 +178,13 @@ class Stub:
                 return 202, None, {}
             case path if "/".join(path) in stack.answers:
                 return 200, stack.answers["/".join(path)], {}
+            case ["why"]:
+                return 200, stack.why.pop(0), {}
+            case ["resources", _, "why"]:
+                return 200, stack.why[0], {}
+            case ["progress"]:
+                few = {"total": len(stack.resources), "counted_at": "2026-01-31T12:00:00Z"}
+                return 200, {"progress": stack.progress or few}, {}
         raise AssertionError(rest)
 
 

@@ -11,6 +11,8 @@ from rich.console import Console
 from orchestrator.cli.client import StackId
 from orchestrator.cli.progress import Board, layout
 
+FEW = {"total": 5, "counted_at": "2026-01-31T12:00:00Z"}
+
 STACK = StackId("shop", "an-id")
 
 
@@ -97,6 +99,8 @@ def test_the_list_is_asked_for_once_something_happened_and_again_when_an_unknown
     board = Board(STACK, "CREATE", clock=lambda: now)
     assert not board.incomplete()
     board.take(event("a", "CREATE_IN_PROGRESS"))
+    assert not board.incomplete()
+    board.count(FEW)
     assert board.incomplete()
     board.plan([resource("a")])
     assert not board.incomplete()
@@ -104,3 +108,19 @@ def test_the_list_is_asked_for_once_something_happened_and_again_when_an_unknown
     assert not board.incomplete()
     board.take(event("b", "CREATE_IN_PROGRESS"))
     assert board.incomplete()
+
+
+def test_of_a_stack_that_is_too_big_to_list_the_server_s_figures_are_shown() -> None:
+    now = 100.0
+    board = Board(STACK, "CREATE", clock=lambda: now)
+    assert not board.uncounted()
+    board.take(event("a", "CREATE_IN_PROGRESS"))
+    assert board.uncounted()
+    assert not board.incomplete()
+    figures = {"total": 9_000, "ready": 2_500, "failed": 1, "running": 7, "waiting": 92, "blocked": 6_400}
+    board.count({**figures, "counted_at": "2026-01-31T12:00:00Z"})
+    assert drawn(board, height=6)[0].startswith("CREATE shop  2500 of 9000 complete, 7 running, 1 failed")
+    assert not board.uncounted()
+    now = 103.0
+    assert board.uncounted()
+    assert not board.incomplete()
