@@ -4,7 +4,7 @@
 `explain` turns one row into both. The words: `being-planned`, `ending`, `waiting-for` others, `queued` for a
 worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`, `retrying` what
 went wrong, `held` by another visit to the same resource, `holding` up a newer traversal, `paused-at-hook`,
-`failed`, and `nothing`.
+`failed`, `given-up` after another failed, and `nothing`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
         return Because(
             "ending", "everything is done; the end of it is being written down", node.waiting_since
         )
+    if node.state in {"blocked", "queued"} and node.op is None and given_up(stack):
+        return Because("given-up", "it is not begun any more: something else failed", None)
     match node.state:
         case "blocked":
             return Because("waiting-for", _waits_for(node), stack.action_started_at)
@@ -55,6 +57,11 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
             return Because("nothing", "nothing: it is as wanted", None)
         case _:
             return _waiting(node, stack, retry_limit)
+
+
+def given_up(stack: StackRow) -> bool:
+    """Whether nothing of what was not begun yet will be."""
+    return stack.winding_down or stack.status != "IN_PROGRESS"
 
 
 def _planned(node: Unfinished, stack: StackRow) -> Because:

@@ -270,7 +270,9 @@ def standing(database: Database, stack: StackRow) -> Standing:
 
 
 def unfinished(database: Database, stack: StackRow, marker: Marker | None, limit: int) -> Page:
-    """Return a page of unfinished nodes, those that hold others up first."""
+    """Return a page of unfinished nodes, those that hold others up first; of a stack that has failed, what
+    still runs.
+    """
     with by_keys(database) as db:
         ids, after = _chosen(db, stack, marker, limit)
         return Page(_detailed(db, stack, ids), after)
@@ -294,9 +296,10 @@ def _chosen(
 ) -> tuple[list[int], Marker | None]:
     """Return the nodes of a page, and where the next one starts."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
-    chosen = [] if marker else [row.id for row in db.execute(text(HEAD), where)]
-    start = GROUPS.index(marker.group) if marker else 0
-    for group in GROUPS[start:]:
+    going_on = stack.status == "IN_PROGRESS" and not stack.winding_down
+    chosen = [] if marker or not going_on else [row.id for row in db.execute(text(HEAD), where)]
+    groups = GROUPS if going_on else GROUPS[:1]  # what was not begun is waited for no more
+    for group in groups[groups.index(marker.group) if marker and marker.group in groups else 0 :]:
         here = marker if marker and marker.group == group else Marker(group, FIRST[group], 0)
         room = limit - len(chosen)
         if room <= 0:

@@ -229,6 +229,10 @@ def test_a_failure_is_told_while_the_rest_winds_down(world: World):
     told = summary(world)
     assert told.word == "winding-down"
     assert told.text == "CREATE is winding down after a failure: 1 operation still running"
+    assert list(nodes(world)) == ["a"]
+    given_up = why.of_resource(world.database, stack, "c")
+    assert given_up is not None
+    assert explain(given_up.nodes[0], stack, RETRY_LIMIT).word == "given-up"
     (cause,) = why.standing(world.database, stack).causes
     assert (cause.name, cause.reason) == ("b", "ResourceInError: resources.b: it broke")
     world.deliver_all()
@@ -237,6 +241,7 @@ def test_a_failure_is_told_while_the_rest_winds_down(world: World):
         world.stack_row("s").status_reason == "Resource CREATE failed: ResourceInError: resources.b: it broke"
     )
     told = summary(world)
+    assert nodes(world) == {}
     assert told.word == "failed"
     assert told.text.startswith("nothing: CREATE_FAILED since 20")
     assert "because of 1 failure" in told.text
