@@ -96,8 +96,9 @@ class Sweep:
         for stack_id, traversal in halted:
             if (stack_id, traversal) not in self._followed:
                 traversals.follow_open(db, stack_id, traversal)
-            rings += lifecycle.wind_down(self.database, stack_id, traversal)
         self._followed = set(halted)
+        for stack_id, traversal in overdue.wound_down(db):
+            rings += lifecycle.wind_down(self.database, stack_id, traversal)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             rings += self._audit(db)

@@ -100,8 +100,12 @@ WHERE status = 'IN_PROGRESS' AND owner_id IS NULL
 LIMIT %(limit)s
 """
 
-# Those that can end now: what others still do must not keep them from being found.
 HALTED = """
+SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
+"""
+
+# Those of them that can end now: what others still do must not keep them from being found.
+WOUND_DOWN = """
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
     AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.op IS NOT NULL)
@@ -166,9 +170,14 @@ def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[in
     ]
 
 
-def halted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
-    """Return stacks that have wound down: id and traversal."""
+def halted(db: Db, limit: int = 10_000) -> list[tuple[int, int]]:
+    """Return stacks that are winding down: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
+
+
+def wound_down(db: Db, limit: int = 100) -> list[tuple[int, int]]:
+    """Return stacks that were winding down and can end: id and traversal."""
+    return [(row[0], row[1]) for row in db.execute(WOUND_DOWN, {"limit": limit}).fetchall()]
 
 
 def exhausted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
