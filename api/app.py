@@ -9,8 +9,8 @@ from flask import Flask
 from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator import config, telemetry
-from orchestrator.engine.messages import Ring
-from orchestrator.operations import actions, intake, outputs, rollback, stacks
+from orchestrator.engine.messages import Message
+from orchestrator.operations import actions, intake, outputs, rollback, signals, stacks
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
@@ -22,7 +22,7 @@ from tasks.dispatch import Dispatcher, broker_url
 def create_app(
     settings: config.Settings | None = None,
     database: Database | None = None,
-    publish: Callable[[Sequence[Ring]], None] | None = None,
+    publish: Callable[[Sequence[Message]], None] | None = None,
 ) -> Flask:
     """Return the application, its parts from the settings unless given.
 
@@ -40,6 +40,9 @@ def create_app(
         delete=stacks.delete,
         update=intake.update,
         act=actions.act,
+        signal=signals.signal,
+        mark_unhealthy=signals.mark_unhealthy,
+        waiting=signals.waiting,
         validate=intake.validate,
         resolve_outputs=outputs.resolve_outputs,
         roll_back=rollback.roll_back,
@@ -56,7 +59,7 @@ def create_app(
     )
 
 
-def _publish_to_workers(settings: config.Settings) -> Callable[[Sequence[Ring]], None]:
+def _publish_to_workers(settings: config.Settings) -> Callable[[Sequence[Message]], None]:
     """Return what sends messages to the workers.
 
     Raises:

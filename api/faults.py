@@ -81,16 +81,6 @@ class TemplateVersionNotFound(HttpNotFound):
     heat_type = "NotFound"
 
 
-class ResourceNotFound(errors.NotFound):
-    """The stack has no such resource."""
-
-    heat_type = "ResourceNotFound"
-
-    def __init__(self, name: str, stack_name: str) -> None:
-        """Name both."""
-        super().__init__("Resource", name, f"Stack {stack_name}")
-
-
 def register(app: Flask) -> None:
     """Answer every error of `app` in this shape."""
     app.register_error_handler(errors.OrchestratorError, _ours)

@@ -15,7 +15,7 @@ lookup = Blueprint("lookup", __name__)
 EVERY_VERB = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 READ_BELOW = (
     "resources", "events", "template", "actions", "environment", "files", "revisions", "failures", "why",
-    "progress",
+    "progress", "hooks",
 )  # fmt: skip
 POSTED_BELOW = ("resources", "events", "template", "actions")
 

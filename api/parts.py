@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from flask import current_app, g
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.create_preview import CreatePreview
 from orchestrator.operations.update_preview import UpdatePreview
@@ -17,6 +17,7 @@ from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
+from orchestrator.store.hooks import Paused
 from orchestrator.store.stacks import StackRow
 
 
@@ -91,6 +92,9 @@ class Operations:
     delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
     update: Update
     act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
+    signal: Callable[[OperationContext, StackRow, str, Body], Sequence[Message]]
+    mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
+    waiting: Callable[[OperationContext, StackRow], Sequence[Paused]]
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[Ring]]
@@ -108,7 +112,7 @@ class Parts:
     cipher: Cipher
     types: Registry
     operations: Operations
-    publish: Callable[[Sequence[Ring]], None]  # after the commit; never raises for an unreachable broker
+    publish: Callable[[Sequence[Message]], None]  # after the commit; never raises for an unreachable broker
 
 
 def parts() -> Parts:

@@ -8,10 +8,10 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from api import queries
-from api.faults import ResourceNotFound
 from api.formats import MASK, Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import parts
+from orchestrator.errors import ResourceNotFound
 from orchestrator.resources.base import Attribute
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher

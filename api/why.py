@@ -10,11 +10,10 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, request
 
 from api import queries
-from api.faults import ResourceNotFound
 from api.formats import json_response, link, time
 from api.identity import canonical
 from api.parts import parts
-from orchestrator.errors import InvalidRequest
+from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.why import Summary, explain, summarize
 from orchestrator.store import progress as stored_progress
 from orchestrator.store import why as stored

@@ -109,6 +109,43 @@ class ResourceTypeUnavailable(NotSupported):
         )
 
 
+class ActionNotSupported(NotSupported):
+    """A type does not do that: `signal is not supported for resource.`"""
+
+    heat_type = "ResourceActionNotSupported"
+
+    def __init__(self, action: str) -> None:
+        """Name what was asked for."""
+        super().__init__(action)
+        OrchestratorError.__init__(self, f"{action} is not supported for resource.")
+
+
+class InvalidHook(InvalidRequest):
+    """No hook of that name, or the resource does not wait at it."""
+
+    heat_type = "InvalidBreakPointHook"
+
+
+class InvalidValue(InvalidRequest):
+    """A value that is of the wrong kind."""
+
+    heat_type = "Invalid"
+
+    def __init__(self, what: str) -> None:
+        """Say what is wrong with it, in Heat's words."""
+        super().__init__(f"Data supplied was not valid: {what}")
+
+
+class AmbiguousPhysicalId(InvalidRequest):
+    """Several resources of the stack have that physical id."""
+
+    heat_type = "PhysicalResourceIDAmbiguity"
+
+    def __init__(self, physical_id: str) -> None:
+        """Name it."""
+        super().__init__(f"Multiple resources were found with the physical ID ({physical_id}).")
+
+
 class LimitExceeded(OrchestratorError):
     """A quota or a size: `Request limit exceeded: …`."""
 
@@ -141,6 +178,27 @@ class NotFound(OrchestratorError):
         self.kind, self.name = kind, name
         place = f" in {within}" if within else ""
         super().__init__(f"The {kind} ({name}) could not be found{place}.")
+
+
+class ResourceNotFound(NotFound):
+    """The stack has no such resource."""
+
+    heat_type = "ResourceNotFound"
+
+    def __init__(self, name: str, stack_name: str) -> None:
+        """Name both."""
+        super().__init__("Resource", name, f"Stack {stack_name}")
+
+
+class ResourceNotAvailable(NotFound):
+    """The stack has such a resource, but it is not made yet."""
+
+    heat_type = "ResourceNotAvailable"
+
+    def __init__(self, name: str) -> None:
+        """Name it."""
+        super().__init__("Resource", name)
+        OrchestratorError.__init__(self, f"The Resource ({name}) is not available.")
 
 
 class Conflict(OrchestratorError):

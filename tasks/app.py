@@ -36,7 +36,7 @@ from tasks.tick import Tick
 log = logger()
 
 
-app = Celery("orchestrator", include=["tasks.check"])
+app = Celery("orchestrator", include=["tasks.check", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import orjson
@@ -23,12 +23,16 @@ from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import Message, Ring, SignalRing
 from orchestrator.errors import Misconfigured
 from orchestrator.telemetry import logger
 from tasks.celery_settings import celery_settings
 
 TASK = "check"
+SIGNAL_TASK = "signal"
+SIGNAL_QUEUE = "provider"  # what takes a signal may call one
+
+ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {TASK: ([0], 0), SIGNAL_TASK: (0,)}  # of a message to fill
 
 log = logger()
 
@@ -58,11 +62,12 @@ class Dispatcher:
         self.app = Celery("orchestrator", set_as_current=False)
         self.app.conf.update(celery_settings(broker_url))
         self.app.task(name=TASK, shared=False)(_done_elsewhere)
+        self.app.task(name=SIGNAL_TASK, shared=False)(_taken_in_elsewhere)
         self.batch = batch
         self._local = threading.local()
         self._prefix = ""
 
-    def publish(self, rings: Sequence[Ring], parent_id: str | None = None) -> None:
+    def publish(self, rings: Sequence[Message], parent_id: str | None = None) -> None:
         """Enqueue; a broker that cannot be reached is logged, and the sweep rings again."""
         if not rings:
             return
@@ -84,10 +89,13 @@ class Dispatcher:
             held.pop("redis").disconnect()
             held.pop("kombu").close()
 
-    def _messages(self, rings: Sequence[Ring], parent_id: str | None) -> dict[str, list[bytes]]:
+    def _messages(self, rings: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
         messages: dict[str, list[bytes]] = {}
-        for group in self._groups(rings):
+        for group in self._groups([ring for ring in rings if isinstance(ring, Ring)]):
             messages.setdefault(group[0].queue, []).append(self.render(group, parent_id))
+        for ring in rings:
+            if isinstance(ring, SignalRing):
+                messages.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(ring, parent_id))
         return messages
 
     def _send(self, messages: Mapping[str, Sequence[bytes]]) -> None:
@@ -114,28 +122,39 @@ class Dispatcher:
     def render(self, group: Sequence[Ring], parent_id: str | None = None) -> bytes:
         """Return the message that makes a worker check these nodes, as it lies in the queue."""
         first = group[0]
-        templates: dict[str, dict[str, Any]] = self._local.__dict__.setdefault(
+        ids = [ring.node_id for ring in group]
+        arguments = [ids, first.traversal]
+        return self._filled(TASK, first.queue, arguments, describe(group), first.root, parent_id)
+
+    def render_signal(self, ring: SignalRing, parent_id: str | None = None) -> bytes:
+        """Return the message that makes a worker take in a resource's signals."""
+        shown = f"({ring.label})"
+        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, [ring.resource_id], shown, ring.root, parent_id)
+
+    def _filled(
+        self, task: str, queue: str, arguments: list[Any], shown: str, root: str, parent_id: str | None
+    ) -> bytes:
+        templates: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault(
             "templates", {}
         )  # each thread fills in its own
-        template = templates.get(first.queue)
+        template = templates.get((task, queue))
         if template is None:
-            template = templates[first.queue] = self._template(first.queue)
+            template = templates[task, queue] = self._template(task, queue)
         task_id = str(uuid4())  # of the delivery, too: both are new to everybody
-        ids = [ring.node_id for ring in group]
-        body = orjson.dumps([[ids, first.traversal], {}, template["embed"]])
+        body = orjson.dumps([arguments, {}, template["embed"]])
         message = template["message"]
         headers = message["headers"]
         headers["id"] = task_id
-        headers["root_id"] = first.root or task_id
+        headers["root_id"] = root or task_id
         headers["parent_id"] = parent_id
-        headers["argsrepr"] = describe(group)
+        headers["argsrepr"] = shown
         properties = message["properties"]
         properties["correlation_id"] = task_id
         properties["delivery_tag"] = task_id
         message["body"] = base64.b64encode(body).decode()
         return orjson.dumps(message)
 
-    def _template(self, queue: str) -> dict[str, Any]:
+    def _template(self, task: str, queue: str) -> dict[str, Any]:
         """Return a message as Celery and kombu build it, to be filled in."""
         caught: list[dict[str, Any]] = []
         with Connection("memory://") as connection:
@@ -143,8 +162,13 @@ class Dispatcher:
             channel._put = lambda _queue, message, **_: caught.append(message)
             channel.queue_declare(queue)
             with self.app.amqp.Producer(channel) as producer:
-                self.app.tasks[TASK].apply_async(
-                    ([0], 0), queue=queue, producer=producer, retry=False, root_id="root", parent_id="parent"
+                self.app.tasks[task].apply_async(
+                    ARGUMENTS[task],
+                    queue=queue,
+                    producer=producer,
+                    retry=False,
+                    root_id="root",
+                    parent_id="parent",
                 )
         [message] = caught
         embed = orjson.loads(base64.b64decode(message["body"]))[2]
@@ -174,6 +198,10 @@ class Dispatcher:
 
 def _done_elsewhere(node_ids: list[int], traversal: int) -> None:
     """The task as its senders know it; `check.py` has what it does."""
+
+
+def _taken_in_elsewhere(resource_id: int) -> None:
+    """The other task; `signal.py` has what it does."""
 
 
 def describe(group: Sequence[Ring]) -> str:

@@ -115,11 +115,12 @@ def upgrade() -> None:
         sa.Column("resource_id", sa.BigInteger(), nullable=False),
         sa.Column("details", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("due_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=True),
+        sa.Column("due_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.Column("tries", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_signal"),
     )
-    op.create_index("ix_signal_due", "signal", ["due_at"], postgresql_where=sa.text("due_at IS NOT NULL"))
+    op.create_index("ix_signal_due", "signal", ["due_at"])
+    op.create_index("ix_signal_resource", "signal", ["resource_id", "id"])
     op.create_index("ix_signal_stack", "signal", ["stack_id"])
     op.create_table(
         "progress",

@@ -222,6 +222,25 @@ class Client:
         found = self._ask("GET", f"{stack.path}/events", {"sort_dir": "desc", "limit": 1})["events"]
         return str(found[0]["id"]) if found else None
 
+    # What is sent to one resource
+
+    def signal(self, stack: StackId, resource: str, details: Mapping[str, Any] | None) -> None:
+        """Send a resource a signal; it is taken in after this returns."""
+        self._ask("POST", f"{_resource(stack, resource)}/signal", body=details)
+
+    def waiting(self, stack: StackId) -> list[dict[str, Any]]:
+        """Return the resources that wait at a hook."""
+        return list(self._ask("GET", f"{stack.path}/hooks")["hooks"])
+
+    def mark_unhealthy(self, stack: StackId, resource: str, reason: str | None, *, unhealthy: bool) -> None:
+        """Mark a resource to be replaced by the next update, or unmark it."""
+        body = {"mark_unhealthy": unhealthy} | ({} if reason is None else {"resource_status_reason": reason})
+        self._ask("PATCH", _resource(stack, resource), body=body)
+
+    def metadata(self, stack: StackId, resource: str) -> Any:
+        """Return a resource's metadata as it is now."""
+        return self._ask("GET", f"{_resource(stack, resource)}/metadata")["metadata"]
+
     # Asking
 
     def _pages(
@@ -308,6 +327,10 @@ def _loopback(url: str) -> bool:
 
 def _place(stack: str | StackId) -> str:
     return stack.path if isinstance(stack, StackId) else f"stacks/{quote(stack, safe='')}"
+
+
+def _resource(stack: StackId, name: str) -> str:
+    return f"{stack.path}/resources/{quote(name, safe='')}"
 
 
 def _json(response: httpx.Response) -> Any:

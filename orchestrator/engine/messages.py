@@ -14,3 +14,15 @@ class Ring:
     queue: str
     label: str = ""  # the resource's name
     root: str = ""  # the root stack's uuid: Celery's root_id
+
+
+@dataclass(frozen=True, slots=True)
+class SignalRing:
+    """ "This resource has signals to take in": the other thing a message may say."""
+
+    resource_id: int
+    label: str = ""
+    root: str = ""
+
+
+Message = Ring | SignalRing

@@ -6,7 +6,8 @@ A node is born `blocked` (or `queued` when nothing holds it back) and ends in `r
                                               ^                      │ ├── not yet ─────> waiting
                                               ├──── due, lease lost ─┘ └── final error ─> failed
                                               └──── due ──────────────── waiting
-    blocked, queued, waiting ── superseded, halted ──> dropped
+    queued, checking ── a hook ──> paused ── cleared ──> queued
+    blocked, queued, waiting, paused ── superseded, halted ──> dropped
 
 Types that call nobody go from `queued` to `ready`, `waiting` or `failed` at once
 (operations/adr/0001-the-settle-is-the-claim-for-types-that-call-nobody.md).

@@ -104,6 +104,7 @@ class Visit(NamedTuple):
     resource: ResourceView | None = None
     definition: DefinitionView | None = None
     inputs: tuple[NodeData, ...] = ()
+    hooks: Sequence[str] = ()  # to pause at (engine/hooks.py)
 
     @property
     def act(self) -> str | None:

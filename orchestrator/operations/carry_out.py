@@ -100,7 +100,7 @@ class Plugin(Dealing):
                 if seen.exists:
                     return Done(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
                 known.physical_id = known.op = known.reference_id = None
-                known.data, known.attributes = {}, {}
+                known.data, known.attributes, known.given_metadata = {}, {}, None
                 return self._create(0.0, retries_left)
             case Delete(look_first=look_first, wait_seconds=seconds):
                 return self._delete(look_first, seconds, retries_left)
@@ -378,7 +378,9 @@ class Plugin(Dealing):
         known.properties = resolve_properties(body, view, self.kind, name)
         known.definition_id = definition.id
         metadata = body.get("metadata")
-        known.metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
+        metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
+        if known.given_metadata is None or (metadata or {}) != known.given_metadata:
+            known.metadata, known.given_metadata = metadata, None  # else what signals made of it stays
         known.secret = view.touched_secret
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([data.value_digest or "" for data in inputs])

@@ -16,6 +16,7 @@ import psycopg
 from psycopg.types.json import Json
 
 from orchestrator.config import Settings
+from orchestrator.engine import hooks
 from orchestrator.engine.decide import Drop, decide
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
@@ -36,7 +37,7 @@ from orchestrator.errors import NotFound, Superseded
 from orchestrator.operations import lifecycle
 from orchestrator.operations.carry_out import Plugin
 from orchestrator.operations.files import FileCache
-from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before
+from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before, stored_values
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
@@ -45,6 +46,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import act_statements, nodes
 from orchestrator.store import ending_statements as ending
+from orchestrator.store import hooks as store_hooks
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
@@ -108,7 +110,7 @@ def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list
 
 def _calls_nobody(engine: Engine, visit: Visit) -> bool:
     kind = engine.types.get(visit.resource.kind) if visit.resource is not None else None
-    return kind is not None and not kind.calls_out
+    return kind is not None and not kind.is_claimed
 
 
 def _was_fine(visit: Visit) -> bool:
@@ -127,6 +129,7 @@ class _Round:
         self.engine, self.db, self.lease = engine, db, lease
         self.writes: dict[str, list[tuple[Visit, Known, dict[str, Any]]]] = {}
         self.rings: list[Ring] = []
+        self.pauses: list[tuple[Visit, str, Known | None, dict[str, Any]]] = []  # at a hook; what was done
 
     def run(self, visits: Sequence[Visit]) -> list[Ring]:
         drops: list[Visit] = []
@@ -168,6 +171,9 @@ class _Round:
         step = decide(visit, kind)
         if isinstance(step, Drop):
             return False
+        if visit.hooks and (hook := hooks.before(visit, step)):
+            self.pauses.append((visit, hook, None, {}))
+            return True
         if visit.lost_leases > LOST_LIMIT:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
@@ -205,11 +211,12 @@ class _Round:
 
     def _record(self, visit: Visit, done: Done) -> None:
         statement, row = ending.SETTLE, self._row(visit, done)
-        match done.outcome:
+        outcome = hooks.judged(visit, done.outcome) if visit.hooks else done.outcome
+        match outcome:
             case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
-                if isinstance(done.outcome, Ended):
+                if isinstance(outcome, Ended):
                     statement = ending.SETTLE_ENDED
-                elif isinstance(done.outcome, Seen):
+                elif isinstance(outcome, Seen):
                     statement = act_statements.SETTLE_SEEN
                 elif visit.stack.action in ACTS and visit.kind == "update":
                     statement = act_statements.SETTLE_ACT
@@ -244,6 +251,11 @@ class _Round:
                 statement = ending.FAIL
                 row |= {"status": "FAILED", "reason": reason}
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
+        if visit.hooks:
+            row["changed"] = row["changed"] or hooks.CHANGED in visit.hooks
+            if hook := hooks.after(visit, outcome, done.known.action):
+                self.pauses.append((visit, hook, done.known, row))
+                return
         self.writes.setdefault(statement, []).append((visit, done.known, row))
 
     def _keep_copy(
@@ -287,13 +299,7 @@ class _Round:
             row["continued"] = resource.op is not None
         if visit.kind == "update" and definition is not None:
             row |= {"definition_id": known.definition_id, "digest": definition.digest}
-        values = {
-            "properties": dict(known.properties),
-            "attributes": dict(known.attributes),
-            "data": dict(known.data),
-            "metadata": known.metadata,
-            "reference_id": known.reference_id,
-        }
+        values = stored_values(known)
         if known.secret:
             row["sealed"] = self.engine.cipher.seal(values).decode()
         else:
@@ -319,6 +325,10 @@ class _Round:
                 self.lease is not None
             ):  # a provider is slow enough for a newer traversal to have come meanwhile
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
+        if self.pauses:
+            drops += self._pause(root)
+            settled += len(self.pauses)
+            unwinding |= {visit.stack.id for visit, *_ in self.pauses if visit.halted}
         if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
             allowance = windows.allowance(root_id)
@@ -334,6 +344,21 @@ class _Round:
             self.rings += topped.rings
         for stack_id in unwinding:
             self.rings += lifecycle.wind_down(self.engine.database, stack_id, first.traversal)
+
+    def _pause(self, root: str) -> list[Visit]:
+        """Let nodes wait at their hooks; return those whose traversal is over, or whose lease is lost."""
+        left = []
+        for visit, hook, known, row in self.pauses:
+            if known is None:
+                if not store_hooks.pause_before(self.db, visit, hook, self.lease):
+                    left.append(visit)
+            elif not store_hooks.pause_after(self.db, row, hook, self.lease):
+                left.append(visit)
+                if self.lease is not None:
+                    self._lost(visit, known)
+        if self.lease is not None:
+            self.rings += nodes.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
+        return left
 
     def _drop(self, root_id: int, root: str, ids: Sequence[int]) -> None:
         if self.lease is None:

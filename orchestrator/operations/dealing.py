@@ -6,7 +6,7 @@ from orchestrator.engine.names import physical_name
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.files import FileCache
-from orchestrator.operations.known import Begin, KeepCopy, known_before, value_digest
+from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
@@ -44,22 +44,34 @@ class Dealing:
 
     def take(self, seen: Observation) -> None:
         """Keep what was seen, and a digest of what it hands on."""
-        known, declared = self.known, self.kind.attributes
-        known.attributes, known.reference_id = seen.attributes, seen.reference_id
-        known.value_digest = value_digest(known)
-        if any(declared[name].secret for name in seen.attributes if name in declared):
-            known.secret = True
+        take(self.known, self.kind, seen)
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
-        known = self.known
-        return Context(
-            name=self.resource.name,
-            physical_name=self.physical_name,
-            token=f"{self.resource.uuid}-{known.attempt}",
-            action=action,
-            elapsed_seconds=(self.resource.op_seconds or 0.0) if elapsed is None else elapsed,
-            properties=known.properties,
-            data=known.data,
-            stack_timeout_seconds=self.visit.stack.timeout_seconds or 3600.0,
-        )
+        return context(self.visit, self.known, action, elapsed)
+
+
+def take(known: Known, kind: ResourceType, seen: Observation) -> None:
+    """Bring what a resource hands on to what was seen."""
+    declared = kind.attributes
+    known.attributes, known.reference_id = seen.attributes, seen.reference_id
+    known.value_digest = value_digest(known)
+    if any(declared[name].secret for name in seen.attributes if name in declared):
+        known.secret = True
+
+
+def context(visit: Visit, known: Known, action: str, elapsed: float | None = None) -> Context:
+    """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
+    resource = visit.resource
+    assert resource is not None
+    return Context(
+        name=resource.name,
+        physical_name=physical_name(visit.stack.name, resource.name, resource.uuid),
+        token=f"{resource.uuid}-{known.attempt}",
+        action=action,
+        elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
+        properties=known.properties,
+        data=known.data,
+        metadata=known.metadata or {},
+        stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
+    )

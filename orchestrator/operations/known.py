@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -15,6 +15,8 @@ from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
 from orchestrator.template.functions import ALL
+
+GIVEN_METADATA: Final = "template's metadata"  # kept beside a type's own notes
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class Known:
     input_digests: tuple[str, ...] = ()  # what each of them handed on
     value_digest: str | None = None  # of what this one hands on
     definition_id: int | None = None  # what it is being built from
+    given_metadata: Mapping[str, Any] | None = None  # the template's, once a signal has changed the metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,12 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
     resource = visit.resource
     assert resource is not None
     opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
+    data = dict(opened.get("data", resource.data) or {})
     return Known(
+        given_metadata=data.pop(GIVEN_METADATA, None),
         properties=opened.get("properties", resource.properties) or {},
         attributes=opened.get("attributes", resource.attributes) or {},
-        data=opened.get("data", resource.data) or {},
+        data=data,
         metadata=opened.get("metadata", resource.metadata),
         physical_id=resource.physical_id,
         reference_id=opened.get("reference_id", resource.reference_id),
@@ -83,6 +88,20 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
         value_digest=resource.value_digest,
         definition_id=resource.definition_id,
     )
+
+
+def stored_values(known: Known) -> dict[str, Any]:
+    """Return the values of which all are sealed when one is secret."""
+    data = dict(known.data)
+    if known.given_metadata is not None:
+        data[GIVEN_METADATA] = known.given_metadata
+    return {
+        "properties": dict(known.properties),
+        "attributes": dict(known.attributes),
+        "data": data,
+        "metadata": known.metadata,
+        "reference_id": known.reference_id,
+    }
 
 
 def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:

@@ -17,7 +17,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.engine.changes import Changes, Row, Wanted, compare
+from orchestrator.engine.changes import Changes, Row, compare
+from orchestrator.engine.hooks import Hooks
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
@@ -26,16 +27,15 @@ from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
 from orchestrator.operations import lifecycle
+from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import nodes, planning
+from orchestrator.store import hooks, nodes, planning
 from orchestrator.store.database import Database
-from orchestrator.store.planning import DefinitionRow, NodeRow, Target
+from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
-from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
 from orchestrator.template.environment import Environment
-from orchestrator.template.functions import ALL
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -99,7 +99,7 @@ class Planner:
 
     def _queue(self, type_name: str) -> str:
         try:
-            return "provider" if self.types[type_name].calls_out else "check"
+            return "provider" if self.types[type_name].is_claimed else "check"
         except NotFound:
             return "check"  # whoever visits it says what is missing
 
@@ -132,13 +132,15 @@ class Planner:
         values = self.parameters.get(stack)
         revision = planning.revision(db, stack.revision_id)
         kinds, gone = self._kinds(revision), stack.action in DESTROYS
+        hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
         drafts = Drafts(template, values, kinds, revision.files)
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         back = stack.action == "ROLLBACK"
-        changes = compare(rows, drafts.wanted, drafts.wanted if stack.converge else started, back=back)
+        forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted)}
+        changes = compare(rows, drafts.wanted, forced, back=back)
         work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
         work.settle_rows()
         layout = lay_out(build_anyhow(work.keys, work.requires))
@@ -160,6 +162,8 @@ class Planner:
                         row = changes.cleanups[node - len(work.visited)]
                         written.append(ids.row(node, node_ids[node], row.id, None, self._queue(row.kind)))
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
+                if hooked:
+                    hooks.put(db, hooked.of_slice(node_ids, changes))
             yield
 
     def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
@@ -221,43 +225,6 @@ class Planner:
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
         root, window = stack.uuid, self.settings.ring_window
         return nodes.top_up(db, stack.root_id, root, window).rings
-
-
-class Drafts:
-    """The template's resources as they are to be stored; a snippet is made when it is written."""
-
-    def __init__(
-        self,
-        template: Template | None,
-        values: ParameterValues,
-        kinds: Kinds,
-        hashes: Mapping[str, str],
-    ) -> None:
-        self.template, self.values, self.hashes = template, values, hashes
-        self.definitions = template.resources if template is not None else {}
-        self.wanted = {
-            name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
-            for name, definition in self.definitions.items()
-        }
-
-    def stored(self, name: str, id_: int) -> DefinitionRow:
-        """Return a definition to write."""
-        definition, wanted, template = self.definitions[name], self.wanted[name], self.template
-        assert template is not None
-        files, mappings = self._beside(definition)
-        body = _stored(definition, template.version, self.values, files, mappings, wanted.kind)
-        attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
-        return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
-
-    def _digest(self, definition: ResourceDefinition) -> bytes:
-        files, mappings = self._beside(definition)
-        return definition.digest(self.values, (files, mappings) if files or mappings else None)
-
-    def _beside(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        if not definition.files and not definition.mappings:
-            return NOTHING, NOTHING
-        assert self.template is not None
-        return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
 
 
 class _Visits:
@@ -374,41 +341,6 @@ def _key(row_id: int) -> str:
 def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for start in range(0, len(items), SLICE):
         yield items[start : start + SLICE]
-
-
-def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a definition uses of the files or the mappings."""
-    if not names:
-        return NOTHING
-    return held if ALL in names else {name: held[name] for name in names if name in held}
-
-
-def _stored(
-    definition: ResourceDefinition,
-    version: str,
-    values: ParameterValues,
-    files: Mapping[str, Any],
-    mappings: Mapping[str, Any],
-    runs_as: str,
-) -> dict[str, Any]:
-    """Return a snippet as a check needs it: with the language's version, the hashes of the files and the
-    mappings it uses, and its deletion policy resolved.
-
-    What was built is removed by the policy it was built with, and no template is read then.
-    """
-    body = {**definition.body, "version": version}
-    if runs_as != definition.type:
-        body["runs_as"] = runs_as
-    if files:
-        body["files"] = files
-    if mappings:
-        body["mappings"] = mappings
-    if isinstance(body.get("deletion_policy"), dict):
-        view = StackDefinition(version, values, {}, mappings=mappings)
-        body["deletion_policy"] = view.resolve(
-            body["deletion_policy"], f"resources.{definition.name}.deletion_policy"
-        )
-    return body
 
 
 class _Ids:

@@ -13,7 +13,12 @@ from psycopg import sql
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 
-SEALED = (("resource", "sealed"), ("revision", "sealed"), ("stack", "credentials"))
+SEALED = (
+    ("resource", "sealed"),
+    ("revision", "sealed"),
+    ("signal", "details"),
+    ("stack", "credentials"),
+)
 SLICE = 500  # rows read at a time, and locked together for as long as one statement takes
 Row = tuple[int, bytes]
 

@@ -15,11 +15,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import lifecycle, strays
 from orchestrator.operations.purge import Policy, Purging
 from orchestrator.resources.base import ResourceType
-from orchestrator.store import nodes, overdue, progress, stalls, traversals
+from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
@@ -48,7 +48,7 @@ class Sweep:
         """Keep what the settings say."""
         self._purging = Purging(Policy.of(self.settings))
 
-    def run(self) -> list[Ring]:
+    def run(self) -> list[Message]:
         """Sweep once, unless another is at it; return what to enqueue."""
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
@@ -60,7 +60,8 @@ class Sweep:
             row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
             if row is None or not row[0]:
                 return []
-            rings = self._ring(db)
+            rings: list[Message] = [*self._ring(db)]
+            rings += signals.due(db, self.settings.ring_again_seconds, LIMIT)
         rings += self._end(db)
         self._count(db)
         return rings

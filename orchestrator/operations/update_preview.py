@@ -19,9 +19,9 @@ from orchestrator.engine.forecast import Expected, Forecast, There
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.looking import Seen, look_at
 from orchestrator.operations.parameters import pseudo, stored_values
-from orchestrator.operations.plan import Drafts
 from orchestrator.operations.updates import Proposal, propose
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher

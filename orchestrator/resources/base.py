@@ -56,6 +56,7 @@ class Context:
     elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
     properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; when deleting, as built with
     data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
+    metadata: Mapping[str, Value] = field(default_factory=dict)  # as it is now
     deadline_seconds: float = 20.0  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
 
@@ -92,9 +93,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """What a signal did: the reason told of it, and data or metadata to keep instead of what was kept."""
+    """What a signal did, and data or metadata to keep instead of what was kept.
 
-    reason: str
+    `reason` is told as `Signal: …`; without one, what came is told.
+    """
+
+    reason: str = ""
     data: Mapping[str, Value] | None = None
     metadata: Mapping[str, Value] | None = None
 
@@ -223,7 +227,10 @@ class ResourceType:
         return properties
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Take in what was sent. Runs while nobody else operates on the resource; may run twice."""
+        """Take in what was sent. Runs while nobody else operates on the resource; may run twice.
+
+        What is thrown ends the signal, with an event; after ProviderBusy it is tried again.
+        """
         raise NotImplementedError(self.name)
 
     def survives_failure(self, ctx: Context, physical_id: str) -> bool:
@@ -269,6 +276,11 @@ class ResourceType:
     def takes_signals(self) -> bool:
         """Whether it has a `signal`."""
         return type(self).signal is not ResourceType.signal
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a visit takes the resource before it looks: others are called, or may write its row."""
+        return self.calls_out or self.takes_signals
 
     @property
     def can_find(self) -> bool:

@@ -315,7 +315,7 @@ BEGIN = (
     SET op = i.op, op_started_at = now(), attempt = i.attempt, action = i.action, status = 'IN_PROGRESS',
         physical_id = i.physical_id, lost_at = CASE WHEN r.attempt = i.attempt THEN r.lost_at END,
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
-        properties = coalesce(i.properties, r.properties),
+        properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
             sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests
     FROM i WHERE {HELD}
@@ -333,7 +333,7 @@ WAIT = (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
-        physical_id = i.physical_id, properties = i.properties, data = i.data,
+        physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
             sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
             input_digests = i.input_digests,
@@ -418,7 +418,7 @@ FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp())"""
 
 
-def _unclaimed(statement: str) -> str:
+def unclaimed(statement: str) -> str:
     """Return an ending for a node that no claim was made for."""
     text = statement.replace("\n, r AS (", MINE, 1).replace(f"i WHERE {HELD}", f"i, mine WHERE {FREE}", 1)
     for claimed in (
@@ -432,9 +432,9 @@ def _unclaimed(statement: str) -> str:
 
 def forms(endings: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the forms for nodes that no claim was made for, and those of all for just one row."""
-    unclaimed = {ending: _unclaimed(ending) for ending in endings}
-    every = (*endings, *unclaimed.values())
-    return unclaimed, {ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in every}
+    free = {ending: unclaimed(ending) for ending in endings}
+    every = (*endings, *free.values())
+    return free, {ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in every}
 
 
 UNCLAIMED, OF_ONE = forms((SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL))

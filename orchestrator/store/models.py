@@ -504,7 +504,9 @@ class ResourceSnapshot(Base):
 
 
 class Signal(Base):
-    """A signal that was accepted and is to be taken in by its resource, in the order they came."""
+    """A signal that was accepted and is to be taken in by its resource, in the order they came; then it
+    goes.
+    """
 
     __tablename__ = "signal"
 
@@ -513,11 +515,12 @@ class Signal(Base):
     resource_id: Mapped[int]
     details: Mapped[bytes]  # JSON, encrypted
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    due_at: Mapped[dt.datetime | None] = mapped_column(server_default=now)  # None: taken in
+    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep rings for it
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
-        Index("ix_signal_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_signal_due", "due_at"),
+        Index("ix_signal_resource", "resource_id", "id"),
         Index("ix_signal_stack", "stack_id"),
     )
 

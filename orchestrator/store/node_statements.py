@@ -17,7 +17,7 @@ from __future__ import annotations
 QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
-# What `_visit` reads, out of n (node), s (stack), r (resource) and d (definition).
+# What `nodes.visit_of` reads, out of n (node), s (stack), r (resource) and d (definition).
 SEEN = """
 n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
@@ -31,7 +31,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
-    inputs.handed_on
+    inputs.handed_on, nullif(n.hooks, '{}')
 """
 
 # What it reads from. What a subquery in SEEN would be is joined: PostgreSQL goes through all expressions of a

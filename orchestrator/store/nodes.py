@@ -56,7 +56,7 @@ def _settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
 def claim(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
     """Take these nodes and their resources for one visit; return those we got. Committed on return."""
     values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
-    claimed = [row[0] for row in _retried(db, sql.CLAIM, values)]
+    claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
     if len(claimed) < len(ids):
         _refuse(db, ids, claimed, traversal)
     return claimed
@@ -79,7 +79,7 @@ def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], li
         if row[-1]:
             busy.append(row[0])
         else:
-            visits.append(_visit(row))
+            visits.append(visit_of(row))
     return visits, busy
 
 
@@ -90,12 +90,12 @@ def refuse(db: Hot, ids: Sequence[int], traversal: int) -> None:
 
 def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read what the claimed nodes need, in a snapshot later than the claim (PROTOCOL.md 2)."""
-    return [_visit(row) for row in db.execute(sql.LOOK, {"ids": list(ids), "lease": lease}).fetchall()]
+    return [visit_of(row) for row in db.execute(sql.LOOK, {"ids": list(ids), "lease": lease}).fetchall()]
 
 
 def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
     """Open an operation, durably, before its provider is called; return the resources that were ours."""
-    return frozenset(row[0] for row in _retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
+    return frozenset(row[0] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
 def write(
@@ -113,14 +113,19 @@ def write(
     statement = statement if lease is not None else UNCLAIMED[statement]
     values: dict[str, Any]
     if len(rows) == 1:
-        given = rows[0]
-        values = dict.fromkeys(ending.COLUMNS)
-        for name, value in given.items():
-            values[name] = value if value.__class__ is str else _text(value)
+        values = of_one(rows[0])
         statement = OF_ONE[statement]
     else:
         values = {"rows": Json(list(rows))}
-    return _settled(_retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
+    return _settled(retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
+
+
+def of_one(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as the parameters of a statement for one."""
+    values: dict[str, Any] = dict.fromkeys(ending.COLUMNS)
+    for name, value in row.items():
+        values[name] = value if value.__class__ is str else _text(value)
+    return values
 
 
 def _text(value: Any) -> str | None:
@@ -136,9 +141,14 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
+def run(db: Hot, statement: str, values: Mapping[str, Any], root: str) -> Settled:
+    """Run another statement that moves nodes."""
+    return _settled(retried(db, statement, values), root)
+
+
 def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
     """Settle nodes that visit no resource: joins and plans."""
-    return _settled(_retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
+    return _settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
 
 
 def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
@@ -150,7 +160,7 @@ def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
     while todo:
         part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
         values = {"ids": part, "ring": max(0, ring - len(rings))}
-        passed = _settled(_retried(db, ending.PASS, values), root)
+        passed = _settled(retried(db, ending.PASS, values), root)
         rings += passed.rings
         unrung += passed.unrung
         todo += passed.clean
@@ -159,7 +169,7 @@ def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
 
 def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
-    return _settled(_retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
+    return _settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
 
 
 def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
@@ -169,7 +179,7 @@ def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
 
 def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
     """Ring for nodes of newer traversals that these nodes' visits held up."""
-    return _settled(_retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
+    return _settled(retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
 
 
 def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
@@ -215,7 +225,7 @@ def renew(db: Hot, held: Sequence[tuple[int, int | None, int]], seconds: float) 
     )
 
 
-def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) -> list[tuple[Any, ...]]:
+def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) -> list[tuple[Any, ...]]:
     """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
     while True:
         try:
@@ -226,8 +236,9 @@ def _retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5)
                 raise
 
 
-def _visit(row: tuple[Any, ...]) -> Visit:
+def visit_of(row: tuple[Any, ...]) -> Visit:
+    """Return what `SEEN` read."""
     resource = None if row[19] is None else ResourceView(*row[19:43])
     definition = None if row[43] is None else DefinitionView(*row[43:48])
     inputs = tuple([NodeData(*data) for data in row[48]]) if row[48] else ()
-    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs)  # type: ignore[call-arg]  # a row of Any
+    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs, row[49] or ())  # type: ignore[call-arg]  # a row of Any

@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import Outcome
+from orchestrator.store import hooks
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -274,6 +275,7 @@ def renew(
     lease: int | None = None,
 ) -> Opened:
     """Insert the first nodes of a traversal that follows another, with all that hung on the other's end."""
+    hooks.give_up(db, stack_id)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
     return first_nodes(
@@ -336,6 +338,7 @@ def end_failed(
         "most": MOST_CAUSES,
         "longest": LONGEST_CAUSE,
     }
+    hooks.give_up(db, stack_id)
     row = db.execute(END_FAILED, values).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 

@@ -85,6 +85,12 @@ class ResourceRegistry:
             found = self._found[type_name] = self._resolve(resource_name, type_name)
             return found
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether a hook is set for any resource of the stack itself."""
+        hooks = self._levels[0].hooks
+        return bool(hooks.exact or hooks.wild)
+
     def hooks(self, resource_name: str) -> frozenset[str]:
         """Return the hooks to stop at for a resource of the stack itself; the operator cannot set any."""
         return self._levels[0].hooks.matching(resource_name)

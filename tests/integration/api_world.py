@@ -27,13 +27,14 @@ from sqlalchemy.orm import DeclarativeBase
 from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import Message, Ring, SignalRing
 from orchestrator.operations import create_preview, update_preview
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.database import Database
+from orchestrator.store.hooks import Paused
 from orchestrator.store.models import Content, Event, Resource, ResourceDefinition, Revision, Stack
 from orchestrator.store.stacks import StackRow
 
@@ -107,6 +108,18 @@ class Neighbour:
         self._take(context, body)
         return [Ring(4, 2, "check")]
 
+    def signal(
+        self, context: OperationContext, stack: StackRow, name: str, body: Body
+    ) -> Sequence[SignalRing]:
+        self._take(context, body)
+        return [SignalRing(5, name)]
+
+    def mark_unhealthy(self, context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
+        self._take(context, body)
+
+    def waiting(self, context: OperationContext, stack: StackRow) -> Sequence[Paused]:
+        return self.paused
+
     def update(
         self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
     ) -> Accepted:
@@ -137,7 +150,7 @@ class Neighbour:
     ) -> Mapping[str, Any]:
         return {"resources": {"added": [], "removed": [], "changed": [], "asked": [before, after]}}
 
-    def publish(self, rings: Sequence[Ring]) -> None:
+    def publish(self, rings: Sequence[Message]) -> None:
         self.published += rings
 
     def _take(self, context: OperationContext, body: Body) -> None:
@@ -168,6 +181,9 @@ class World:
             self.neighbour.delete,
             self.neighbour.update,
             self.neighbour.act,
+            self.neighbour.signal,
+            self.neighbour.mark_unhealthy,
+            self.neighbour.waiting,
             self.neighbour.validate,
             self.neighbour.outputs,
             self.neighbour.roll_back,

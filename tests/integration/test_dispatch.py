@@ -10,9 +10,9 @@ import redis
 from celery import Celery
 
 from orchestrator.embedded.valkey import connect
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import Ring, SignalRing
 from tasks.celery_settings import celery_settings
-from tasks.dispatch import TASK, Dispatcher
+from tasks.dispatch import SIGNAL_TASK, TASK, Dispatcher
 from tests.integration.cluster import eventually
 
 RING = Ring(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")
@@ -20,6 +20,10 @@ RING = Ring(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")
 
 def check(self, node_ids, traversal):
     """Nobody runs it here."""
+
+
+def signal(self, resource_id):
+    """Nor this."""
 
 
 @pytest.fixture
@@ -117,3 +121,22 @@ def test_a_broker_that_was_restarted_gets_the_very_next_message(own_valkey, disp
     dispatcher.publish([RING])
     with connect(own_valkey.url) as broker:
         assert arrived(broker, "check", 1)
+
+
+def test_a_message_about_signals_equals_what_apply_async_sends(
+    app: Celery, broker_url: str, broker: redis.Redis, dispatcher_to
+):
+    app.task(name=SIGNAL_TASK, bind=True, max_retries=2, shared=False)(signal)
+    dispatcher_to(broker_url).publish([SignalRing(7, "web", RING.root)], parent_id="parent-1")
+    ours = taken(broker, "provider")
+    broker.delete("provider")
+    app.tasks[SIGNAL_TASK].apply_async(
+        (7,), queue="provider", root_id=RING.root, parent_id="parent-1", task_id=ours["headers"]["id"]
+    )
+    theirs = taken(broker, "provider")
+    assert ours["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
+    assert ours["headers"].pop("argsrepr") == "(web)"
+    assert theirs["headers"].pop("argsrepr") == "(7,)"
+    for message in (ours, theirs):
+        message["properties"].pop("reply_to", None)
+    assert ours == theirs

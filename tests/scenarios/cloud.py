@@ -16,6 +16,7 @@ from orchestrator.resources.base import (
     Observation,
     Property,
     ResourceType,
+    Signalled,
     Value,
 )
 
@@ -56,7 +57,7 @@ class Cloud:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this cloud: what an engine's registry is to have besides our own."""
-        return {kind.name: kind(self) for kind in (Blind, Thing, Server, Machine)}
+        return {kind.name: kind(self) for kind in (Blind, Thing, Server, Machine, Bell)}
 
 
 class Blind(ResourceType):
@@ -171,6 +172,43 @@ class Machine(Server):
         if not seen.exists:
             return seen
         return replace(seen, properties={"value": self.cloud.values.get(physical_id)})
+
+
+class Bell(Thing):
+    """A thing that is ready when it was rung so often, and remembers what was said."""
+
+    name = "Cloud::Bell"
+    properties: ClassVar = {
+        **Thing.properties,
+        "rings": Property("integer", "How often.", default=1, update_allowed=True),
+    }
+    attributes: ClassVar = {
+        **Thing.attributes,
+        "said": Attribute("What was said."),
+        "secret": Attribute("What nobody may read.", secret=True),
+    }
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        said = list(ctx.data.get("said", []))
+        if seen.exists and ctx.action == "CREATE" and len(said) < ctx.properties["rings"]:
+            return Observation(exists=True, ready=False, retry_after=None, reason=f"{len(said)} rings")
+        hidden = {"secret": "s3cret"} if ctx.properties.get("value") == "secret" else {}
+        return replace(seen, attributes={"said": said, **hidden}) if seen.exists else seen
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        self.cloud.call("update", ctx)
+        return Created(physical_id)
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        self.cloud.call("signal", ctx)
+        if details == {"wrong": True}:
+            raise ValueError("nobody understands that")
+        said = [*ctx.data.get("said", []), details]
+        result = f"{len(said)} so far" if details and "say" in details else ""
+        return Signalled(result, data={"said": said}, metadata={**ctx.metadata, str(len(said)): details})
 
 
 def cloud_thing(

@@ -30,17 +30,29 @@ def test_nodes_of_a_busy_installation_make_allowed_moves_only(postgres_url: str)
             "d": test_resource(requires=["c"], fail=number % 2 == 1),
             "e": test_resource(requires=["d"]),
         }
-        world.create(f"s{number}", resources)
+        hooks = {"resources": {"[bd]": {"hooks": ["pre-create", "post-create"]}}} if number == 0 else {}
+        world.create(f"s{number}", resources, environment={"resource_registry": hooks})
         world.deliver(3 + number)
         if number == 2:
             world.delete(f"s{number}")
         world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
+    for _ in range(2):
+        for name, hook in world.paused("s0"):
+            world.clear("s0", name, hook)
+            world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
+    world.update("s0", {"a": {"type": "Cloud::Thing"}})
     for number in (0, 1, 3):
         world.delete(f"s{number}")
     world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
     moves = {(row.was, row.became) for row in world.rows("SELECT DISTINCT was, became FROM move")}
     assert moves <= NODE_MOVES
     assert {("queued", "ready"), ("checking", "ready"), ("queued", "failed"), ("waiting", "queued")} <= moves
+    assert {
+        ("queued", "paused"),
+        ("checking", "paused"),
+        ("paused", "queued"),
+        ("paused", "dropped"),
+    } <= moves
     assert world.rows("SELECT 1 FROM resource") == []
     world.close()
 

@@ -12,8 +12,8 @@ import orjson
 from sqlalchemy import text
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
-from orchestrator.operations import actions, stacks, updates
+from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.operations import actions, signals, stacks, updates
 from orchestrator.operations.check import Engine, check_nodes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.files import FileCache
@@ -23,6 +23,7 @@ from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.take_in import take_in
 from orchestrator.operations.window import Windows
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
@@ -46,7 +47,7 @@ class World:
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
         self.sweep = Sweep(self.database, self.settings, self.types)
-        self.messages: list[Ring] = []
+        self.messages: list[Message] = []
 
     def open(self, url: str) -> Database:
         """Return the database as this world's processes reach it."""
@@ -115,6 +116,20 @@ class World:
         body = Body(orjson.dumps({action: None}))
         self.messages += actions.act(self.context, self.stack_row(name), body)
 
+    def signal(self, name: str, resource: str, details: Any = None) -> None:
+        """Send a resource something."""
+        body = Body(b"" if details is None else orjson.dumps(details))
+        self.messages += signals.signal(self.context, self.stack_row(name), resource, body)
+
+    def clear(self, name: str, resource: str, hook: str) -> None:
+        """Let a resource go on that waits at a hook."""
+        self.signal(name, resource, {"unset_hook": hook})
+
+    def mark(self, name: str, resource: str, *, unhealthy: bool = True, **more: Any) -> None:
+        """Mark a resource to be replaced, or unmark it."""
+        body = Body(orjson.dumps({"mark_unhealthy": unhealthy, **more}))
+        signals.mark_unhealthy(self.context, self.stack_row(name), resource, body)
+
     def delete(self, name: str) -> None:
         self.messages += stacks.delete(self.context, self.stack_row(name))
 
@@ -138,7 +153,10 @@ class World:
             self.deliver_one(self.messages.pop(0))
         return count
 
-    def deliver_one(self, ring: Ring) -> None:
+    def deliver_one(self, ring: Message) -> None:
+        if isinstance(ring, SignalRing):
+            self.messages += take_in(self.engine, ring.resource_id)
+            return
         self.messages += check_nodes(
             self.engine, [ring.node_id], ring.traversal, durable=ring.queue != "check"
         )
@@ -165,6 +183,7 @@ class World:
             connection.execute(
                 text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
             )
+            connection.execute(text("UPDATE signal SET due_at = now()"))
             connection.execute(
                 text("UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL")
             )
@@ -191,6 +210,18 @@ class World:
     def rows(self, query: str, **values: Any) -> list[Any]:
         with self.database.engine.connect() as connection:
             return list(connection.execute(text(query), values).all())
+
+    def paused(self, name: str) -> list[tuple[str, str]]:
+        """Who waits at which hook."""
+        waiting = signals.waiting(self.context, self.stack_row(name))
+        return sorted((one.name, one.hook) for one in waiting)
+
+    def told(self, uuid: str, resource: str) -> list[str]:
+        """The events of one resource with their reasons."""
+        query = """SELECT e.action, e.status, e.reason FROM event e JOIN stack s ON s.id = e.stack_id
+            WHERE s.uuid = :u AND e.resource_name = :r ORDER BY e.id"""
+        rows = self.rows(query, u=uuid, r=resource)
+        return [f"{row.action}_{row.status} {row.reason}" for row in rows]
 
     def events(self, uuid: str) -> list[str]:
         query = """SELECT e.resource_name, e.action, e.status FROM event e JOIN stack s ON s.id = e.stack_id

@@ -1,0 +1,86 @@
+"""A template's resources as a plan stores them: each with all that a check will need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from orchestrator.engine.changes import Wanted
+from orchestrator.engine.kinds import Kinds
+from orchestrator.store.planning import DefinitionRow
+from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
+from orchestrator.template.functions import ALL
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.template import Template
+
+
+class Drafts:
+    """The template's resources as they are to be stored; a snippet is made when it is written."""
+
+    def __init__(
+        self,
+        template: Template | None,
+        values: ParameterValues,
+        kinds: Kinds,
+        hashes: Mapping[str, str],
+    ) -> None:
+        self.template, self.values, self.hashes = template, values, hashes
+        self.definitions = template.resources if template is not None else {}
+        self.wanted = {
+            name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
+            for name, definition in self.definitions.items()
+        }
+
+    def stored(self, name: str, id_: int) -> DefinitionRow:
+        """Return a definition to write."""
+        definition, wanted, template = self.definitions[name], self.wanted[name], self.template
+        assert template is not None
+        files, mappings = self._beside(definition)
+        body = _stored(definition, template.version, self.values, files, mappings, wanted.kind)
+        attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
+        return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
+
+    def _digest(self, definition: ResourceDefinition) -> bytes:
+        files, mappings = self._beside(definition)
+        return definition.digest(self.values, (files, mappings) if files or mappings else None)
+
+    def _beside(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        if not definition.files and not definition.mappings:
+            return NOTHING, NOTHING
+        assert self.template is not None
+        return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
+
+
+def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a definition uses of the files or the mappings."""
+    if not names:
+        return NOTHING
+    return held if ALL in names else {name: held[name] for name in names if name in held}
+
+
+def _stored(
+    definition: ResourceDefinition,
+    version: str,
+    values: ParameterValues,
+    files: Mapping[str, Any],
+    mappings: Mapping[str, Any],
+    runs_as: str,
+) -> dict[str, Any]:
+    """Return a snippet as a check needs it: with the language's version, the hashes of the files and the
+    mappings it uses, and its deletion policy resolved.
+
+    What was built is removed by the policy it was built with, and no template is read then.
+    """
+    body = {**definition.body, "version": version}
+    if runs_as != definition.type:
+        body["runs_as"] = runs_as
+    if files:
+        body["files"] = files
+    if mappings:
+        body["mappings"] = mappings
+    if isinstance(body.get("deletion_policy"), dict):
+        view = StackDefinition(version, values, {}, mappings=mappings)
+        body["deletion_policy"] = view.resolve(
+            body["deletion_policy"], f"resources.{definition.name}.deletion_policy"
+        )
+    return body

@@ -1,0 +1,290 @@
+"""Signals on their way to a resource, and marks on its health: rare, so in statements of their own.
+
+A signal is a row from before it is answered until its resource has taken it in. Who takes it in holds the
+resource's lease (PROTOCOL.md 1): nothing else operates on the resource meanwhile, and nothing that a visit
+read before is written over it afterwards, for types that take signals are claimed before they are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json
+
+from orchestrator.engine.messages import Ring, SignalRing
+from orchestrator.engine.visit import Visit
+from orchestrator.store import nodes
+from orchestrator.store.ending_statements import WOKEN
+from orchestrator.store.hook_statements import TELL
+from orchestrator.store.node_statements import AROUND, SEEN
+
+Db = Connection[TupleRow]
+
+# While a resource's action is one of these, it takes no signals; its type may say otherwise.
+REFUSING: Final = ("SUSPEND", "DELETE")
+
+ACCEPT = """
+INSERT INTO signal (stack_id, resource_id, details, due_at)
+SELECT r.stack_id, r.id, %(details)s, now() + make_interval(secs => %(seconds)s)
+FROM resource r
+WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s AND r.physical_id IS NOT NULL
+    AND (%(always)s OR r.action <> ALL(%(refusing)s))
+RETURNING id
+"""
+
+REFUSE = f"""
+{TELL} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
+"""
+
+PLANNING = """
+SELECT EXISTS (
+    SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
+    WHERE s.id = %s AND n.kind = 'plan' AND n.state NOT IN ('ready', 'failed', 'dropped'))
+"""
+
+# A lease that ran out is taken over only when its check is known to be lost: the check would otherwise end
+# without a word, and its node with it.
+CLAIM = """
+UPDATE resource r
+SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
+    leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+WHERE r.id = %(resource_id)s
+    AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
+            AND n.state IN ('checking', 'waiting') AND n.lease = r.lease))
+    AND (SELECT g.tries = 0 OR g.due_at <= clock_timestamp()
+        FROM signal g WHERE g.resource_id = r.id ORDER BY g.id LIMIT 1)
+RETURNING r.id
+"""
+
+# What cannot be taken in now: soon, when somebody operates on the resource, and never when that is gone.
+HELD_UP = """
+WITH gone AS (
+    DELETE FROM signal g
+    WHERE g.resource_id = %(resource_id)s AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.id = g.resource_id)
+)
+UPDATE signal g SET due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
+FROM resource r
+WHERE g.resource_id = %(resource_id)s AND g.tries = 0 AND r.id = g.resource_id
+    AND r.leased_until >= clock_timestamp()
+"""
+
+# A resource and its oldest signal, as if a node visited it.
+LOOK = f"""
+SELECT {SEEN}, g.id, g.details, g.tries
+FROM (
+    SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
+        0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
+        NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
+    FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
+{AROUND}
+JOIN signal g ON g.id = (SELECT first.id FROM signal first WHERE first.resource_id = n.resource_id
+    ORDER BY first.id LIMIT 1)
+"""
+
+_LET_GO = """
+WITH r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL{written}
+    WHERE r.id = %(resource_id)s AND r.lease = %(lease)s
+    RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status
+)"""
+
+_WRITTEN = """, data = %(data)s, metadata = %(metadata)s, attributes = %(attributes)s,
+        reference_id = %(reference_id)s, value_digest = %(value_digest)s, properties = %(properties)s,
+        sealed = convert_to(%(sealed)s, 'UTF8')"""
+
+_WAKE = f"""
+i AS (SELECT 0::bigint AS node_id, r.stack_id, r.id AS resource_id FROM r),
+woken AS ({WOKEN})
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+
+_TAKEN = """
+, taken AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
+told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', coalesce(%(status)s::text, r.status),
+        %(reason)s
+    FROM r
+), """
+
+RECORD = _LET_GO.format(written=_WRITTEN) + _TAKEN + _WAKE
+DISMISS = _LET_GO.format(written="") + _TAKEN + _WAKE
+PUT_OFF = (
+    _LET_GO.format(written="")
+    + """
+, late AS (
+    UPDATE signal g SET tries = g.tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
+    FROM r WHERE g.id = %(signal_id)s
+), """
+    + _WAKE
+)
+
+# Message lost, or held up: rung again, ever later for those that nobody tried yet.
+DUE = """
+WITH o AS MATERIALIZED (
+    SELECT id FROM signal WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), rung AS (
+    UPDATE signal g
+    SET due_at = CASE WHEN g.tries = 0 THEN now() + make_interval(secs => %(seconds)s) ELSE g.due_at END
+    FROM o WHERE g.id = o.id
+    RETURNING g.resource_id, g.stack_id
+)
+SELECT rung.resource_id, coalesce(r.name, ''), root.uuid::text
+FROM (SELECT DISTINCT resource_id, stack_id FROM rung) AS rung
+JOIN stack s ON s.id = rung.stack_id JOIN stack root ON root.id = s.root_id
+LEFT JOIN resource r ON r.id = rung.resource_id
+"""
+
+FIND = """
+SELECT r.id FROM resource r
+WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.leftover LIMIT 2
+"""
+
+# Nothing but the mark is written, and only while nobody operates on the resource.
+MARK = f"""
+WITH r AS (
+    UPDATE resource r SET action = 'CHECK', status = %(status)s::text, status_reason = %(reason)s
+    WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s AND r.op IS NULL
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+        AND CASE WHEN %(status)s::text = 'FAILED' THEN r.action <> 'DELETE'
+            ELSE r.action = 'CHECK' AND r.status = 'FAILED' END
+    RETURNING *
+), told AS ({TELL} FROM r)
+SELECT id FROM r
+"""
+LOCKED = """
+SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r WHERE r.id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The oldest signal of a resource, with the resource as it is, held under our lease."""
+
+    id: int
+    details: bytes  # sealed
+    tries: int
+    visit: Visit  # of no node
+
+    @property
+    def name(self) -> str:
+        """The resource's."""
+        return self.visit.resource.name if self.visit.resource is not None else ""
+
+
+def accept(
+    db: Db, stack_id: int, resource_id: int, details: bytes, *, always: bool, ring_seconds: float
+) -> bool:
+    """Write a signal down, durably; False when the resource takes none now.
+
+    The sweep rings for it in `ring_seconds` unless it is taken in by then.
+    """
+    values = {
+        "stack_id": stack_id,
+        "resource_id": resource_id,
+        "details": details,
+        "always": always,
+        "refusing": list(REFUSING),
+        "seconds": ring_seconds,
+    }
+    return db.execute(ACCEPT, values).fetchone() is not None
+
+
+def tell_refused(db: Db, stack_id: int, resource_id: int, action: str) -> None:
+    """Write the event of a signal that came at the wrong time."""
+    values = {
+        "stack_id": stack_id,
+        "resource_id": resource_id,
+        "reason": f"Cannot signal resource during {action}",
+    }
+    db.execute(REFUSE, values)
+
+
+def is_planning(db: Db, stack_id: int) -> bool:
+    """Return whether rows of the stack's resources are still being written."""
+    row = db.execute(PLANNING, (stack_id,)).fetchone()
+    return bool(row and row[0])
+
+
+def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
+    """Take a resource that has a signal to take in now; False when there is none or somebody else has it."""
+    values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
+    if db.execute(CLAIM, values).fetchone() is not None:
+        return True
+    db.execute(HELD_UP, {"resource_id": resource_id})
+    return False
+
+
+def look(db: Db, resource_id: int, lease: int) -> Pending | None:
+    """Read the oldest signal of a resource that is ours."""
+    row = db.execute(LOOK, {"resource_id": resource_id, "lease": lease}).fetchone()
+    return None if row is None else Pending(row[-3], bytes(row[-2]), row[-1], nodes.visit_of(row))
+
+
+def record(
+    db: Db, pending: Pending, lease: int, reason: str, values: Mapping[str, Any], sealed: str | None
+) -> list[Ring]:
+    """Write what a signal did, or that it did nothing, and let go of the resource; return whom that wakes."""
+    shown = {} if sealed is not None else values
+    columns = {
+        "data": Json(shown["data"]) if "data" in shown else None,
+        "metadata": Json(shown["metadata"]) if shown.get("metadata") is not None else None,
+        "attributes": Json(shown["attributes"]) if "attributes" in shown else None,
+        "properties": Json(shown["properties"]) if "properties" in shown else None,
+        "reference_id": shown.get("reference_id"),
+        "value_digest": values["value_digest"],
+        "sealed": sealed,
+    }
+    told = {"signal_id": pending.id, "status": None, "reason": reason}
+    return _ended(db, RECORD, pending, lease, {**columns, **told})
+
+
+def dismiss(db: Db, pending: Pending, lease: int, reason: str, *, failed: bool = False) -> list[Ring]:
+    """Let a signal go that did nothing."""
+    values = {"signal_id": pending.id, "status": "FAILED" if failed else None, "reason": reason}
+    return _ended(db, DISMISS, pending, lease, values)
+
+
+def put_off(db: Db, pending: Pending, lease: int, seconds: float) -> list[Ring]:
+    """Try a signal again later; those after it wait."""
+    return _ended(db, PUT_OFF, pending, lease, {"signal_id": pending.id, "seconds": seconds})
+
+
+def _ended(db: Db, statement: str, pending: Pending, lease: int, values: Mapping[str, Any]) -> list[Ring]:
+    visit = pending.visit
+    assert visit.resource is not None
+    return nodes.run(
+        db, statement, {**values, "resource_id": visit.resource.id, "lease": lease}, visit.stack.uuid
+    ).rings
+
+
+def due(db: Db, seconds: float, limit: int) -> list[SignalRing]:
+    """Return the resources to ring for."""
+    rows = db.execute(DUE, {"seconds": seconds, "limit": limit}).fetchall()
+    return [SignalRing(*row) for row in rows]
+
+
+def with_physical_id(db: Db, stack_id: int, physical_id: str) -> list[int]:
+    """Return the resources of a stack that have a physical id, two of them at most."""
+    values = {"stack_id": stack_id, "physical_id": physical_id}
+    return [row[0] for row in db.execute(FIND, values).fetchall()]
+
+
+def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool) -> bool:
+    """Mark a resource's health; False when somebody operates on it. What changes nothing is done, too."""
+    values = {
+        "stack_id": stack_id,
+        "resource_id": resource_id,
+        "status": "COMPLETE" if healthy else "FAILED",
+        "reason": reason,
+    }
+    if db.execute(MARK, values).fetchone() is not None:
+        return True
+    row = db.execute(LOCKED, (resource_id,)).fetchone()
+    return row is None or not row[0]
