@@ -16,6 +16,7 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api import (
+    adoption,
     catalogue,
     documents,
     events,
@@ -26,6 +27,7 @@ from api import (
     previews,
     resources,
     signals,
+    snapshots,
     stacks,
     templates,
     versions,
@@ -59,6 +61,8 @@ def assemble(made_of: Parts) -> Flask:
         signals.signals,
         events.events,
         history.revisions,
+        snapshots.snapshots,
+        adoption.adoption,
         templates.templates,
         catalogue.catalogue,
         why.why,

@@ -26,6 +26,7 @@ HEAT_LIMITS: dict[str, int] = {
     "max_resources_per_stack": 1_000,
     "max_stacks_per_tenant": 512,
     "max_nested_stack_depth": 5,
+    "max_snapshots_per_stack": 32,
 }
 
 
@@ -54,12 +55,17 @@ class Settings(BaseSettings):
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
     max_nested_stack_depth: int = 10
+    max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: any number")
     stack_action_timeout: int = Field(default=3_600, description="seconds")
     max_yaml_depth: int = 100
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
     max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
+
+    # What is off unless an operator wants it: letting stacks go, and taking over what others made.
+    enable_stack_abandon: bool = False
+    enable_stack_adopt: bool = False
 
     # The engine.
     action_retry_limit: int = Field(default=5, ge=0)

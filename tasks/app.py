@@ -96,7 +96,7 @@ def _warm(**_: Any) -> None:
 def _start_tick(**_: Any) -> None:
     chosen = settings()
     tick = Tick(
-        Sweep(open_database(chosen, "orchestrator-sweep"), chosen, load_registry()),
+        Sweep(open_database(chosen, "orchestrator-sweep"), chosen, load_registry(), cipher(chosen)),
         dispatcher,
         chosen.sweep_interval_seconds,
     )

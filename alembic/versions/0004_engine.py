@@ -70,11 +70,16 @@ def upgrade() -> None:
         sa.Column("uuid", sa.UUID(), nullable=False),
         sa.Column("stack_id", sa.BigInteger(), nullable=False),
         sa.Column("name", sa.Text(), nullable=True),
+        sa.Column("action", sa.Text(), server_default="CREATE", nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("status_reason", sa.Text(), nullable=False),
         sa.Column("traversal", sa.BigInteger(), nullable=False),
         sa.Column("revision_id", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column("due_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("tries", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
+        sa.CheckConstraint("action IN ('CREATE', 'DELETE')", name="action_known"),
+        sa.CheckConstraint("(action = 'DELETE') = (due_at IS NOT NULL)", name="delete_is_due"),
         sa.CheckConstraint("status IN ('IN_PROGRESS', 'COMPLETE', 'FAILED')", name="status_known"),
         sa.ForeignKeyConstraint(["stack_id"], ["stack.id"], name="fk_snapshot_stack_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
@@ -84,9 +89,11 @@ def upgrade() -> None:
         sa.UniqueConstraint("uuid", name="uq_snapshot_uuid"),
     )
     op.create_index("ix_snapshot_stack", "snapshot", ["stack_id", "created_at"])
+    op.create_index("ix_snapshot_due", "snapshot", ["due_at"], postgresql_where=sa.text("due_at IS NOT NULL"))
     op.create_index("ix_snapshot_revision_id", "snapshot", ["revision_id"])
     op.create_table(
         "resource_snapshot",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
         sa.Column("snapshot_id", sa.BigInteger(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("type", sa.Text(), nullable=False),
@@ -106,7 +113,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["snapshot_id"], ["snapshot.id"], name="fk_resource_snapshot_snapshot_id", ondelete="CASCADE"
         ),
-        sa.PrimaryKeyConstraint("snapshot_id", "name", name="pk_resource_snapshot"),
+        sa.PrimaryKeyConstraint("id", name="pk_resource_snapshot"),
+        sa.UniqueConstraint("snapshot_id", "name", name="uq_resource_snapshot_snapshot_id_name"),
     )
     op.create_table(
         "signal",

@@ -195,6 +195,41 @@ class Client:
         answer: dict[str, Any] = self._ask("GET", f"{stack.path}/progress")["progress"]
         return answer
 
+    # A stack as it once was, and as a document
+
+    def take_snapshot(self, stack: StackId, name: str | None) -> dict[str, Any]:
+        """Ask for a snapshot; it is begun, not finished, when this returns."""
+        body = {} if name is None else {"name": name}
+        answer: dict[str, Any] = self._ask("POST", f"{stack.path}/snapshots", body=body)
+        return answer
+
+    def snapshots(self, stack: StackId) -> list[dict[str, Any]]:
+        """Return the stack's snapshots, the oldest first."""
+        return list(self._ask("GET", f"{stack.path}/snapshots")["snapshots"])
+
+    def snapshot(self, stack: StackId, snapshot_id: str) -> dict[str, Any]:
+        """Return one snapshot."""
+        answer: dict[str, Any] = self._ask("GET", _snapshot(stack, snapshot_id))["snapshot"]
+        return answer
+
+    def delete_snapshot(self, stack: StackId, snapshot_id: str) -> None:
+        """Ask for the removal of a snapshot."""
+        self._ask("DELETE", _snapshot(stack, snapshot_id))
+
+    def restore(self, stack: StackId, snapshot_id: str) -> None:
+        """Ask for the stack to be brought back to a snapshot."""
+        self._ask("POST", f"{_snapshot(stack, snapshot_id)}/restore")
+
+    def export(self, stack: StackId) -> dict[str, Any]:
+        """Return the stack as a document."""
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/export")
+        return answer
+
+    def abandon(self, stack: StackId) -> dict[str, Any]:
+        """Ask for the stack to be let go of; return it as a document."""
+        answer: dict[str, Any] = self._ask("DELETE", f"{stack.path}/abandon")
+        return answer
+
     # What is in a stack, and what happened to it
 
     def resources(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
@@ -331,6 +366,10 @@ def _place(stack: str | StackId) -> str:
 
 def _resource(stack: StackId, name: str) -> str:
     return f"{stack.path}/resources/{quote(name, safe='')}"
+
+
+def _snapshot(stack: StackId, snapshot_id: str) -> str:
+    return f"{stack.path}/snapshots/{quote(snapshot_id, safe='')}"
 
 
 def _json(response: httpx.Response) -> Any:

@@ -34,6 +34,10 @@ ELSEWHERE: dict[str, str] = {  # commands in modules of their own
     "diff": "orchestrator.cli.differences:diff",
     "rollback": "orchestrator.cli.revisions:rollback",
     "failures": "orchestrator.cli.revisions:failures",
+    "snapshot": "orchestrator.cli.snapshot:snapshot",
+    "export": "orchestrator.cli.adoption:export",
+    "abandon": "orchestrator.cli.adoption:abandon",
+    "adopt": "orchestrator.cli.adoption:adopt",
 }
 
 

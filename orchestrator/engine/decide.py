@@ -84,7 +84,26 @@ class Unfit:
     reason: str
 
 
-Step = Drop | Keep | Create | Observe | Revise | Resend | Discard | Delete | Forget | Impossible | Act | Unfit
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """It is there already, made by somebody else: look at it, and take it over as it is."""
+
+
+Step = (
+    Drop
+    | Keep
+    | Create
+    | Adopt
+    | Observe
+    | Revise
+    | Resend
+    | Discard
+    | Delete
+    | Forget
+    | Impossible
+    | Act
+    | Unfit
+)
 
 OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT"})
 
@@ -119,7 +138,16 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
         return _act(visit.act, resource, kind)
     if resource.suspended:
         return Act("RESUME")
-    return Create() if resource.action == "INIT" else Revise()
+    return _begin(visit, resource)
+
+
+def _begin(visit: Visit, resource: ResourceView) -> Step:
+    """Return what is done with a resource that no operation is open on."""
+    if resource.action == "INIT":
+        return Adopt() if resource.physical_id is not None or visit.stack.action == "ADOPT" else Create()
+    if resource.action == "ADOPT" and resource.status != "COMPLETE" and resource.physical_id is not None:
+        return Adopt()
+    return Revise()
 
 
 def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
@@ -146,7 +174,7 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
         return Keep()  # a newer template has it again
     if resource.attempt == 0:
         return Forget()
-    if policy in RETAINED:
+    if visit.stack.retain or policy in RETAINED:
         return Forget(retained=True)
     if resource.physical_id is None:
         if not kind.calls_out:

@@ -28,6 +28,7 @@ class StackView(NamedTuple):
     revision_id: int
     timeout_seconds: float | None
     converge: bool = False
+    retain: bool = False  # what is there is to be left alone
 
 
 class ResourceView(NamedTuple):

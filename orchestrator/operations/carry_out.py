@@ -13,6 +13,7 @@ import orjson
 
 from orchestrator.engine.decide import (
     Act,
+    Adopt,
     Create,
     Delete,
     Discard,
@@ -59,6 +60,7 @@ from orchestrator.resources.base import Context, Observation
 from orchestrator.schema.properties import immutable_message
 from orchestrator.template.definition import NOTHING, StackDefinition
 
+NO_ID = "Resource ID was not provided."
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
@@ -87,6 +89,8 @@ class Plugin(Dealing):
         match step:
             case Create(wait_seconds=seconds):
                 return self._create(seconds, retries_left)
+            case Adopt():
+                return self._adopt()
             case Observe():
                 return self._continue(retries_left)
             case Revise():
@@ -360,6 +364,31 @@ class Plugin(Dealing):
         if not seen.exists:
             seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
         return self._judge(replace(seen, ready=True), 0, started=True)
+
+    def _adopt(self) -> Done:
+        """Take over what an adopted stack has: it is looked at, and nothing is asked of it."""
+        known, name, physical_id = self.known, self.resource.name, self.known.physical_id
+        opened = self.cipher.open(self.resource.sealed.encode()) if self.resource.sealed else {}
+        metadata, known.action = known.metadata, "ADOPT"
+        started = not is_told(self.visit, known)
+        self._resolve()
+        secret = known.secret or opened.get("secret", bool(opened))
+        known.metadata, known.secret = metadata or known.metadata, True  # until it is known to be none
+        if physical_id is None:
+            return Done(Failed(failure_reason("Exception", name, NO_ID)), known, started)
+        try:
+            seen = self.kind.observe(self.context("CHECK", 0.0), physical_id)
+        except LookupError as error:
+            reason = f"Its resource_data do not say {error}."
+            return Done(Failed(failure_reason("Exception", name, reason)), known, started)
+        if self.resource.status == "FAILED" and (seen.error or not seen.exists):  # tried before: make another
+            return Done(Replaced(), known)
+        if not seen.exists:
+            seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")
+        known.secret = secret
+        done = self._judge(replace(seen, ready=True), 0, started=started)
+        known.secret = known.secret or not isinstance(done.outcome, Ready)
+        return done
 
     def _resolve(self) -> str | None:
         """Bring properties, metadata and requirements to what they are now; return the `external_id`."""

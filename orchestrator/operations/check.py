@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -17,7 +17,7 @@ from psycopg.types.json import Json
 
 from orchestrator.config import Settings
 from orchestrator.engine import hooks
-from orchestrator.engine.decide import Drop, decide
+from orchestrator.engine.decide import Adopt, Drop, decide
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
     Ended,
@@ -178,19 +178,33 @@ class _Round:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
-        values = self.engine.parameters.get(visit.stack)
+        seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
+        values = self.engine.parameters.get(seen.stack)
         engine = self.engine
-        plugin = Plugin(visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
+        plugin = Plugin(seen, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
         try:
-            self._record(
-                visit, plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
-            )
+            done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
+            if seen is not visit and isinstance(done.outcome, Ready):
+                done = replace(done, outcome=Ended(done.outcome.observation))
+            self._record(visit, done)
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
             return False
         except Unwritten as error:  # the lease runs out, and somebody comes again
             log.warning("database_unreachable", resource=visit.resource.name, error=str(error))
         return True
+
+    def _as_adopted(self, visit: Visit) -> Visit:
+        """Return a visit to what is to be taken over, with the definition and parameters it was adopted with.
+
+        What is wanted since then is brought about by another visit.
+        """
+        resource, definition = visit.resource, visit.definition
+        assert resource is not None
+        assert definition is not None
+        if resource.definition_id in (None, definition.id):
+            return visit
+        return nodes.as_adopted(self.db, visit)
 
     def _begin(self, visit: Visit, known: Known) -> bool:
         row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))

@@ -18,8 +18,17 @@ from typing import Any
 import psycopg
 
 from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
 from orchestrator.errors import LimitExceeded, OrchestratorError
-from orchestrator.operations import create_preview, differences, stacks, update_preview, updates, validation
+from orchestrator.operations import (
+    create_preview,
+    differences,
+    snapshots,
+    stacks,
+    update_preview,
+    updates,
+    validation,
+)
 from orchestrator.operations.check import new_lease
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.create_preview import CreatePreview
@@ -108,6 +117,14 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
     return found
 
 
+def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[Ring]:
+    """Begin to restore a snapshot, in this process or, when its template is large, in another."""
+    if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
+        return snapshots.restore(context, stack, snapshot_id)
+    rings: list[Ring] = _apart(context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id))
+    return rings
+
+
 def start() -> None:
     """Load what the children share, so that each starts within milliseconds."""
     server = multiprocessing.get_context("forkserver")
@@ -182,6 +199,10 @@ def _preview_create(job: _Job, answer: Connection) -> None:
 
 def _preview_update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
     answer.send(update_preview.preview_update(_context(job), stack, Body(path=job.path), patch=patch))
+
+
+def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str) -> None:
+    answer.send(snapshots.restore(_context(job), stack, snapshot_id))
 
 
 def _create(job: _Job, answer: Connection) -> None:

@@ -7,7 +7,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
-from orchestrator.store import traversals
+from orchestrator.store import snapshots, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -15,6 +15,7 @@ from orchestrator.telemetry import logger
 log = logger()
 
 TIMED_OUT = "Timed out"
+LOOK_AGAIN_SECONDS = 1.0  # whether the snapshots of a stack being deleted are gone
 # The actions whose failure is undone when the stack was told so.
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
@@ -23,6 +24,12 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     """Settle a finish node nothing holds back any more."""
     db = database.hot(durable=True)
     stack = visit.stack
+    if stack.action == "DELETE" and not visit.halted:
+        copied = snapshots.left(db, stack.id)
+        if copied is not None:
+            reason = f"Snapshot {copied[0]} is being removed: {copied[1]}"
+            traversals.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
+            return []
     if stack.action == "CHECK" and traversals.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # it went on to the end, and ends as failed
     elif traversals.complete(db, visit.node_id, lease):
@@ -60,7 +67,8 @@ def _end(
     log.info("stack_failed", stack_id=stack_id, action=action)
     if rollback_disabled or action not in ROLLS_BACK:
         return []
-    opened = accept_rollback(db, stack_id, good_revision)
+    retain = action == "ADOPT"  # what was not made for the stack is not removed with it
+    opened = accept_rollback(db, stack_id, good_revision, retain=retain)
     return [opened.ring] if opened else []
 
 

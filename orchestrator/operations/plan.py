@@ -27,6 +27,7 @@ from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
 from orchestrator.operations import lifecycle
+from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.resources.base import ResourceType
@@ -142,6 +143,8 @@ class Planner:
         forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted)}
         changes = compare(rows, drafts.wanted, forced, back=back)
         work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
+        if stack.action == "ADOPT":
+            work.adopted = AdoptedThings(self.cipher, planning.adopted(db, stack.revision_id))
         work.settle_rows()
         layout = lay_out(build_anyhow(work.keys, work.requires))
         ids = _Ids(db, target, layout, work)
@@ -257,6 +260,7 @@ class _Work:
         in_force: Mapping[str, tuple[int, bytes, int]],
     ) -> None:
         self.db, self.target, self.drafts, self.changes, self.in_force = db, target, drafts, changes, in_force
+        self.adopted: AdoptedThings | None = None
         self.visited, self.cleanups, self.dirty = changes.visited, changes.cleanups, changes.dirty
         self.keys = [*self.visited, *(_key(row.id) for row in self.cleanups)]
         among = set(self.visited)
@@ -309,6 +313,8 @@ class _Work:
             row = new_rows[name] if name in new_rows else self.changes.chosen[name].id
             definition = new_definitions[name] if name in new_definitions else self.in_force[name][0]
             places[node] = row, definition
+        if self.adopted is not None:
+            self.adopted.write(self.db, {self.keys[node]: place for node, place in places.items()})
         return places
 
     def _row(self, name: str, id_: int) -> tuple[int, str, str, str | None]:

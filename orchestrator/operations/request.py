@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -36,6 +36,7 @@ class StackRequest:
     environment_files: tuple[str, ...] = ()
     parameters_win: bool = False
     forgiving: bool = False  # values of parameters that the template does not have are overlooked
+    adopt_stack_data: str | None = None  # a stack in the form of an export, whose things are taken over
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,14 @@ def read_request(body: bytes, *, named: bool = True) -> StackRequest:
         check_name(name)
         if "converge" in document:
             raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
-    if document.get("adopt_stack_data"):
-        raise InvalidRequest("Stack Adopt is not supported.")
-    return _request(document, name, needs_template=True)
+    data = document.get("adopt_stack_data")
+    if data is None:
+        return _request(document, name, needs_template=True)
+    if not named:
+        raise InvalidRequest("'adopt_stack_data' makes a stack: it can be neither previewed nor validated.")
+    if not isinstance(data, str):
+        raise InvalidRequest("'adopt_stack_data' must be a text in JSON or YAML.")
+    return replace(_request(document, name, needs_template=False), adopt_stack_data=data)
 
 
 def read_update(body: bytes, *, patch: bool) -> UpdateRequest:

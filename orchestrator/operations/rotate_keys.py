@@ -17,6 +17,9 @@ SEALED = (
     ("resource", "sealed"),
     ("revision", "sealed"),
     ("signal", "details"),
+    ("revision", "adopted"),
+    ("resource_snapshot", "sealed"),
+    ("resource_snapshot", "kept"),
     ("stack", "credentials"),
 )
 SLICE = 500  # rows read at a time, and locked together for as long as one statement takes

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound, NotSupported
+from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.resources.template_type import TemplateType
-from orchestrator.store import traversals
+from orchestrator.store import snapshots, traversals
 from orchestrator.store.acceptance import Wanted, accept_create
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
@@ -51,11 +52,15 @@ def accept(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[Opened, Wanted, Template]:
     """Check a create and write it down; with a `lease` the caller goes on to plan it."""
-    request = read_request(body.read())
+    request, adopted = read_request(body.read()), None
+    if request.adopt_stack_data is not None:
+        request, adopted = adopting(context, request)
     stack_uuid = uuid.uuid4()
     vetted = vet(context, request, stack_uuid=str(stack_uuid))
     refuse_nested(vetted)
     wanted = wanted_of(context, request, vetted, stack_uuid)
+    if adopted is not None:
+        wanted = replace(wanted, adopted=context.cipher.seal(adopted))
     with context.database.connect() as db:
         opened = accept_create(
             db,
@@ -75,6 +80,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
     """
     with context.database.connect() as db, db.transaction():
         opened = traversals.bump(db, stack.id, "DELETE")
+        snapshots.remove_all(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.ring]

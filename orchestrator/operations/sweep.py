@@ -16,9 +16,10 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
-from orchestrator.operations import lifecycle, strays
+from orchestrator.operations import lifecycle, removal, strays
 from orchestrator.operations.purge import Policy, Purging
 from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
 from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -39,6 +40,7 @@ class Sweep:
     database: Database
     settings: Settings
     types: Mapping[str, ResourceType]
+    cipher: Cipher
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
@@ -100,6 +102,7 @@ class Sweep:
         self._followed = set(halted)
         for stack_id, traversal in overdue.wound_down(db):
             rings += lifecycle.wind_down(self.database, stack_id, traversal)
+        removal.remove_snapshots(db, self.types, self.cipher)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             rings += self._audit(db)

@@ -220,10 +220,16 @@ class ResourceType:
         return {}
 
     def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
-        """Ask for the removal of the copy that `snapshot` told of; already gone is fine."""
+        """Ask for the removal of the copy that `snapshot` told of; already gone is fine.
+
+        `kept` is empty when its answer was lost: `ctx.token` then says which copy it is, if there is one.
+        """
 
     def restored(self, properties: Mapping[str, Value], kept: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return properties as written, changed so that the thing is made from what `snapshot` told of."""
+        """Return properties as written, changed so that the thing is made from what `snapshot` told of.
+
+        They become part of the stack's template, which is shown: put no secret in them.
+        """
         return properties
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:

@@ -32,8 +32,8 @@ WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
         disable_rollback, keep_going,
         timeout_mins, tags, username)
-    SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started',
-        1,
+    SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, %(action)s, 'IN_PROGRESS',
+        'Stack ' || %(action)s || ' started', 1,
         %(disable_rollback)s, %(keep_going)s, %(timeout_mins)s, %(tags)s, %(username)s
     FROM id RETURNING *
 ), told AS ("""
@@ -89,6 +89,7 @@ class Wanted:
     timeout_mins: int | None
     tags: tuple[str, ...]
     keep_going: bool = False
+    adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
 
 
 def accept_create(
@@ -102,10 +103,12 @@ def accept_create(
     """
     with db.transaction():
         refuse_beyond(db, wanted.project_id, quota)
+        action = "CREATE" if wanted.adopted is None else "ADOPT"
         try:
             row = db.execute(
                 INSERT_STACK,
                 {
+                    "action": action,
                     "uuid": wanted.uuid,
                     "project_id": wanted.project_id,
                     "name": wanted.name,
@@ -120,7 +123,9 @@ def accept_create(
             raise StackExists(wanted.name) from error
         assert row is not None
         stack_id: int = row[0]
-        revision_id = _revise(db, stack_id, wanted, number=1, action="CREATE")
+        revision_id = _revise(db, stack_id, wanted, number=1, action=action)
+        if wanted.adopted is not None:
+            db.execute("UPDATE revision SET adopted = %s WHERE id = %s", (wanted.adopted, revision_id))
         bring(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         return first_nodes(
@@ -177,11 +182,12 @@ def accept_rollback(
     *,
     created_by: str = "",
     ended: Outcome = "superseded",
+    retain: bool = False,
 ) -> Opened | None:
     """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone. Run
     in a transaction.
 
-    `created_by` is who asked for it, nobody when a failure did; for `ended` see `bump`.
+    `created_by` is who asked for it, nobody when a failure did; for `ended` and `retain` see `bump`.
     """
     if lock(db, stack_id) is None:
         return None
@@ -205,7 +211,40 @@ def accept_rollback(
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
     assert made is not None
-    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended)
+    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
+
+
+# A snapshot can be restored while it is there, and whole.
+SOUND = """
+SELECT revision_id FROM snapshot
+WHERE id = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
+"""
+OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE id = %s"
+
+
+def accept_restore(
+    db: Connection[TupleRow], stack_id: int, snapshot_id: int, *, template: bytes | None, created_by: str
+) -> Opened | None:
+    """Begin to bring a stack back to a snapshot's revision, with another `template` if there is one; None
+    when stack or snapshot is gone.
+    """
+    with db.transaction():
+        if lock(db, stack_id) is None:
+            return None
+        sound = db.execute(SOUND, (snapshot_id, stack_id)).fetchone()
+        if sound is None:
+            return None
+        values = {
+            "number": _next_number(db, stack_id),
+            "action": "RESTORE",
+            "revision_id": sound[0],
+            "created_by": created_by,
+        }
+        made = db.execute(COPY_REVISION, values).fetchone()
+        assert made is not None
+        if template is not None:
+            db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
+        return bump(db, stack_id, "RESTORE", revision_id=made[0])
 
 
 def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:

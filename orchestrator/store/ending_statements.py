@@ -189,6 +189,7 @@ SETTLE_ENDED = (
         built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = ANY (ARRAY[r.definition_id])),
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
+        requires = i.requires, input_digests = i.input_digests,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
     FROM i WHERE {HELD}

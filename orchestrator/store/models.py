@@ -467,15 +467,21 @@ class Snapshot(Base):
     uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
     stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
     name: Mapped[str | None]
+    action: Mapped[str] = mapped_column(server_default="CREATE")  # or DELETE: it and its copies are to go
     status: Mapped[str]
     status_reason: Mapped[str]
     traversal: Mapped[int]
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"))
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    due_at: Mapped[dt.datetime | None]  # of a DELETE: when to go on with it
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
+        CheckConstraint(one_of("action", ("CREATE", "DELETE")), name="action_known"),
         CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        CheckConstraint("(action = 'DELETE') = (due_at IS NOT NULL)", name="delete_is_due"),
         Index("ix_snapshot_stack", "stack_id", "created_at"),
+        Index("ix_snapshot_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
         Index("ix_snapshot_revision_id", "revision_id"),
     )
 
@@ -485,8 +491,9 @@ class ResourceSnapshot(Base):
 
     __tablename__ = "resource_snapshot"
 
-    snapshot_id: Mapped[int] = mapped_column(ForeignKey("snapshot.id", ondelete="CASCADE"), primary_key=True)
-    name: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    snapshot_id: Mapped[int] = mapped_column(ForeignKey("snapshot.id", ondelete="CASCADE"))
+    name: Mapped[str]
     type: Mapped[str]
     runs_as: Mapped[str | None]
     token: Mapped[str]  # with which the copy was asked for
@@ -499,6 +506,7 @@ class ResourceSnapshot(Base):
     kept: Mapped[bytes | None]
 
     __table_args__ = (
+        UniqueConstraint("snapshot_id", "name"),
         CheckConstraint("sealed IS NULL OR coalesce(metadata, data) IS NULL", name="sealed_or_plain"),
     )
 

@@ -22,7 +22,7 @@ SEEN = """
 n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
         s.revision_id,
-    s.timeout_mins * 60.0, s.converge,
+    s.timeout_mins * 60.0, s.converge, s.retain,
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
@@ -62,6 +62,19 @@ FROM graph_node n
 {AROUND}WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
+
+# The same for a resource that is to be taken over, with the definition that it has, whatever the node's, and
+# the revision that this came with.
+LOOK_AS_ADOPTED = (
+    LOOK.replace("coalesce(n.definition_id, r.definition_id)", "r.definition_id")
+    .replace("n.id = ANY(%(ids)s) AND n.lease = %(lease)s", "n.id = %(id)s")
+    .replace(" AND NOT q.leftover", "")
+    .replace(
+        "s.revision_id,",
+        "coalesce((SELECT v.id FROM revision v WHERE v.stack_id = s.id AND v.number = d.valid_from), "
+        "s.revision_id),",
+    )
+)
 
 CLAIM = f"""
 WITH want AS MATERIALIZED (

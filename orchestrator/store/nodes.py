@@ -93,6 +93,12 @@ def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
     return [visit_of(row) for row in db.execute(sql.LOOK, {"ids": list(ids), "lease": lease}).fetchall()]
 
 
+def as_adopted(db: Hot, visit: Visit) -> Visit:
+    """Return a visit to a resource that is to be taken over, with the definition that it was adopted with."""
+    [row] = db.execute(sql.LOOK_AS_ADOPTED, {"id": visit.node_id}).fetchall()
+    return visit_of(row)
+
+
 def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
     """Open an operation, durably, before its provider is called; return the resources that were ours."""
     return frozenset(row[0] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
@@ -238,7 +244,7 @@ def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) 
 
 def visit_of(row: tuple[Any, ...]) -> Visit:
     """Return what `SEEN` read."""
-    resource = None if row[19] is None else ResourceView(*row[19:43])
-    definition = None if row[43] is None else DefinitionView(*row[43:48])
-    inputs = tuple([NodeData(*data) for data in row[48]]) if row[48] else ()
-    return Visit(*row[:7], StackView(*row[7:19]), resource, definition, inputs, row[49] or ())  # type: ignore[call-arg]  # a row of Any
+    resource = None if row[20] is None else ResourceView(*row[20:44])
+    definition = None if row[44] is None else DefinitionView(*row[44:49])
+    inputs = tuple([NodeData(*data) for data in row[49]]) if row[49] else ()
+    return Visit(*row[:7], StackView(*row[7:20]), resource, definition, inputs, row[50] or ())  # type: ignore[call-arg]  # a row of Any

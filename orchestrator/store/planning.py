@@ -202,6 +202,26 @@ def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str, s
             copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_, runs_as))
 
 
+ADOPTED = "SELECT adopted FROM revision WHERE id = %s"
+TAKE_OVER = """
+UPDATE resource r SET physical_id = x.physical_id, sealed = x.sealed, definition_id = x.definition_id
+FROM unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS x(id, physical_id, sealed, definition_id)
+WHERE r.id = x.id
+"""
+
+
+def adopted(db: Db, revision_id: int) -> bytes | None:
+    """Return what an adopted stack took over, encrypted."""
+    row = db.execute(ADOPTED, (revision_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def take_over(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:
+    """Write of new resources what is there of them: (id, physical id, data and metadata, definition)."""
+    if rows:
+        db.execute(TAKE_OVER, tuple(list(column) for column in zip(*rows, strict=True)))
+
+
 def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
     """Write nodes; those nothing holds back are queued from the start."""
     with db.cursor() as cursor, cursor.copy(COPY_NODE) as copy:

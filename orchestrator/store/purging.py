@@ -138,6 +138,8 @@ LEFT: Final = ("graph_node", "event", "failure", "signal", "progress", "resource
 DELETED = f"""
 SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}
     AND NOT EXISTS (SELECT 1 FROM stack c WHERE c.owner_id = s.id)
+    AND NOT EXISTS (  -- whose copies are still to be removed
+        SELECT 1 FROM snapshot p WHERE p.stack_id = s.id AND p.action = 'DELETE')
 ORDER BY s.deleted_at LIMIT %(limit)s
 """
 STACKS = "SELECT id FROM stack WHERE id > %(after)s ORDER BY id LIMIT %(limit)s"

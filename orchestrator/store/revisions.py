@@ -35,11 +35,23 @@ class RevisionRow:
 
 def desired(database: Database, stack: StackRow) -> RevisionRow | None:
     """Return the revision the stack is being, or was last, brought to."""
+    return None if stack.revision_id is None else of_stack(database, stack, stack.revision_id)
+
+
+def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionRow | None:
+    """Return a revision of the stack."""
     columns = [getattr(Revision, name) for name in RevisionRow.__slots__]
-    statement = select(*columns).where(Revision.id == stack.revision_id, Revision.stack_id == stack.id)
+    statement = select(*columns).where(Revision.id == revision_id, Revision.stack_id == stack.id)
     with database.engine.connect() as connection:
         row = connection.execute(statement).one_or_none()
     return RevisionRow(**row._mapping) if row is not None else None
+
+
+def content_size(database: Database, content_hash: bytes) -> int:
+    """Return how many bytes a template or file has, 0 when it is gone."""
+    statement = select(func.octet_length(Content.body)).where(Content.hash == content_hash)
+    with database.engine.connect() as connection:
+        return int(connection.execute(statement).scalar() or 0)
 
 
 def read_content(database: Database, content_hash: bytes) -> Iterator[bytes]:

@@ -29,7 +29,8 @@ WITH s AS (
     UPDATE stack
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
-        revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s, retain = %(retain)s
+        revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s,
+        retain = %(retain)s OR retain AND %(action)s = 'DELETE'  -- deleting again what is being let go of
     WHERE id = %(stack_id)s AND deleted_at IS NULL
         AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
@@ -60,6 +61,18 @@ WITH old AS (
     RETURNING needed_by
 )
 SELECT coalesce(array_agg(x.id), '{}') FROM old CROSS JOIN LATERAL unnest(old.needed_by) AS x(id)
+"""
+
+# A snapshot ends with the traversal that makes it (PROTOCOL.md 14).
+END_SNAPSHOT = """
+UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
+    FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
+        AND x.action = 'CREATE' AND x.status = 'IN_PROGRESS'
+"""
+CUT_SNAPSHOT_SHORT = """
+UPDATE snapshot
+SET status = 'FAILED', status_reason = 'Stack ' || %(action)s || ' began before it was complete'
+WHERE stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'IN_PROGRESS'
 """
 
 FIRST_NODES = """
@@ -108,7 +121,9 @@ WITH k AS MATERIALIZED (
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), told AS ("""
+), snapshot_ended AS ("""
+    + END_SNAPSHOT
+    + """), told AS ("""
     + STACK_EVENT
     + """)
 SELECT action FROM s
@@ -150,7 +165,9 @@ WITH failures AS (
 ), r AS (
     UPDATE revision SET outcome = %(outcome)s, ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), told AS ("""
+), snapshot_ended AS ("""
+    + END_SNAPSHOT
+    + """), told AS ("""
     + STACK_EVENT
     + """)
 SELECT action, disable_rollback, good_revision_id FROM s
@@ -262,6 +279,7 @@ def bump(
         return None
     traversal, root_id, root, event = row
     bring(db, stack_id, traversal, revision_id, event, ended)
+    db.execute(CUT_SNAPSHOT_SHORT, {"stack_id": stack_id, "action": action})
     return renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
 
 
@@ -308,6 +326,19 @@ def bring(
         "ended": ended,
     }
     db.execute(BRING, values)
+
+
+POSTPONE = """
+UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
+    waiting_since = coalesce(waiting_since, now()), last_error = %(reason)s, rung_at = NULL, rings = 0,
+    lease = NULL, leased_until = NULL
+WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
+"""
+
+
+def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float, reason: str) -> None:
+    """Let a claimed finish node come due again: the traversal's end waits for what is no node of it."""
+    db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
 def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:

@@ -32,9 +32,16 @@ def sealed(postgres_url: str) -> str:
         ).fetchone() or (0,)
         connection.execute("INSERT INTO content (hash, body) VALUES (%s, '{}')", (b"h" * 32,))
         connection.execute(
-            """INSERT INTO revision (stack_id, number, action, template_hash, outline, sealed)
-               VALUES (%s, 1, 'CREATE', %s, '{}', %s)""",
-            (stack, b"h" * 32, old.seal({"secret": "r"})),
+            """INSERT INTO revision (stack_id, number, action, template_hash, outline, sealed, adopted)
+               VALUES (%s, 1, 'ADOPT', %s, '{}', %s, %s)""",
+            (stack, b"h" * 32, old.seal({"secret": "r"}), old.seal({"a": {"resource_id": "x"}})),
+        )
+        connection.execute(
+            """WITH s AS (INSERT INTO snapshot (uuid, stack_id, status, status_reason, traversal, revision_id)
+                   SELECT gen_random_uuid(), r.stack_id, 'COMPLETE', '', 1, r.id FROM revision r RETURNING id)
+               INSERT INTO resource_snapshot (snapshot_id, name, type, token, action, status, sealed, kept)
+               SELECT s.id, 'a', 't', 'k', 'CREATE', 'COMPLETE', %s, %s FROM s""",
+            (old.seal({"data": {"value": "v"}}), old.seal({"image": "i"})),
         )
         for number in range(7):
             connection.execute(
@@ -48,6 +55,8 @@ def opened(url: str, *keys: str) -> list[object]:
     """Return every sealed value, opened with these keys."""
     cipher = Cipher(list(keys))
     query = """SELECT sealed FROM resource WHERE sealed IS NOT NULL UNION ALL SELECT sealed FROM revision
+               UNION ALL SELECT adopted FROM revision UNION ALL SELECT sealed FROM resource_snapshot
+               UNION ALL SELECT kept FROM resource_snapshot
                UNION ALL SELECT credentials FROM stack"""
     with psycopg.connect(url) as connection:
         return [cipher.open(row[0]) for row in connection.execute(query)]
@@ -70,7 +79,7 @@ def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callabl
     assert "stack.credentials: 1 encrypted again" in done.output
     after = opened(sealed, NEW)
     assert sorted(map(str, after)) == sorted(map(str, before))
-    assert len(after) == 8
+    assert len(after) == 11
 
 
 def test_running_it_again_changes_nothing(command: Callable[..., Result]) -> None:
@@ -82,7 +91,7 @@ def test_slices_miss_nothing(sealed: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(rotation, "SLICE", 4)
     first, *_ = rotate_keys(Database(sealed), Cipher([NEW, OLD]))
     assert first == ("resource.sealed", 6, 0)
-    assert len(opened(sealed, NEW)) == 8
+    assert len(opened(sealed, NEW)) == 11
 
 
 def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
@@ -90,7 +99,14 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
     assert next(first) == ("resource.sealed", 6, 0)
     first.close()
     again = list(rotate_keys(Database(sealed), Cipher([NEW, OLD])))
-    assert again == [("resource.sealed", 0, 6), ("revision.sealed", 1, 0), ("stack.credentials", 1, 0)]
+    assert again == [
+        ("resource.sealed", 0, 6),
+        ("revision.sealed", 1, 0),
+        ("revision.adopted", 1, 0),
+        ("resource_snapshot.sealed", 1, 0),
+        ("resource_snapshot.kept", 1, 0),
+        ("stack.credentials", 1, 0),
+    ]
 
 
 def test_what_somebody_writes_meanwhile_is_neither_lost_nor_left_behind(sealed: str) -> None:
@@ -124,4 +140,4 @@ def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
     done = command("--new")
     Cipher([done.stdout.strip()])
     assert "before the old one" in done.stderr
-    assert len(opened(sealed, OLD)) == 8
+    assert len(opened(sealed, OLD)) == 11

@@ -145,6 +145,7 @@ class Machine(Server):
         **Server.properties,
         "mends": Property("boolean", "Whether it is well again after a failure.", default=False),
         "given_up": Property("boolean", "Whether nobody need wait for it.", default=False),
+        "source": Property("string", "The copy it is made from.", default=""),
     }
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
@@ -158,7 +159,12 @@ class Machine(Server):
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         self.cloud.call("snapshot", ctx)
         self.cloud.copies[ctx.token] = physical_id
+        if "copied" in self.cloud.on:
+            self.cloud.on["copied"](ctx)
         return {"copy": ctx.token}
+
+    def restored(self, properties: Mapping[str, Value], kept: Mapping[str, Value]) -> Mapping[str, Value]:
+        return {**properties, "source": kept["copy"]}
 
     def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
         self.cloud.call("delete_snapshot", ctx)

@@ -46,8 +46,8 @@ class World:
         self.caller = Caller("p1", "tester")
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
-        self.sweep = Sweep(self.database, self.settings, self.types)
         self.messages: list[Message] = []
+        self.sweep = Sweep(self.database, self.settings, self.types, self.cipher)
 
     def open(self, url: str) -> Database:
         """Return the database as this world's processes reach it."""
@@ -184,6 +184,7 @@ class World:
                 text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
             )
             connection.execute(text("UPDATE signal SET due_at = now()"))
+            connection.execute(text("UPDATE snapshot SET due_at = now() WHERE due_at IS NOT NULL"))
             connection.execute(
                 text("UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL")
             )

@@ -35,6 +35,7 @@ class Stack:
     on_act: list[tuple[str, str, str]] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
     template: Any = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> what is answered
     on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
@@ -170,6 +171,20 @@ class Stub:
                 if found is None:
                     return 404, _fault(f"Specified output key {key} not found."), {}
                 return 200, {"output": found}, {}
+            case ["snapshots"] if method == "POST":
+                stack.coming = list(stack.on_act)
+                return 200, {"id": "n1", "name": "first"}, {}
+            case ["snapshots"]:
+                return 200, {"snapshots": stack.snapshots}, {}
+            case ["snapshots", _] if method == "DELETE":
+                return 204, None, {}
+            case ["snapshots", key]:
+                return 200, {"snapshot": next(one for one in stack.snapshots if one["id"] == key)}, {}
+            case ["snapshots", _, "restore"]:
+                stack.coming = list(stack.on_act)
+                return 202, None, {}
+            case ["export" | "abandon"]:
+                return 200, {"name": stack.name, "resources": {}}, {}
             case ["template"]:
                 return 200, stack.template, {}
             case path if method == "POST" and "/".join(path) in stack.on_post:

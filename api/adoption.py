@@ -1,0 +1,40 @@
+"""A stack as a document: export it, or abandon it with everything in it (spec/rest-api.md §11.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Final
+
+from flask import Blueprint, Response
+
+from api.documents import begun
+from api.identity import canonical
+from api.parts import operation_context, parts
+from orchestrator.operations import adoption as operations
+
+adoption = Blueprint("adoption", __name__)
+
+CHUNK: Final = 1 << 16
+
+
+@adoption.get("/<project_id>/stacks/<stack_name>/<stack_id>/export")
+def export(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Send the stack as a document."""
+    document = operations.exported(operation_context(), canonical(stack_name, stack_id))
+    return Response(begun(document), mimetype="application/json")
+
+
+@adoption.delete("/<project_id>/stacks/<stack_name>/<stack_id>/abandon")
+def abandon(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Let go of the stack, and send it as a document."""
+    abandoned = operations.abandon(operation_context(), canonical(stack_name, stack_id))
+    parts().publish(abandoned.rings)
+    response = Response(_read(abandoned.document), mimetype="application/json")
+    response.call_on_close(abandoned.document.close)  # also when nobody reads it
+    return response
+
+
+def _read(document: IO[bytes]) -> Iterator[bytes]:
+    with document:
+        while chunk := document.read(CHUNK):
+            yield chunk

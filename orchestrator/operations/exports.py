@@ -1,0 +1,158 @@
+"""A stack as one JSON document, from which another can be made by adoption (spec/rest-api.md §11.3).
+
+It is written as it is read, in slices: memory does not grow with the stack. What is secret is masked in its
+place and stands, encrypted, under `sealed` at the end: only this installation can open it, and only for the
+same project (see `adoption.py`).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from orchestrator.errors import NotFound
+from orchestrator.security.encryption import Cipher
+from orchestrator.store import exports, snapshots
+from orchestrator.store.database import Database
+from orchestrator.store.exports import ExportRow
+from orchestrator.store.revisions import RevisionRow, desired, of_stack, read_content
+from orchestrator.store.snapshots import CopyRow, SnapshotRow
+from orchestrator.store.stacks import StackRow
+from orchestrator.template.parameters import MASK
+from orchestrator.template.template import Template
+
+
+def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[bytes]:
+    """Yield the document of a stack as it is now.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    revision = desired(database, stack)
+    if revision is None or stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    rows = exports.resources(database, stack)
+    return _document(database, cipher, stack, revision, rows, sealing=True)
+
+
+def of_snapshot(
+    database: Database, cipher: Cipher, stack: StackRow, snapshot: SnapshotRow
+) -> Iterator[bytes]:
+    """Yield the document of a stack as a snapshot has it: what its types kept is among their data."""
+    revision = of_stack(database, stack, snapshot.revision_id)
+    assert revision is not None
+    rows = (_as_exported(copy, cipher) for copy in snapshots.copies(database, snapshot))
+    then = replace(stack, action="SNAPSHOT", status=snapshot.status)
+    return _document(database, cipher, then, revision, rows, sealing=False)
+
+
+def shown_environment(revision: RevisionRow) -> dict[str, Any]:
+    """Return a revision's environment with all its sections, values of hidden parameters masked."""
+    shown: dict[str, Any] = {
+        "parameters": {},
+        "parameter_defaults": {},
+        "resource_registry": {"resources": {}},
+        "encrypted_param_names": [],
+        "event_sinks": [],
+        **revision.environment,
+    }
+    schemas = Template.from_outline(revision.outline).parameters
+    hidden = {name for name, schema in schemas.items() if schema.hidden}
+    hidden.update(shown["encrypted_param_names"] or ())
+    for section in ("parameters", "parameter_defaults"):
+        values: Mapping[str, Any] = shown[section] or {}
+        shown[section] = {name: MASK if name in hidden else value for name, value in values.items()}
+    shown["resource_registry"] = {"resources": {}, **(shown["resource_registry"] or {})}
+    return shown
+
+
+def files_json(database: Database, hashes: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield a JSON object of files, name to content."""
+    yield b"{"
+    for number, (name, digest) in enumerate(hashes.items()):
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        yield (b"," if number else b"") + orjson.dumps(name) + b':"'
+        for slice_ in read_content(database, bytes.fromhex(digest)):
+            yield orjson.dumps(decode(slice_))[1:-1]  # a character cut in two waits for its other half
+        yield orjson.dumps(decode(b"", final=True))[1:-1] + b'"'
+    yield b"}"
+
+
+def _document(
+    database: Database,
+    cipher: Cipher,
+    stack: StackRow,
+    revision: RevisionRow,
+    rows: Iterator[ExportRow],
+    *,
+    sealing: bool,
+) -> Iterator[bytes]:
+    head = {
+        "name": stack.name,
+        "id": str(stack.uuid),
+        "action": stack.action,
+        "status": stack.status,
+        "project_id": stack.project_id,
+        "stack_user_project_id": stack.user_project_id,
+        "tags": list(stack.tags),
+        "environment": shown_environment(revision),
+    }
+    yield orjson.dumps(head)[:-1] + b',"files":'
+    yield from files_json(database, revision.files)
+    yield b',"template":'
+    yield from read_content(database, revision.template_hash)
+    yield b',"resources":{'
+    secrets: dict[str, Any] = {}
+    for number, row in enumerate(rows):
+        resource_data, metadata = row.data or {}, row.metadata or {}
+        if row.sealed is not None:
+            opened = cipher.open(row.sealed)
+            metadata = row.metadata or opened.get("metadata") or {}
+            resource_data = opened.get("data") or {}
+            secrets[row.name] = {"resource_data": resource_data, "metadata": metadata}
+            resource_data, metadata = masked(resource_data), masked(metadata)
+        body = {
+            "name": row.name,
+            "resource_id": row.physical_id,
+            "type": row.type,
+            "action": row.action,
+            "status": row.status,
+            "metadata": metadata,
+            "resource_data": resource_data,
+        }
+        yield (b"," if number else b"") + orjson.dumps(row.name) + b":" + orjson.dumps(body)
+    yield b"}"
+    hidden = cipher.open(revision.sealed) if revision.sealed else {}
+    if sealing and (secrets or hidden):
+        sealed = cipher.seal({"project_id": stack.project_id, "parameters": hidden, "resources": secrets})
+        yield b',"sealed":' + orjson.dumps(sealed.decode())
+    yield b"}"
+
+
+def masked(value: Any) -> Any:
+    """Return the shape of a value, whatever is in it masked."""
+    match value:
+        case Mapping():
+            return {key: masked(item) for key, item in value.items()}
+        case list():
+            return [masked(item) for item in value]
+        case _:
+            return MASK
+
+
+def _as_exported(copy: CopyRow, cipher: Cipher) -> ExportRow:
+    """Return a snapshot's resource with what its type kept among its data."""
+    kept = cipher.open(copy.kept) if copy.kept else {}
+    data, sealed = copy.data, copy.sealed
+    if sealed is None:
+        data = {**(data or {}), **kept}
+    elif kept:
+        opened = cipher.open(sealed)
+        sealed = cipher.seal({**opened, "data": {**(opened.get("data") or {}), **kept}})
+    return ExportRow(
+        copy.name, copy.type, copy.physical_id, copy.action, copy.status, copy.metadata, data, sealed
+    )

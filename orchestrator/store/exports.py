@@ -1,0 +1,45 @@
+"""Reading a stack's resources the way an export has them: one a name, of those that the template has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import Resource
+from orchestrator.store.reading import streamed
+from orchestrator.store.stacks import StackRow
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One resource with what its type keeps."""
+
+    name: str
+    type: str
+    physical_id: str | None
+    action: str
+    status: str
+    metadata: Mapping[str, Any] | None
+    data: Mapping[str, Any] | None
+    sealed: bytes | None  # the last two among others, encrypted, when any of it is secret
+
+
+def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:
+    """Yield the resources, ordered by name, in slices."""
+    columns = [
+        getattr(Resource, "metadata_" if name == "metadata" else name).label(name)
+        for name in ExportRow.__slots__
+    ]
+    statement = (
+        select(*columns)
+        .where(Resource.stack_id == stack.id, Resource.leftover.is_(False))
+        .ext(distinct_on(Resource.name))
+        .order_by(Resource.name, Resource.id.desc())
+    )
+    for row in streamed(database, statement):
+        yield ExportRow(**row._mapping)

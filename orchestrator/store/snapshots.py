@@ -1,0 +1,235 @@
+"""Snapshots of a stack: beginning one, reading them, and the long way of removing one.
+
+What ends the traversal of a snapshot ends the snapshot (`traversals.py`). One that is to go says so in its
+row and is gone when its last copy is, so that no crash leaves a copy behind that nobody knows of.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from sqlalchemy import Row, Select, select
+
+from orchestrator.store.database import Database
+from orchestrator.store.models import ResourceSnapshot, Snapshot
+from orchestrator.store.reading import streamed
+from orchestrator.store.stacks import StackRow
+from orchestrator.store.traversals import Opened, bump
+
+Db = Connection[TupleRow]
+
+# The stack's row is the lock: two requests do not both see room for the last one.
+STACK = """
+SELECT s.action, s.status, s.revision_id,
+    (SELECT count(*) FROM snapshot x WHERE x.stack_id = s.id AND x.action = 'CREATE')
+FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
+"""
+INSERT = """
+INSERT INTO snapshot (uuid, stack_id, name, status, status_reason, traversal, revision_id)
+VALUES (%s, %s, %s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %s, %s)
+"""
+TO_GO = """
+UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
+    due_at = now(), tries = 0
+WHERE id = %s AND action = 'CREATE' AND status <> 'IN_PROGRESS'
+"""
+ALL_TO_GO = """
+UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
+    due_at = now(), tries = 0
+WHERE stack_id = %s AND action = 'CREATE' AND NOT (SELECT retain FROM stack s WHERE s.id = stack_id)
+"""
+LEFT = """
+SELECT x.uuid::text, x.status_reason FROM snapshot x JOIN stack s ON s.id = x.stack_id
+WHERE x.stack_id = %s AND x.action = 'DELETE' AND NOT s.retain ORDER BY x.id LIMIT 1
+"""
+
+# Taking one to remove gives a minute for a handful of calls; whoever dies in it is followed by another. While
+# an operation of the stack may still be making a copy, what is written down may not be all.
+TAKE = """
+WITH due AS MATERIALIZED (
+    SELECT id FROM snapshot WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+UPDATE snapshot x SET due_at = now() + interval '1 minute'
+FROM due WHERE x.id = due.id
+RETURNING x.id, x.uuid::text, EXISTS (
+    SELECT 1 FROM resource r WHERE r.stack_id = x.stack_id AND r.op = 'SNAPSHOT')
+"""
+COPIES = """
+SELECT id, name, coalesce(runs_as, type), token, physical_id, data, sealed, kept
+FROM resource_snapshot WHERE snapshot_id = %s ORDER BY id LIMIT %s
+"""
+FORGET_COPIES = "DELETE FROM resource_snapshot WHERE id = ANY(%s)"
+GONE = """
+DELETE FROM snapshot x WHERE x.id = %s AND x.action = 'DELETE'
+    AND NOT EXISTS (SELECT 1 FROM resource_snapshot c WHERE c.snapshot_id = x.id)
+"""
+AGAIN = """
+UPDATE snapshot SET due_at = now() + make_interval(secs => %(seconds)s)
+WHERE id = %(id)s
+"""
+LATER = """
+UPDATE snapshot SET tries = tries + 1, status_reason = %(reason)s,
+    due_at = now() + make_interval(secs => least(300, 2 * power(2, least(tries, 10))))
+WHERE id = %(id)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """One snapshot as it is now, read under its stack."""
+
+    id: int
+    uuid: uuid_.UUID
+    name: str | None
+    action: str
+    status: str
+    status_reason: str
+    revision_id: int
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow:
+    """One resource as a snapshot has it."""
+
+    name: str
+    type: str
+    runs_as: str | None
+    physical_id: str | None
+    action: str
+    status: str
+    metadata: Mapping[str, Any] | None
+    data: Mapping[str, Any] | None
+    kept: bytes | None  # encrypted
+    sealed: bytes | None  # metadata and data, encrypted, when any of it is secret
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is to be removed of a resource's snapshot."""
+
+    id: int
+    name: str
+    kind: str
+    token: str
+    physical_id: str | None
+    data: Mapping[str, Any] | None
+    sealed: bytes | None  # data among others, encrypted
+    kept: bytes | None  # what was told of it, encrypted; None: nothing that we know of
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """How a stack is at the moment it is locked for a snapshot."""
+
+    action: str
+    status: str
+    revision_id: int
+    snapshots: int
+
+
+def lock(db: Db, stack_id: int) -> Ground | None:
+    """Lock a live stack for the rest of the transaction; None when it is gone."""
+    row = db.execute(STACK, (stack_id,)).fetchone()
+    return None if row is None else Ground(*row)
+
+
+def begin(db: Db, stack_id: int, ground: Ground, name: str | None) -> tuple[uuid_.UUID, Opened]:
+    """Write a snapshot of a locked stack and begin the traversal that makes it."""
+    opened = bump(db, stack_id, "SNAPSHOT")
+    assert opened is not None
+    uuid = uuid_.uuid4()
+    db.execute(INSERT, (uuid, stack_id, name, opened.traversal, ground.revision_id))
+    return uuid, opened
+
+
+def get(database: Database, stack: StackRow, snapshot_id: str) -> SnapshotRow | None:
+    """Return a snapshot of the stack."""
+    try:
+        uuid = uuid_.UUID(snapshot_id)
+    except ValueError:
+        return None
+    with database.engine.connect() as connection:
+        row = connection.execute(_of(stack).where(Snapshot.uuid == uuid)).one_or_none()
+    return None if row is None else _row(row)
+
+
+def of_stack(database: Database, stack: StackRow) -> Iterator[SnapshotRow]:
+    """Yield the stack's snapshots, the oldest first."""
+    for row in streamed(database, _of(stack).order_by(Snapshot.created_at, Snapshot.id)):
+        yield _row(row)
+
+
+def copies(database: Database, snapshot: SnapshotRow, *, kept_only: bool = False) -> Iterator[CopyRow]:
+    """Yield the resources as the snapshot has them; `kept_only` those that were copied."""
+    columns = [
+        getattr(ResourceSnapshot, "metadata_" if name == "metadata" else name).label(name)
+        for name in CopyRow.__slots__
+    ]
+    statement = select(*columns).where(ResourceSnapshot.snapshot_id == snapshot.id)
+    if kept_only:
+        statement = statement.where(ResourceSnapshot.kept.is_not(None))
+    for row in streamed(database, statement.order_by(ResourceSnapshot.name)):
+        yield CopyRow(**row._mapping)
+
+
+def remove(db: Db, snapshot_id: int) -> bool:
+    """Let a snapshot be removed; False while it is being made, or when that has begun already."""
+    return db.execute(TO_GO, (snapshot_id,)).rowcount == 1
+
+
+def remove_all(db: Db, stack_id: int) -> None:
+    """Let all snapshots of a stack be removed."""
+    db.execute(ALL_TO_GO, (stack_id,))
+
+
+def left(db: Db, stack_id: int) -> tuple[str, str] | None:
+    """Return a snapshot that is still to be removed before the stack is gone: its id, and what of it."""
+    row = db.execute(LEFT, (stack_id,)).fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def take(db: Db) -> tuple[int, str, bool] | None:
+    """Take a snapshot to remove, for a minute; return its row's id, its id, and whether more may yet come."""
+    row = db.execute(TAKE).fetchone()
+    return None if row is None else (row[0], row[1], row[2])
+
+
+def next_copies(db: Db, snapshot_id: int, limit: int) -> list[Copy]:
+    """Return what is left of a snapshot, a few at a time."""
+    return [Copy(*row) for row in db.execute(COPIES, (snapshot_id, limit)).fetchall()]
+
+
+def forget(db: Db, ids: Sequence[int]) -> None:
+    """Drop the rows of copies that are gone."""
+    db.execute(FORGET_COPIES, (list(ids),))
+
+
+def gone(db: Db, snapshot_id: int) -> bool:
+    """Drop a snapshot that nothing is left of; False when something is."""
+    return db.execute(GONE, (snapshot_id,)).rowcount == 1
+
+
+def again(db: Db, snapshot_id: int, seconds: float) -> None:
+    """Go on with a removal in `seconds`."""
+    db.execute(AGAIN, {"id": snapshot_id, "seconds": seconds})
+
+
+def later(db: Db, snapshot_id: int, reason: str) -> None:
+    """Try a removal that failed again, each time after longer, after five minutes at most."""
+    db.execute(LATER, {"id": snapshot_id, "reason": reason})
+
+
+def _of(stack: StackRow) -> Select[Any]:
+    columns = [getattr(Snapshot, name) for name in SnapshotRow.__slots__]
+    return select(*columns).where(Snapshot.stack_id == stack.id)
+
+
+def _row(row: Row[Any]) -> SnapshotRow:
+    return SnapshotRow(**row._mapping)
