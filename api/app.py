@@ -35,7 +35,23 @@ def create_app(
     require_safe_binding(settings)
     database = database or open_database(settings, "orchestrator-api")
     migrations.require_current(database.url)
-    operations = Operations(
+    sealing = cipher(settings)
+    intake.start()
+    return assemble(
+        Parts(
+            settings,
+            database,
+            sealing,
+            load_registry(),
+            operations(),
+            publish or _publish_to_workers(settings),
+        )
+    )
+
+
+def operations() -> Operations:
+    """Return what can be asked for, as the views call it."""
+    return Operations(
         create=intake.create,
         delete=stacks.delete,
         update=intake.update,
@@ -49,13 +65,6 @@ def create_app(
         differ=intake.differ,
         preview_create=intake.preview_create,
         preview_update=intake.preview_update,
-    )
-    sealing = cipher(settings)
-    intake.start()
-    return assemble(
-        Parts(
-            settings, database, sealing, load_registry(), operations, publish or _publish_to_workers(settings)
-        )
     )
 
 

@@ -136,7 +136,7 @@ class _Identity:
 def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[Form]]:
     """Return each list to be read when it is written, so that memory does not grow with what is unchanged."""
     identity = _Identity(stack.project_id, stack.name, str(stack.uuid))
-    lists = {turn: _touched(stack, identity, preview.items[turn]) for turn in TURNS}
+    lists = {turn: _touched(stack, identity, preview.items.get(turn, ())) for turn in TURNS}
     return {**lists, "unchanged": _unchanged(stack, identity, preview)}
 
 
@@ -145,7 +145,7 @@ def _unchanged(stack: StackRow, identity: _Identity, preview: UpdatePreview) -> 
         for row in list_resources(identity.parts.database, stack, with_values=True):
             if row.name in preview.unchanged:
                 yield identity.made(row, row.required_by)
-    yield from _touched(stack, identity, preview.items["unchanged"])
+    yield from _touched(stack, identity, preview.items.get("unchanged", ()))
 
 
 def _touched(stack: StackRow, identity: _Identity, items: Sequence[Item]) -> Iterator[Form]:

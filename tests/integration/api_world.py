@@ -28,8 +28,9 @@ from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring, SignalRing
-from orchestrator.operations import create_preview, update_preview
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.create_preview import CreatePreview
+from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
@@ -133,6 +134,17 @@ class Neighbour:
         self._take(context, body)
         return {"Description": "fine"}
 
+    def preview_create(self, context: OperationContext, body: Body) -> CreatePreview:
+        self._take(context, body)
+        return CreatePreview("made", "", {}, [], [], True, None, [])
+
+    def preview_update(
+        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    ) -> UpdatePreview:
+        self._take(context, body)
+        self.patched = patch
+        return UpdatePreview(frozenset(), {})
+
     def outputs(
         self, database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
     ) -> list[Output]:
@@ -188,8 +200,8 @@ class World:
             self.neighbour.outputs,
             self.neighbour.roll_back,
             self.neighbour.differ,
-            create_preview.preview_create,
-            update_preview.preview_update,
+            self.neighbour.preview_create,
+            self.neighbour.preview_update,
         )
         made_of = Parts(
             Settings(**settings),

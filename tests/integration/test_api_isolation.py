@@ -21,7 +21,7 @@ SHARED = {
     "templates.function_index",
     "templates.validate",
 }
-OWN = {"stacks.index", "stacks.create"}  # answers of the caller's own project
+OWN = {"stacks.index", "stacks.create", "previews.create"}  # answers of the caller's own project
 OPEN = {"versions.root", "versions.healthcheck"}
 
 

@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from api.parts import Operations, Parts
+from api.app import operations
+from api.parts import Parts
 from api.routes import assemble
-from orchestrator.operations import (
-    actions,
-    create_preview,
-    outputs,
-    stacks,
-    update_preview,
-    updates,
-    validation,
-)
 from orchestrator.resources.registry import load_registry
 from tests.integration.api_world import Client
 from tests.scenarios.test_updates import five
@@ -55,18 +47,8 @@ def world(postgres_url: str) -> Iterator[World]:
 @pytest.fixture
 def api(world: World) -> Client:
     """The application over the world's database."""
-    operations = Operations(
-        create=stacks.create,
-        delete=stacks.delete,
-        update=updates.update,
-        act=actions.act,
-        validate=validation.validate,
-        resolve_outputs=outputs.resolve_outputs,
-        preview_create=create_preview.preview_create,
-        preview_update=update_preview.preview_update,
-    )
     types, publish = load_registry(), world.messages.extend
-    made = Parts(world.settings, world.database, world.cipher, types, operations, publish)
+    made = Parts(world.settings, world.database, world.cipher, types, operations(), publish)
     return Client(assemble(made).test_client(), "/v1")
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api.parts import Operations, Parts
+from api.app import operations
+from api.parts import Parts
 from api.routes import assemble
-from orchestrator.operations import actions, intake, outputs, rollback, stacks
+from orchestrator.operations import intake
 from orchestrator.resources.registry import Registry
 from tests.scenarios.world import World, test_resource
 
@@ -21,19 +22,9 @@ class Api:
     """The application over a world, whose messages the test delivers."""
 
     def __init__(self, world: World) -> None:
-        operations = Operations(
-            create=intake.create,
-            delete=stacks.delete,
-            update=intake.update,
-            act=actions.act,
-            validate=intake.validate,
-            resolve_outputs=outputs.resolve_outputs,
-            roll_back=rollback.roll_back,
-            differ=intake.differ,
-        )
         self.world = world
         publish: Any = world.messages.extend
-        made_of = Parts(world.settings, world.database, world.cipher, Registry.of(), operations, publish)
+        made_of = Parts(world.settings, world.database, world.cipher, Registry.of(), operations(), publish)
         self.http: FlaskClient = assemble(made_of).test_client()
 
     def ask(self, method: str, path: str, status: int = 200, project: str = "p1") -> Any:
