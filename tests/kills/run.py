@@ -116,7 +116,8 @@ class _Run:
         self.up, self.things, self.url, self.plan = up, things, url, plan
         self.dice = random.Random(plan.seed)
         self.killer = Killer(up, url, random.Random(plan.seed + 1_000_000))
-        self.api = Api(up.url)
+        self.apis = [Api(up.url)]
+        self.api = self.apis[0]
         self.report = Report(plan)
         self.numbers = iter(range(1, 1_000_000))
         self.stacks: list[UserStack] = []
@@ -140,7 +141,8 @@ class _Run:
             other.join()
         self._come_to_rest()
         self._judge()
-        self.api.close()
+        for api in self.apis:
+            api.close()
         return self.report
 
     # Requests.
@@ -220,7 +222,7 @@ class _Run:
 
     def _probe(self, kill: Kill) -> None:
         """Ask for a stack after a kill, see how long it takes, and remove it."""
-        api = Api(self.up.url)
+        self.apis.append(api := Api(self.up.url))
         stack = UserStack(api, f"probe{id(kill)}")
         self.probes.append(stack)
         stack.create(PROBE)

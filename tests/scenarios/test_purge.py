@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -191,28 +192,27 @@ def test_definitions_and_texts_go_with_the_revisions_that_had_them(world: World,
 def test_what_a_resource_was_built_from_stays_and_says_how_it_is_to_be_removed(postgres_url: str):
     cloud = Cloud()
     world = World(postgres_url, types=cloud.types())
+    bad = {"errors": 99, "final": True}
     try:
-        retained = cloud_thing(value="1") | {"deletion_policy": "Retain"}
-        world.create("s", {"a": retained, "b": cloud_thing()})
+        a = partial(cloud_thing, type="Cloud::Server")
+        world.create("s", {"a": a(value="1")})
         world.deliver_all()
-        cloud.on["create"] = broken  # what replaces it never comes into being
-        for value in "234":
-            world.update("s", {"a": cloud_thing(value=value), "b": cloud_thing()})
-            world.deliver_all()
-            assert world.stack_row("s").state == "UPDATE_FAILED"
+        built = a(value="2") | {"deletion_policy": "Retain"}
+        world.update("s", {"a": built, "x": cloud_thing(("a",), **bad)})
+        world.deliver_all()
+        world.update("s", {"x": cloud_thing(**bad), "a": a(("x",), value="3")})  # does not come to it
+        world.deliver_all()
+        assert world.stack_row("s").state == "UPDATE_FAILED"
         with world.database.connect(hot=True, replan=True) as db:
-            assert purge.purge(db, EVERYTHING)["revisions"] == 2
-        del cloud.on["create"]
+            assert purge.purge(db, EVERYTHING)["revisions"] == 1
+        assert numbers(world) == [1, 3]
         world.update("s", {"b": cloud_thing()})
         world.deliver_all()
         assert world.stack_row("s").state == "UPDATE_COMPLETE"
         assert [thing for thing in cloud.things if thing.startswith("a-")] == ["a-1"]
+        assert cloud.values["a-1"] == "2"
     finally:
         world.close()
-
-
-def broken(_: Any) -> None:
-    raise ValueError("no more of these")
 
 
 def test_a_text_that_any_stack_names_stays(world: World, db):
