@@ -36,6 +36,7 @@ from orchestrator.telemetry import configure_logs, logger
 
 log = logger()
 
+START_SECONDS = 30.0  # in which a process starts, on however busy a machine
 SMALL = 2_000  # resources whose removal a worker plans by itself
 
 _children: list[subprocess.Popen[bytes]] = []
@@ -63,6 +64,8 @@ class PlanVisit:
             return lifecycle.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.hot(durable=True)
         if self._is_large(db, stack):
+            seconds = max(planner.settings.lease_seconds, START_SECONDS)
+            nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
             self.start_apart(visit.node_id, lease)
             return []
         return planner.run(db, visit, lease)
