@@ -1,0 +1,143 @@
+"""The protocol's rules about planning and about what a later traversal finds (PROTOCOL.md 6, 7, 9, 13): each
+test fails when its rule is taken out (docs/protocol-tests.md says which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.operations import plan
+from orchestrator.store import planning
+from tests.scenarios.provider import thing
+from tests.scenarios.simulator import Simulator
+from tests.scenarios.test_heat_scenarios import finished, there
+
+
+@pytest.fixture(scope="module")
+def installation(new_database: Callable[[], str]) -> Iterator[Simulator]:
+    made = Simulator(new_database())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(installation: Simulator) -> Simulator:
+    installation.reset(3)
+    return installation
+
+
+def once(action: Callable[[], Any]) -> Callable[[], None]:
+    """Return what does `action` the first time only."""
+    left = [action]
+
+    def run() -> None:
+        if left:
+            left.pop()()
+
+    return run
+
+
+def before_each(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, action: Callable[[], None]
+) -> None:
+    """Do something before each call of a function."""
+    function = getattr(module, name)
+
+    def watched(*args: Any) -> Any:
+        action()
+        return function(*args)
+
+    monkeypatch.setattr(module, name, watched)
+
+
+# 6. A planner that lost its lease writes nothing more.
+
+
+def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.MonkeyPatch):
+    """The first stands between two slices for so long that another takes over and finishes."""
+    resources = {f"r{n}": thing(*([f"r{n - 1}"] if n else [])) for n in range(7)}
+    slices = iter(range(1000))
+
+    def stand() -> None:
+        if next(slices) == 1:
+            world.age()
+            for _ in range(40):
+                world.step()
+
+    before_each(monkeypatch, planning, "slice_of", stand)
+    monkeypatch.setattr(plan, "SLICE", 2)
+    uuid = world.create("s", resources)
+    world.rest()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.verify(resources)
+    nodes = "SELECT label FROM graph_node WHERE kind = 'update' GROUP BY label HAVING count(*) > 1"
+    assert world.rows(nodes) == []
+
+
+def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_the_newer_traversal(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    world.create("s", {"a": thing(**{"!a": "1"}), "b": thing(on=[{"get_resource": "a"}])})
+    world.rest()
+    wanted = {"a": thing(**{"!a": "2"}), "b": thing(on=[{"get_resource": "a"}])}
+    world.update("s", wanted)
+    world.go("finish")
+
+    def overtake() -> None:
+        world.update("s", {**wanted, "c": thing()})
+        for _ in range(6):
+            world.step()
+
+    before_each(monkeypatch, planning, "finish_node", once(overtake))
+    world.rest()
+    world.verify({**wanted, "c": thing()})
+
+
+# 7. What is dirty is decided against what each resource was built with.
+
+
+def test_a_value_that_a_superseded_update_left_half_way_arrives_with_the_next(world: Simulator):
+    """a has its new value and c has not been visited; the next template differs in nothing that c knows of."""
+
+    def wanted(value: str, **more: Any) -> dict[str, Any]:
+        return {"a": thing(a=value), "c": thing(a={"get_attr": ["a", "a"]}), **more}
+
+    world.create("s", wanted("1"))
+    world.rest()
+    world.update("s", wanted("2"))
+    world.go("c", until=lambda: world.done("update") == ["a"] and finished(world, "a"))
+    world.update("s", wanted("2", d=thing()))
+    world.rest()
+    world.verify(wanted("2", d=thing()))
+    assert world.done("update") == ["a", "c"]
+
+
+def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wanted(world: Simulator):
+    resources = {"a": thing(a="1", looks=3)}
+    world.create("s", resources)
+    world.go(until=lambda: there(world) == {"a"})
+    world.update("s", {**resources, "b": thing()})
+    world.rest()
+    world.verify({**resources, "b": thing()})
+    assert world.done("create").count("a") == 1
+
+
+# 9. What a change under way may still stand on is not removed.
+
+
+def test_what_a_failed_change_may_still_stand_on_goes_after_it(world: Simulator):
+    """b was to leave a and failed; it is replaced, and a goes only when the old b has gone."""
+    world.create("s", {"a": thing(), "b": thing(on=[{"get_resource": "a"}])})
+    world.rest()
+    world.provider.fate = lambda verb, ctx: "refused" if verb == "update" else "done"
+    world.update("s", {"b": thing(a="2")})
+    world.rest()
+    assert world.stack().status == "FAILED"
+    world.provider.fate = world.fate
+    world.update("s", {"b": thing(a="2")})
+    world.rest()
+    world.verify({"b": thing(a="2")})
+    assert world.done("delete") == ["b", "a"]
