@@ -45,6 +45,7 @@ class HotConnection(psycopg.Connection[TupleRow]):
 
     _only: psycopg.Cursor[TupleRow] | None = None
     _names: dict[tuple[bytes, tuple[int, ...]], bytes] | None = None
+    _given = 0  # names so far; none is given twice
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
@@ -66,6 +67,17 @@ class HotConnection(psycopg.Connection[TupleRow]):
             psycopg.OperationalError: the connection broke; it is closed then.
             psycopg.Error: the statement failed.
         """
+        try:
+            return self._fetched(statement, values)
+        except errors.InvalidSqlStatementName:
+            # After a transaction was rolled back psycopg has all statements of the connection deallocated, ours
+            # with its own.
+            self._names = None
+            if self.info.transaction_status != pq.TransactionStatus.IDLE:
+                raise
+            return self._fetched(statement, values)
+
+    def _fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         text, names = numbered(statement)
         transformer = Transformer(self)
         given = [values[name] for name in names]
@@ -85,7 +97,8 @@ class HotConnection(psycopg.Connection[TupleRow]):
             names = self._names = {}
         name = names.get((text, types))
         if name is None and len(names) < PREPARED:
-            name = b"visit_%d" % len(names)
+            name = b"visit_%d" % self._given
+            self._given += 1
             self._raise_failed(self.pgconn.prepare(name, text, types))
             names[text, types] = name
         return name

@@ -40,9 +40,7 @@ def once(action: Callable[[], Any]) -> Callable[[], None]:
     return run
 
 
-def before_each(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, action: Callable[[], None]
-) -> None:
+def before_each(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, action: Callable[[], None]) -> None:
     """Do something before each call of a function."""
     function = getattr(module, name)
 
