@@ -70,8 +70,8 @@ class HotConnection(psycopg.Connection[TupleRow]):
         try:
             return self._fetched(statement, values)
         except errors.InvalidSqlStatementName:
-            # After a transaction was rolled back psycopg has all statements of the connection deallocated, ours
-            # with its own.
+            # After a transaction was rolled back psycopg has all statements of the connection deallocated,
+            # ours with its own.
             self._names = None
             if self.info.transaction_status != pq.TransactionStatus.IDLE:
                 raise

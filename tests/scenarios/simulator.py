@@ -1,7 +1,7 @@
-"""A world whose workers are interrupted between any two statements: they die there, or others go on meanwhile.
+"""A world whose workers are interrupted between any two statements: they die there, or others go on.
 
-Everything comes from one seed: the order of deliveries, repeats, losses, deaths, lost leases, what the provider
-does. A worker is an engine with connections of its own; a worker that stops between two statements lets
+Everything comes from one seed: the order of deliveries, repeats, losses, deaths, lost leases, what the
+provider does. A worker is an engine with connections of its own; a worker that stops between two statements lets
 another one run, or a user ask, or time pass, and then goes on as if nothing had happened. That is how two
 workers meet here, without threads.
 """
@@ -131,7 +131,7 @@ class Simulator(World):
         self.provider.required, self.provider.dependents = self.required, self.dependents
 
     def reset(self, seed: int) -> None:
-        """Begin anew with another seed, and an empty provider. Connections stay: opening them costs the most."""
+        """Begin anew with another seed and an empty provider. Connections stay: they cost the most."""
         self.faults, self.depth, self.user = CALM, 0, None
         self.crash_at, self.moments, self.crashes = None, 0, 0
         with self.database.engine.begin() as connection:
@@ -336,7 +336,7 @@ class Simulator(World):
     # What the rows say.
 
     def required(self, token: str) -> list[str]:
-        """Return the ids of what the thing of a token requires by the definition it is made or changed for."""
+        """Return the ids of what a token's thing requires by the definition it is made or changed for."""
         rows = self.rows(
             """SELECT q.physical_id FROM resource r JOIN resource_definition d ON d.id = r.definition_id
             JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
@@ -372,8 +372,8 @@ class Simulator(World):
     def verify(self, resources: Mapping[str, Any]) -> None:
         """Exactly the things of these resources are there, with the values they give, and nothing is open."""
         self.sound()
-        query = """SELECT name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes, leftover
-            FROM resource ORDER BY name, id"""
+        query = """SELECT name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes,
+            leftover FROM resource ORDER BY name, id"""
         rows = self.rows(query)
         assert [row.name for row in rows] == sorted(resources)
         assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"]

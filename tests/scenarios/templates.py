@@ -1,4 +1,4 @@
-"""Templates made at random, and changed at random: every resource, edge and value may come, go or turn round."""
+"""Templates made and changed at random: every resource, edge and value may come, go or turn round."""
 
 from __future__ import annotations
 

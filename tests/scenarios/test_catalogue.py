@@ -5,6 +5,7 @@ wide and long graphs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -265,7 +266,7 @@ def test_a_check_costs_the_same_however_wide_or_long_the_graph(world: Simulator,
                 "depends_on": names,
             }
         else:
-            for one, other in zip(names, names[1:], strict=False):
+            for one, other in itertools.pairwise(names):
                 resources[other]["depends_on"] = one
         uuid = world.create("s", resources)
         world.rest()

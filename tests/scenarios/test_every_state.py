@@ -1,5 +1,6 @@
-"""From every state every operation leads where the spec says, or is refused with a reason and changes nothing;
-and from every state an update or a delete leads out, from SUSPEND after a resume (spec/engine-semantics.md §1, spec/rest-api.md §6).
+"""From every state every operation leads where the spec says, or is refused with a reason and changes
+nothing; an update or a delete leads out of each, out of SUSPEND after a resume (spec/engine-semantics.md §1,
+spec/rest-api.md §6).
 
 The table is generated: each action and status of a stack, each thing that can be asked of one.
 """
@@ -105,7 +106,7 @@ def ask(world: Simulator, uuid: str, operation: str) -> None:
 
 def expected(state: str, operation: str) -> str | type[OrchestratorError]:
     """Return the state in which it ends, or what it is refused with."""
-    action, _, status = state.partition("_")
+    action = state.partition("_")[0]
     if state == "DELETE_COMPLETE":
         return NotFound
     match operation:
@@ -154,7 +155,7 @@ def test_every_operation_in_every_state(world: Simulator, state: str, operation:
 
 def wanted(state: str) -> dict[str, Any]:
     """Return what a stack in a state was last asked to be."""
-    return CHANGED if state.split("_")[0] in ("UPDATE", *SET) else WANTED
+    return CHANGED if state.partition("_")[0] in ("UPDATE", *SET) else WANTED
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -1,4 +1,4 @@
-"""The scenarios of Heat's own simulator that roll back and replace (11 to 21); see `test_heat_scenarios.py`."""
+"""The scenarios of Heat's simulator that roll back and replace (11 to 21); see `test_heat_scenarios.py`."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_20_a_cleanup_caught_in_the_middle_is_finished_once(world: Simulator):
     resources, changed = tr(), tr("updated")
     for template in (resources, changed):
         template["C"]["properties"]["looks"] = 3
-    uuid, ids = up(world, resources)
+    uuid, _ = up(world, resources)
     world.update("s", changed)
     world.go(until=lambda: any(one.opened == "delete" for one in world.provider.things.values()))
     changed = {**changed, "F": F}

@@ -98,7 +98,7 @@ def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_th
 
 
 def test_a_value_that_a_superseded_update_left_half_way_arrives_with_the_next(world: Simulator):
-    """a has its new value and c has not been visited; the next template differs in nothing that c knows of."""
+    """a has its new value, c has not been visited, and the next template has nothing new for c."""
 
     def wanted(value: str, **more: Any) -> dict[str, Any]:
         return {"a": thing(a=value), "c": thing(a={"get_attr": ["a", "a"]}), **more}
