@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import InvalidHook, NotFound, NotSupported
-from orchestrator.store import hooks, nodes, overdue, traversals
+from orchestrator.store import hooks, nodes, stalls, traversals
 from tests.e2e.running import eventually
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -320,7 +320,7 @@ def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world)
     world.sweep_once()
     assert world.messages == []
     with world.database.connect() as db:
-        assert overdue.stalled(db) == []
+        assert stalls.stalled(db) == []
 
 
 def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(world):
