@@ -251,6 +251,23 @@ def test_a_failure_beside_it_ends_the_wait(world):
         world.clear("s", "a", "pre-create")
 
 
+def test_a_stack_that_goes_on_after_failures_goes_on_waiting(world):
+    resources = {**chain("own"), "c": test_resource(), "x": test_resource(requires=["c"], fail=True)}
+    uuid = world.create("s", resources, environment=hooked(a="pre-create"), keep_going=True)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    assert world.paused("s") == [("a", "pre-create")]
+    world.clear("s", "a", "pre-create")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert states(world) == {
+        "a": "CREATE_COMPLETE",
+        "b": "CREATE_COMPLETE",
+        "c": "CREATE_COMPLETE",
+        "x": "CREATE_FAILED",
+    }
+
+
 def test_cancelling_and_the_stacks_time_running_out_end_the_wait(world):
     for name, end in (("cancelled", "act"), ("late", "time")):
         uuid = world.create(name, chain("own"), environment=hooked(a="pre-create"), timeout_mins=1)

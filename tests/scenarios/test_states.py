@@ -36,10 +36,9 @@ def test_nodes_of_a_busy_installation_make_allowed_moves_only(postgres_url: str)
         if number == 2:
             world.delete(f"s{number}")
         world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
-    for _ in range(2):
-        for name, hook in world.paused("s0"):
-            world.clear("s0", name, hook)
-            world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
+    for name, hook in world.paused("s0"):  # then they wait at the next
+        world.clear("s0", name, hook)
+        world.deliver_all(shuffle=True, repeat=0.2, lose=0.2)
     world.update("s0", {"a": {"type": "Cloud::Thing"}})
     for number in (0, 1, 3):
         world.delete(f"s{number}")
