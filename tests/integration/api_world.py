@@ -94,6 +94,7 @@ class Neighbour:
     published: list[Ring] = field(default_factory=list)
     rolled_back: list[tuple[str, int]] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
+    paused: list[Any] = field(default_factory=list)  # who waits at a hook
     patched: bool | None = None  # whether the last update was a PATCH
     error: Exception | None = None
 
