@@ -7,13 +7,14 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
-from orchestrator.store.models import Base, Xid8
+from orchestrator.store import models
+from orchestrator.store.base import Xid8
 
 
 def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
     """Write our own types by their names."""
     if kind == "type" and isinstance(item, Xid8):
-        autogen.imports.add("from orchestrator.store.models import Xid8")
+        autogen.imports.add("from orchestrator.store.base import Xid8")
         return "Xid8()"
     return False
 
@@ -22,7 +23,7 @@ def run(connection: Connection) -> None:
     """Run them, each in its own transaction, so that one may build an index concurrently outside of any."""
     context.configure(
         connection=connection,
-        target_metadata=Base.metadata,
+        target_metadata=models.Base.metadata,
         transaction_per_migration=True,
         render_item=render,
     )

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from sqlalchemy import Row, Select, cast, func, literal, select, tuple_
 
+from orchestrator.store.base import Xid8
 from orchestrator.store.database import Database
-from orchestrator.store.models import Event, Xid8
+from orchestrator.store.models import Event
 from orchestrator.store.reading import streamed
 from orchestrator.store.stacks import Direction, StackRow
 

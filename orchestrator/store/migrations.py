@@ -21,7 +21,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from orchestrator.errors import Misconfigured
-from orchestrator.store.models import Xid8
+from orchestrator.store.base import Xid8
 from orchestrator.telemetry import logger
 
 ADVISORY_LOCK = 0x6F7263685F6D6967  # one upgrade at a time per database

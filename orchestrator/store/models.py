@@ -15,117 +15,20 @@ import datetime as dt
 import uuid as uuid_
 
 from sqlalchemy import (
-    DDL,
-    BigInteger,
     CheckConstraint,
-    DateTime,
     Float,
     ForeignKey,
     Identity,
     Index,
-    LargeBinary,
-    MetaData,
     SmallInteger,
-    Text,
     UniqueConstraint,
-    event,
-    func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB, UUID
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.engine.states import (
-    NODE_KINDS,
-    NODE_STATES,
-    OPERATIONS,
-    OUTCOMES,
-    RESOURCE_ACTIONS,
-    STACK_ACTIONS,
-    STATUSES,
-)
-
-Json = dict[str, object]
-
-
-class Xid8(UserDefinedType[int]):
-    """PostgreSQL's 64-bit transaction id: orders events for followers (PROTOCOL.md 17)."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_: object) -> str:
-        """Name the type in DDL."""
-        return "xid8"
-
-
-class Word(UserDefinedType[str]):
-    """A text out of a list of words: a domain in PostgreSQL.
-
-    A CHECK constraint says the same at three times the price: every statement parses the list anew.
-    """
-
-    cache_ok = True
-
-    def __init__(self, name: str) -> None:
-        """Take one of the names in DOMAINS."""
-        self.name = name
-
-    def get_col_spec(self, **_: object) -> str:
-        """Name the type in DDL."""
-        return self.name
-
-
-def one_of(column: str, words: tuple[str, ...]) -> str:
-    """Return a CHECK that `column` is one of `words`."""
-    return f"{column} IN ({', '.join(repr(w) for w in words)})"
-
-
-DOMAINS = {
-    "node_kind": NODE_KINDS,
-    "node_state": NODE_STATES,
-    "resource_action": RESOURCE_ACTIONS,
-    "resource_status": STATUSES,
-    "resource_op": OPERATIONS,
-}
-
-
-def create_domain(name: str, words: tuple[str, ...]) -> str:
-    """Return the statement that makes a domain."""
-    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({one_of('VALUE', words)})"
-
-
-class Base(DeclarativeBase):
-    """Names every constraint, so that a migration can name it too."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
-    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own declaration
-        int: BigInteger,
-        str: Text,
-        bytes: LargeBinary,
-        dt.datetime: DateTime(timezone=True),
-        uuid_.UUID: UUID(as_uuid=True),
-        Json: JSON,  # text: what an author wrote comes back in the order it was written in
-        list[str]: ARRAY(Text),
-        list[int]: ARRAY(BigInteger),
-    }
-
-
-for _name, _words in DOMAINS.items():
-    event.listen(Base.metadata, "before_create", DDL(create_domain(_name, _words)))  # type: ignore[no-untyped-call]
-
-now = func.now()
-
-# Of the tables with a row per resource, visit or event: dead rows are made use of while they are few.
-OFTEN_VACUUMED = {"autovacuum_vacuum_scale_factor": "0.05", "autovacuum_analyze_scale_factor": "0.05"}
+from orchestrator.engine.states import OUTCOMES, STACK_ACTIONS, STATUSES
+from orchestrator.store.base import OFTEN_VACUUMED, Base, Json, Word, Xid8, now, one_of
 
 
 class Content(Base):

@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.errors import Misconfigured
 from orchestrator.store import migrations
-from orchestrator.store.models import Base
+from orchestrator.store.base import Base
 
 CATALOGUE = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),

@@ -1,8 +1,8 @@
 """A world whose workers are interrupted between any two statements: they die there, or others go on.
 
 Everything comes from one seed: the order of deliveries, repeats, losses, deaths, lost leases, what the
-provider does. A worker is an engine with connections of its own; a worker that stops between two statements lets
-another one run, or a user ask, or time pass, and then goes on as if nothing had happened. That is how two
+provider does. A worker is an engine with connections of its own; one that stops between two statements lets
+another run, or a user ask, or time pass, and then goes on as if nothing had happened. That is how two
 workers meet here, without threads.
 """
 
