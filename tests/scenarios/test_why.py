@@ -342,3 +342,12 @@ def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, re
     assert [held.name for held in found.nodes[0].waits_for] == [f"r{ready + 1}"]
     assert work.walked == []
     assert work.rows < 200, max(work.statements)
+
+
+def test_what_is_suspended_waits_for_what_stands_on_it(world: World):
+    world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",)), "c": cloud_thing(("a",))})
+    world.deliver_all()
+    world.act("s", "suspend")
+    world.deliver()
+    assert because(world, "a").text == "waits for b, c"
+    assert nodes(world)["b"].holds_up == ("a",)
