@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
     digest: bytes
     kind: str
-    requires: Collection[str]
+    requires: frozenset[str]
 
 
 @dataclass(slots=True)

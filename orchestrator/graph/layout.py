@@ -57,6 +57,7 @@ def lay_out(graph: Graph, width: int = WIDTH) -> Layout:
         if len(needed_by[position]) > width:
             label = graph.names[position] if position < size else layout.labels[position]
             _fan_out(layout, position, label, width)
+    del graph, ends  # of a million positions: what is made next takes as much memory again
     layout.order = _writing_order(layout)
     return layout
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from orchestrator.engine.changes import Wanted
@@ -30,6 +30,21 @@ class Drafts:
             name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
             for name, definition in self.definitions.items()
         }
+        self._types = {
+            name: definition.type
+            for name, definition in self.definitions.items()
+            if definition.type != self.wanted[name].kind
+        }
+
+    def type_of(self, name: str) -> str:
+        """Return a resource's type as written."""
+        return self._types.get(name) or self.wanted[name].kind
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Let go of snippets that will not be written: of a large stack they are most of a plan's memory."""
+        if isinstance(self.definitions, dict):
+            for name in names:
+                del self.definitions[name]
 
     def stored(self, name: str, id_: int) -> DefinitionRow:
         """Return a definition to write."""

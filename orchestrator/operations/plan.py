@@ -8,6 +8,7 @@ releases is there before it, and a second planner reads what the first wrote.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ class Planner:
     ) -> list[Ring]:
         """Write the whole plan and settle its node; return what to enqueue, nothing unless `ring`.
 
-        `template` saves parsing it again.
+        `template` saves parsing it again, and is used up: what is not to be written is let go of.
         """
         stack = visit.stack
         if visit.traversal > 1:
@@ -137,12 +138,15 @@ class Planner:
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
         drafts = Drafts(template, values, kinds, revision.files)
+        in_force = {} if gone or stack.traversal == 1 else planning.definitions(db, stack.id)
+        known = drafts.wanted.keys() & in_force.keys()
+        drafts.forget([name for name in known if in_force[name][1] == drafts.wanted[name].digest])
         rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         back = stack.action == "ROLLBACK"
         forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted)}
         changes = compare(rows, drafts.wanted, forced, back=back)
-        work = _Work(db, target, drafts, changes, {} if gone else planning.definitions(db, stack.id))
+        work = _Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":
             work.adopted = AdoptedThings(self.cipher, planning.adopted(db, stack.revision_id))
         work.settle_rows()
@@ -271,7 +275,7 @@ class _Work:
                 if id_ in going:
                     above[id_].append(_key(row.id))
         self.requires: list[Collection[str]] = [
-            *(drafts.definitions[name].requires & among for name in self.visited),
+            *(needed if needed <= among else needed & among for needed in map(self._needs, self.visited)),
             *(above[row.id] for row in self.cleanups),
         ]
 
@@ -290,7 +294,7 @@ class _Work:
                 planning.drop_rows(self.db, part)
         if self.drafts.template is None:
             return
-        names = self.drafts.definitions
+        names = self.drafts.wanted
         for part in _parts([name for name in self.in_force if name not in names]):
             with self._slice():
                 planning.close_definitions(self.db, self.target, part)
@@ -318,8 +322,11 @@ class _Work:
         return places
 
     def _row(self, name: str, id_: int) -> tuple[int, str, str, str | None]:
-        written, runs_as = self.drafts.definitions[name].type, self.drafts.wanted[name].kind
+        written, runs_as = self.drafts.type_of(name), self.drafts.wanted[name].kind
         return id_, name, written, None if runs_as == written else runs_as
+
+    def _needs(self, name: str) -> frozenset[str]:
+        return self.drafts.wanted[name].requires
 
     def _is_redefined(self, name: str) -> bool:
         known = self.in_force.get(name)
@@ -356,7 +363,7 @@ class _Ids:
         self, db: Connection[TupleRow], target: Target, layout: Layout, work: _Work | _Visits | _Cleanups
     ) -> None:
         self.target, self.layout, self.work = target, layout, work
-        self._ids: dict[int, int] = {}
+        self._ids = array("q", bytes(8 * len(layout.needed_by)))  # 0: not written yet
         nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
         cleanups = planning.cleanups(db, target.stack_id, target.traversal)
         nodes_written |= {_key(int(row)): node for row, node in cleanups.items()}
@@ -372,7 +379,7 @@ class _Ids:
         """Yield the nodes still to be written, a slice at a time; at least one slice, so that the finish is
         held.
         """
-        left = [node for node in self.layout.order if node not in self._ids]
+        left = [node for node in self.layout.order if not self._ids[node]]
         if not left and not self.resumed:
             yield []
         for start in range(0, len(left), SLICE):
@@ -387,7 +394,8 @@ class _Ids:
     def assign(self, db: Connection[TupleRow], part: Sequence[int]) -> dict[int, int]:
         """Give a slice's nodes their row ids."""
         fresh = dict(zip(part, planning.new_ids(db, "graph_node", len(part)), strict=True))
-        self._ids.update(fresh)
+        for node, id_ in fresh.items():
+            self._ids[node] = id_
         return fresh
 
     def row(
@@ -427,8 +435,7 @@ class _Ids:
         ]
 
     def _label(self, node: int) -> str:
-        """Return a join's name. A text in the database has no NUL, and a resource's name no slash."""
-        return self.layout.labels[node].replace("\0", "/")
+        return self.layout.labels[node]
 
     def _needed_by(self, node: int) -> list[int]:
         return [

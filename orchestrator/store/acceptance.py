@@ -18,7 +18,7 @@ from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, StackExists
 from orchestrator.store.traversals import STACK_EVENT, Opened, bring, bump, first_nodes, lock
 
-INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
 HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
 
 COUNT_STACKS = """

@@ -28,6 +28,8 @@ SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DIS
 """
 STILL_HELD = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
 
+STREAMED = 5_000  # rows that come at a time
+
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
 """
@@ -41,7 +43,7 @@ DEFINITIONS = (
 ROWS = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
     value_digest, leftover, suspended
-FROM resource WHERE stack_id = %s ORDER BY id
+FROM resource WHERE stack_id = %s
 """
 LEAVE_FOR = """
 UPDATE resource r SET leftover = true, replaced_by = x.by
@@ -246,8 +248,35 @@ def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
 
 
 def rows(db: Db, stack_id: int) -> list[Row]:
-    """Return every resource row of a stack, oldest first."""
-    return [Row(*row) for row in db.execute(ROWS, (stack_id,)).fetchall()]
+    """Return every resource row of a stack, oldest first.
+
+    What many rows say is kept once: there may be a million.
+    """
+    said: dict[object, Any] = {}
+
+    def once(value: Any) -> Any:
+        return said.setdefault(value, value)
+
+    found = []
+    for id_, name, kind, action, status, op, attempt, built, requires, digests, value, *rest in _streamed(
+        db, ROWS, stack_id
+    ):
+        inputs = tuple([once(digest) for digest in digests])
+        words = once(kind), once(action), once(status), once(op)
+        found.append(Row(id_, name, *words, attempt, built, tuple(requires), inputs, once(value), *rest))
+    found.sort(key=_by_id)
+    return found
+
+
+def _by_id(row: Row) -> int:
+    return row.id
+
+
+def _streamed(db: Db, query: str, stack_id: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query without holding all of them at once."""
+    with db.transaction(), db.cursor(name="streamed") as cursor:
+        cursor.itersize = STREAMED
+        yield from cursor.execute(query, (stack_id,))
 
 
 LEFTOVERS = """
@@ -276,10 +305,7 @@ def hold_again(db: Db, target: Target, lease: int, feeders: int) -> bool:
 
 def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
     """Return the definitions in force: name to id, digest and the revision they came with."""
-    return {
-        name: (id_, digest, since)
-        for name, id_, digest, since in db.execute(DEFINITIONS, (stack_id,)).fetchall()
-    }
+    return {name: (id_, digest, since) for name, id_, digest, since in _streamed(db, DEFINITIONS, stack_id)}
 
 
 def close_definitions(db: Db, target: Target, names: Sequence[str]) -> None:
