@@ -90,7 +90,7 @@ def refuse(db: Hot, ids: Sequence[int], traversal: int) -> None:
 
 def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read what the claimed nodes need, in a snapshot later than the claim (PROTOCOL.md 2)."""
-    return [visit_of(row) for row in db.execute(sql.LOOK, {"ids": list(ids), "lease": lease}).fetchall()]
+    return [visit_of(row) for row in fetched(db, sql.LOOK, {"ids": list(ids), "lease": lease})]
 
 
 def as_adopted(db: Hot, visit: Visit) -> Visit:

@@ -17,6 +17,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import Outcome
 from orchestrator.store import hooks
+from orchestrator.store.hot import fetched
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -345,7 +346,7 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:
     """Settle a finish node: the stack is COMPLETE. False when the traversal is no longer the stack's, or has
     failed.
     """
-    return db.execute(COMPLETE, {"node_id": node_id, "lease": lease}).fetchone() is not None
+    return bool(fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}))
 
 
 def end_failed(
@@ -370,8 +371,9 @@ def end_failed(
         "longest": LONGEST_CAUSE,
     }
     hooks.give_up(db, stack_id)
-    row = db.execute(END_FAILED, values).fetchone()
-    return None if row is None else (row[0], row[1], row[2])
+    for row in fetched(db, END_FAILED, values):
+        return row[0], row[1], row[2]
+    return None
 
 
 def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> bool:
