@@ -222,7 +222,8 @@ class _Visit:
         said = f": {there.status_reason}" if there.status_reason else ""
         because = f"it is unhealthy{said}" if there.action == "CHECK" else f"it has failed{said}"
         may_be_well = well is None and there.physical_id is not None
-        certain = not may_be_well or type(self.kind).survives_failure is ResourceType.survives_failure
+        never_asked = type(self.kind).survives_failure is ResourceType.survives_failure
+        certain = not may_be_well or (never_asked and there.action != "ADOPT")  # that is tried again
         after = as_stored(outlook.properties)
         unknown = outlook.sure | outlook.maybe
         known = {name for name in after.keys() | there.properties.keys() if name not in unknown}

@@ -35,9 +35,10 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
     if node.kind == "plan":
         return _planned(node, stack)
     if node.kind == "finish":
-        return Because(
-            "ending", "everything is done; the end of it is being written down", node.waiting_since
-        )
+        text = "everything is done; the end of it is being written down"
+        if node.state == "waiting" and node.last_error:
+            text = f"the resources are gone, and something else is still to go. {node.last_error}"
+        return Because("ending", text, node.waiting_since)
     if node.state in {"blocked", "queued"} and node.op is None and given_up(stack):
         return Because("given-up", "it is not begun any more: something else failed", None)
     match node.state:

@@ -43,6 +43,10 @@ def sealed(postgres_url: str) -> str:
                SELECT s.id, 'a', 't', 'k', 'CREATE', 'COMPLETE', %s, %s FROM s""",
             (old.seal({"data": {"value": "v"}}), old.seal({"image": "i"})),
         )
+        connection.execute(
+            "INSERT INTO signal (stack_id, resource_id, details) VALUES (%s, 1, %s)",
+            (stack, old.seal({"status": "done"})),
+        )
         for number in range(7):
             connection.execute(
                 "INSERT INTO resource (uuid, stack_id, name, type, sealed) VALUES (%s, %s, %s, 't', %s)",
@@ -55,7 +59,8 @@ def opened(url: str, *keys: str) -> list[object]:
     """Return every sealed value, opened with these keys."""
     cipher = Cipher(list(keys))
     query = """SELECT sealed FROM resource WHERE sealed IS NOT NULL UNION ALL SELECT sealed FROM revision
-               UNION ALL SELECT adopted FROM revision UNION ALL SELECT sealed FROM resource_snapshot
+               UNION ALL SELECT adopted FROM revision UNION ALL SELECT details FROM signal
+               UNION ALL SELECT sealed FROM resource_snapshot
                UNION ALL SELECT kept FROM resource_snapshot
                UNION ALL SELECT credentials FROM stack"""
     with psycopg.connect(url) as connection:
@@ -79,7 +84,7 @@ def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callabl
     assert "stack.credentials: 1 encrypted again" in done.output
     after = opened(sealed, NEW)
     assert sorted(map(str, after)) == sorted(map(str, before))
-    assert len(after) == 11
+    assert len(after) == 12
 
 
 def test_running_it_again_changes_nothing(command: Callable[..., Result]) -> None:
@@ -91,7 +96,7 @@ def test_slices_miss_nothing(sealed: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(rotation, "SLICE", 4)
     first, *_ = rotate_keys(Database(sealed), Cipher([NEW, OLD]))
     assert first == ("resource.sealed", 6, 0)
-    assert len(opened(sealed, NEW)) == 11
+    assert len(opened(sealed, NEW)) == 12
 
 
 def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
@@ -102,6 +107,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
     assert again == [
         ("resource.sealed", 0, 6),
         ("revision.sealed", 1, 0),
+        ("signal.details", 1, 0),
         ("revision.adopted", 1, 0),
         ("resource_snapshot.sealed", 1, 0),
         ("resource_snapshot.kept", 1, 0),
@@ -140,4 +146,4 @@ def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
     done = command("--new")
     Cipher([done.stdout.strip()])
     assert "before the old one" in done.stderr
-    assert len(opened(sealed, OLD)) == 11
+    assert len(opened(sealed, OLD)) == 12

@@ -11,6 +11,7 @@ import pytest
 from orchestrator.errors import InvalidRequest, InvalidTemplate, NotSupported
 from orchestrator.operations import adoption, stacks
 from orchestrator.operations.context import Body
+from orchestrator.operations.update_preview import preview_update
 from orchestrator.resources.base import Context
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -425,3 +426,11 @@ def test_a_hidden_parameter_that_nobody_can_open_must_be_given_again(world):
     world.deliver_all()
     assert world.state(uuid) == "ADOPT_COMPLETE"
     assert "hush" not in str(world.rows("SELECT * FROM resource"))
+
+
+def test_a_preview_after_a_failed_adoption_promises_no_replacement(world, cloud):
+    template = {"heat_template_version": "2021-04-16", "resources": {"a": cloud_thing()}}
+    adopt(world, {"template": template, "resources": {"a": {"resource_id": "gone"}}})
+    world.deliver_all()
+    [item] = preview_update(world.context, world.stack_row("s"), Body(b"{}"), patch=True).items["replaced"]
+    assert (item.expected.name, item.expected.certain) == ("a", False)

@@ -18,7 +18,9 @@ from orchestrator.errors import (
 from orchestrator.operations import adoption, exports, purge, snapshots
 from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import SnapshotNotFound
+from orchestrator.operations.why import explain
 from orchestrator.resources.base import Context
+from orchestrator.store import why
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -361,8 +363,9 @@ def test_a_stack_is_not_gone_before_the_copies_of_its_snapshots_are(outside, clo
     for _ in range(20):
         outside.deliver() or outside.sweep_once()
     assert (outside.state(uuid), cloud.things) == ("DELETE_IN_PROGRESS", {})
-    [node] = outside.rows("SELECT last_error FROM graph_node WHERE kind = 'finish' AND state <> 'dropped'")
-    assert node.last_error.endswith("is being removed: a: ProviderError: not now")
+    stack = outside.stack_row("s")
+    [node] = why.unfinished(outside.database, stack, None, 10).nodes
+    assert explain(node, stack, 5).text.endswith("is being removed: a: ProviderError: not now")
     del cloud.on["delete_snapshot"]
     outside.deliver_all()
     assert outside.state(uuid) == "DELETE_COMPLETE"
