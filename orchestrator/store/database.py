@@ -85,7 +85,7 @@ class Database:
             autocommit=True,
             application_name=name or self.application_name,
             connect_timeout=10,
-            prepare_threshold=0 if hot else 5,
+            prepare_threshold=None if hot else 5,  # what is prepared there is prepared by store/hot.py
             options=" ".join(f"-c {key}={value}" for key, value in options.items()),
         )
         connection.prepared_max = 200

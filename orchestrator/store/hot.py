@@ -1,8 +1,9 @@
 """The connections checks are made on: statements known beforehand, run thousands of times a second.
 
 What psycopg does for a statement costs a check as much as all rules of the engine together. So the statements
-of a visit are prepared once and run as libpq has it, their values dumped and loaded by psycopg as ever; all
-other statements go through its cursors.
+of a visit are prepared once and run as libpq has it, their values dumped and loaded by psycopg as ever. All
+other statements go through its cursors, which prepare nothing here: after a ROLLBACK psycopg has the server
+forget whatever was prepared in the session.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from psycopg import errors, pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.rows import TupleRow
 
-PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|(s)|%)")
+PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|([sb])|%)")
 PREPARED = 400  # statements of one connection; there are some sixty, of a few types of values each
 GAVE_ROWS = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
 

@@ -190,7 +190,7 @@ def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
 
 def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
     """Ring queued nodes of a root stack until `window` messages are outstanding (PROTOCOL.md 15)."""
-    return _settled(db.execute(sql.TOP_UP, {"root": root_id, "window": window}).fetchall(), root)
+    return _settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
 
 
 def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> bytes | None:

@@ -73,6 +73,16 @@ def test_a_connection_ended_by_the_server_is_an_operational_error(
     assert db.closed
 
 
+def test_what_is_prepared_outlives_a_transaction_that_is_rolled_back(db: psycopg.Connection) -> None:
+    fetched(db, "SELECT %(n)s::int", {"n": 1})
+    with pytest.raises(psycopg.errors.DivisionByZero), db.transaction():
+        db.execute("SELECT 1 / 0")
+    with db.transaction() as opened:
+        db.execute("SELECT %s::int", (1,)).fetchone()
+        raise psycopg.Rollback(opened)
+    assert fetched(db, "SELECT %(n)s::int", {"n": 2}) == [(2,)]
+
+
 def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
     db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

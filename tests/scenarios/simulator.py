@@ -25,6 +25,7 @@ from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import Context
 from orchestrator.store.database import Database
+from orchestrator.store.hot import HotConnection
 from tests.scenarios.cloud import Crash
 from tests.scenarios.provider import Provider
 from tests.scenarios.world import World
@@ -61,18 +62,21 @@ class SimulatedDatabase(Database):
 
     def connect(self, **options: Any) -> Any:
         connection = super().connect(**options)
-        execute, transaction = connection.execute, connection.transaction
+        transaction = connection.transaction
 
         def idle() -> bool:
             return bool(connection.info.transaction_status == TransactionStatus.IDLE)
 
-        def watched(query: Any, params: Any = None, **rest: Any) -> Any:
-            if not idle():
-                return execute(query, params, **rest)
-            self.simulator.moment("before")
-            cursor = execute(query, params, **rest)
-            self.simulator.moment("after")
-            return cursor
+        def watched(run: Callable[..., Any]) -> Callable[..., Any]:
+            def watching(*args: Any, **rest: Any) -> Any:
+                if not idle():
+                    return run(*args, **rest)
+                self.simulator.moment("before")
+                answer = run(*args, **rest)
+                self.simulator.moment("after")
+                return answer
+
+            return watching
 
         @contextmanager
         def in_transaction(*args: Any, **rest: Any) -> Iterator[Any]:
@@ -84,7 +88,9 @@ class SimulatedDatabase(Database):
             if outermost:
                 self.simulator.moment("after")
 
-        connection.execute, connection.transaction = watched, in_transaction  # type: ignore[method-assign]
+        connection.execute, connection.transaction = watched(connection.execute), in_transaction  # type: ignore[method-assign]
+        if isinstance(connection, HotConnection):
+            connection.fetched = watched(connection.fetched)  # type: ignore[method-assign]
         return connection
 
 
@@ -157,7 +163,7 @@ class Simulator(World):
 
     def worker(self) -> Worker:
         database = self.open(self.settings.database_url.get_secret_value())  # type: ignore[union-attr]
-        return Worker(database, self.memory(database), Sweep(database, self.settings, self.types))
+        return Worker(database, self.memory(database), Sweep(database, self.settings, self.types, self.cipher))
 
     def memory(self, database: Database) -> Engine:
         """Return a worker's memory, empty."""
