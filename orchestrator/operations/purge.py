@@ -2,9 +2,9 @@
 
 One pass goes over all stacks. It removes those that were deleted long ago, then of every other what is older
 than the policy keeps: events, revisions with the definitions only they had, finished visits, causes of old
-failures, signals that were taken in. In the end go texts that no revision names. Every slice is a transaction
-of its own and may run beside anything; a pass that is given up leaves nothing half done. Which rows may go is
-said in `store/purging.py`.
+failures. In the end go texts that no revision names. Every slice is a transaction of its own and may run
+beside anything; a pass that is given up leaves nothing half done. Which rows may go is said in
+`store/purging.py`.
 """
 
 from __future__ import annotations

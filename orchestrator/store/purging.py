@@ -62,18 +62,20 @@ NODES: Final = Part(
         AND EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = s.id)""",
 )
 
-# Events by age; the stack's own of its last action stay, while that runs all of it, and always the newest.
+# Events by age; how a stack's last action ended stays, while one runs all of it, and always the newest. The
+# first of an action goes with the others: with it, all of them are there.
 # Ids grow with time, so only the first few are looked at: nothing is walked where nothing is old.
 EVENTS: Final = Part(
     "events",
     "event",
     f"""SELECT x.id FROM stack s CROSS JOIN LATERAL (
-        SELECT e.id, e.created_at, e.physical_id FROM event e WHERE e.stack_id = s.id ORDER BY e.id
+        SELECT e.id, e.created_at, e.physical_id, e.status FROM event e WHERE e.stack_id = s.id ORDER BY e.id
         LIMIT %(first)s) AS f
     JOIN event x ON x.stack_id = s.id AND x.id = f.id
     WHERE s.id = ANY(%(stacks)s) AND f.created_at < {AGO.format("events")}
         AND (f.created_at < s.action_started_at
-            OR s.status <> 'IN_PROGRESS' AND f.physical_id IS DISTINCT FROM s.uuid::text)
+            OR s.status <> 'IN_PROGRESS'
+            AND (f.physical_id IS DISTINCT FROM s.uuid::text OR f.status = 'IN_PROGRESS'))
         AND f.id < (
             SELECT e.id FROM event e WHERE e.stack_id = s.id ORDER BY e.stack_id DESC, e.id DESC LIMIT 1)""",
     probe=f"""SELECT s.id FROM stack s
@@ -88,12 +90,6 @@ FAILURES: Final = Part(
     f"""SELECT x.id FROM stack s JOIN failure x ON x.stack_id = s.id AND x.traversal < s.traversal
     WHERE s.id = ANY(%(stacks)s) AND x.created_at < {AGO.format("events")}""",
     scope="stack_id = ANY(%(stacks)s)",
-)
-SIGNALS: Final = Part(
-    "signals",
-    "signal",
-    f"""SELECT x.id FROM signal x
-    WHERE x.stack_id = ANY(%(stacks)s) AND x.due_at IS NULL AND x.created_at < {AGO.format("nodes")}""",
 )
 
 # Never the desired one, which is the one in progress, nor the last good one, nor what a snapshot names.
@@ -126,7 +122,7 @@ DEFINITIONS: Final = Part(
 )
 
 # Of every stack in turn. A revision goes before its definitions, and both before the texts.
-PARTS: Final = (NODES, EVENTS, FAILURES, SIGNALS, REVISIONS, DEFINITIONS)
+PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 
 STRAYS: Final = Part(
     "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {AGO.format('events')}"
@@ -161,19 +157,19 @@ DROP_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNNAMED}))"
 
 def remove(db: Db, part: Part, values: Values) -> int:
     """Remove a slice of a part; return how many rows."""
-    return db.execute(part.remove.encode(), values).rowcount
+    return db.execute(part.remove, values).rowcount
 
 
 def count(db: Db, part: Part, values: Values) -> int:
     """Return how many rows of a part may go."""
-    row = db.execute(part.count.encode(), values).fetchone()
+    row = db.execute(part.count, values).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def ids(db: Db, query: str, values: Values) -> list[Any]:
     """Return the first column of what a query gives."""
-    return [row[0] for row in db.execute(query.encode(), values).fetchall()]
+    return [row[0] for row in db.execute(query, values).fetchall()]
 
 
 def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
@@ -181,7 +177,7 @@ def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
     query = (
         f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE stack_id = %s LIMIT %s))"
     )
-    return db.execute(query.encode(), (stack_id, limit)).rowcount
+    return db.execute(query, (stack_id, limit)).rowcount
 
 
 def remove_deleted(db: Db, stack_id: int) -> int:
@@ -201,4 +197,4 @@ def remove_contents(db: Db, hashes: Sequence[bytes]) -> int:
     with db.transaction():
         db.execute(BY_FILES)
         locked = ids(db, LOCK_CONTENTS, {"hashes": list(hashes)})
-        return db.execute(DROP_CONTENTS.encode(), {"hashes": locked, "going": []}).rowcount
+        return db.execute(DROP_CONTENTS, {"hashes": locked, "going": []}).rowcount

@@ -83,7 +83,7 @@ def test_texts_that_nobody_names_are_found_by_keys_among_very_many(world: World,
     with db.transaction():
         db.execute(purging.BY_FILES)
         values = {"hashes": hashes[:2], "going": []}
-        plan = db.execute(f"EXPLAIN {purging.UNNAMED}".encode(), values).fetchall()
+        plan = db.execute(f"EXPLAIN {purging.UNNAMED}", values).fetchall()
     text = "\n".join(line for (line,) in plan)
     for index in ("pk_content", "ix_revision_template_hash", "ix_revision_file_hashes"):
         assert index in text, text
