@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -31,6 +33,7 @@ def main(
     keep: Path | None,
 ) -> None:
     """Send random requests to an installation of its own and kill its processes."""
+    signal.signal(signal.SIGTERM, _terminated)  # what was started is stopped on the way out
     chosen = dict(setting.split("=", 1) for setting in settings)
     plan = Plan(
         seconds=seconds,
@@ -48,6 +51,10 @@ def main(
             report = run(Path(name), plan)
     click.echo(str(report))
     sys.exit(1 if report.faults else 0)
+
+
+def _terminated(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":
