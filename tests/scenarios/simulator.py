@@ -163,7 +163,8 @@ class Simulator(World):
 
     def worker(self) -> Worker:
         database = self.open(self.settings.database_url.get_secret_value())  # type: ignore[union-attr]
-        return Worker(database, self.memory(database), Sweep(database, self.settings, self.types, self.cipher))
+        sweep = Sweep(database, self.settings, self.types, self.cipher)
+        return Worker(database, self.memory(database), sweep)
 
     def memory(self, database: Database) -> Engine:
         """Return a worker's memory, empty."""

@@ -64,9 +64,8 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_line_in_the_documents_exists(document: Path) -> None:
-    for text in re.findall(
-        r"orchestrator ((?:stack (?:snapshot )?|token )?[a-z-]+)((?: [^\n`|;)]*)?)", _commands(document.read_text())
-    ):
+    line = r"orchestrator ((?:stack (?:snapshot )?|token )?[a-z-]+)((?: [^\n`|;)]*)?)"
+    for text in re.findall(line, _commands(document.read_text())):
         words, rest = text
         command: click.Command | None = main
         for word in words.split():
