@@ -72,6 +72,7 @@ class Provider:
     """What is there, what was asked, what was wrong with it."""
 
     things: dict[str, Thing] = field(default_factory=dict)
+    copies: dict[str, str] = field(default_factory=dict)  # of things: token -> id
     log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id: what was carried out
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
     wrong: list[str] = field(default_factory=list)
@@ -177,6 +178,18 @@ class Provider:
         thing.opened, thing.looks, thing.paused = verb, thing.properties.get("looks") or 0, paused
         self.log.append((verb, ctx.name, id_))
 
+    def copy(self, ctx: Context, id_: str) -> str:
+        """Copy a thing, once for a token."""
+        thing = self.things.get(id_)
+        if thing is None:
+            raise ProviderError(f"there is no {id_}")
+        if thing.opened not in (None, "copy"):
+            self.wrong.append(f"a copy of {id_} while its {thing.opened} is open")
+        if self.copies.get(ctx.token, id_) != id_:
+            self.wrong.append(f"a copy of {id_} under a token of another's")
+        self.copies[ctx.token] = id_
+        return ctx.token
+
     def observe(self, id_: str) -> Observation:
         """Look at a thing: each look brings the end of its operation nearer."""
         thing = self.things.get(id_)
@@ -252,6 +265,13 @@ class Changeable(ResourceType):
 
     def resume(self, ctx: Context, physical_id: str) -> None:
         self.provider.ask("resume", ctx, lambda: self.provider.pause(ctx, physical_id, False))
+
+    def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
+        return {"copy": self.provider.ask("snapshot", ctx, lambda: self.provider.copy(ctx, physical_id))}
+
+    def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
+        copy = kept.get("copy", ctx.token)
+        self.provider.ask("delete_snapshot", ctx, lambda: self.provider.copies.pop(copy, None))
 
 
 class Rigid(Changeable):

@@ -276,6 +276,7 @@ class Simulator(World):
         with self.database.engine.begin() as connection:
             connection.execute(
                 text("""UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity';
+                    UPDATE snapshot SET due_at = now() WHERE due_at IS NOT NULL;
                     UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL""")
             )
         if self.depth >= WORKERS:
