@@ -18,6 +18,8 @@ from orchestrator.store import migrations
 from orchestrator.store.database import Database, open_database
 from tasks.dispatch import Dispatcher, broker_url
 
+PATIENCE_SECONDS = 5.0  # what a restart of the database may take before anybody is told
+
 
 def create_app(
     settings: config.Settings | None = None,
@@ -33,7 +35,7 @@ def create_app(
         settings = config.settings()
         telemetry.configure_logs()
     require_safe_binding(settings)
-    database = database or open_database(settings, "orchestrator-api")
+    database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     migrations.require_current(database.url)
     sealing = cipher(settings)
     intake.start()

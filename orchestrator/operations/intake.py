@@ -59,6 +59,7 @@ class _Job:
 
     settings: Settings
     database_url: str
+    patience_seconds: float
     caller: Caller
     path: Path | None
 
@@ -135,7 +136,8 @@ def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, C
     """Run `work` in a process of its own and return what it answers, or raise what it raised."""
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
-    job = _Job(context.settings, context.database.url, context.caller, path)
+    database = context.database
+    job = _Job(context.settings, database.url, database.patience_seconds, context.caller, path)
     process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
     process.start()
     there.close()
@@ -172,7 +174,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
 
 
 def _context(job: _Job) -> OperationContext:
-    database = Database(job.database_url, "orchestrator-intake")
+    database = Database(job.database_url, "orchestrator-intake", patience_seconds=job.patience_seconds)
     return OperationContext(database, cipher(job.settings), job.caller, job.settings, load_registry())
 
 

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 import psycopg
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 from orchestrator.store.hot import HotConnection
+
+T = TypeVar("T")
 
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
@@ -42,10 +46,15 @@ CHECKS = "orchestrator-check"  # the application name of the connections checks 
 class Database:
     """One PostgreSQL database."""
 
-    def __init__(self, url: str, application_name: str = "orchestrator") -> None:
-        """Connect lazily to `url` (`postgresql://…`)."""
+    def __init__(
+        self, url: str, application_name: str = "orchestrator", *, patience_seconds: float = 0.0
+    ) -> None:
+        """Connect lazily to `url` (`postgresql://…`); for so long, a server that cannot be reached is waited
+        for: it may just be restarting.
+        """
         self.url = url
         self.application_name = application_name
+        self.patience_seconds = patience_seconds
         self._engine: Engine | None = None
         self._engine_pid = 0
         self._local = threading.local()
@@ -65,7 +74,11 @@ class Database:
                 connect_args={"application_name": self.application_name, "connect_timeout": 10},
             )
             self._engine_pid = os.getpid()
+            event.listen(self._engine, "do_connect", self._connect_engine)
         return self._engine
+
+    def _connect_engine(self, _dialect: Any, _record: Any, args: Any, params: Any) -> Any:
+        return patiently(lambda: psycopg.connect(*args, **params), self.patience_seconds)
 
     def connect(
         self, *, durable: bool = True, hot: bool = False, replan: bool = False, name: str = ""
@@ -80,13 +93,16 @@ class Database:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
         kind = HotConnection if hot else psycopg.Connection
-        connection = kind.connect(
-            self.url,
-            autocommit=True,
-            application_name=name or self.application_name,
-            connect_timeout=10,
-            prepare_threshold=None if hot else 5,  # what is prepared there is prepared by store/hot.py
-            options=" ".join(f"-c {key}={value}" for key, value in options.items()),
+        connection = patiently(
+            lambda: kind.connect(
+                self.url,
+                autocommit=True,
+                application_name=name or self.application_name,
+                connect_timeout=10,
+                prepare_threshold=None if hot else 5,  # what is prepared there is prepared by store/hot.py
+                options=" ".join(f"-c {key}={value}" for key, value in options.items()),
+            ),
+            self.patience_seconds,
         )
         connection.prepared_max = 200
         return connection
@@ -103,7 +119,25 @@ class Database:
         return connection
 
 
-def open_database(settings: Settings, application_name: str = "orchestrator") -> Database:
+def patiently(connect: Callable[[], T], seconds: float) -> T:
+    """Return a connection, tried for again for `seconds` while the server cannot be reached.
+
+    Raises:
+        psycopg.OperationalError: it could not be until then.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return connect()
+        except psycopg.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
+def open_database(
+    settings: Settings, application_name: str = "orchestrator", *, patience_seconds: float = 0.0
+) -> Database:
     """Return the configured database.
 
     Raises:
@@ -113,4 +147,5 @@ def open_database(settings: Settings, application_name: str = "orchestrator") ->
         raise Misconfigured(
             "set ORCHESTRATOR_DATABASE_URL, or run `orchestrator up`, which starts a database of its own"
         )
-    return Database(settings.database_url.get_secret_value(), application_name)
+    url = settings.database_url.get_secret_value()
+    return Database(url, application_name, patience_seconds=patience_seconds)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from types import ModuleType
 
+import psycopg
 import pytest
 
 from orchestrator.store import act_statements, ending_statements, node_statements, planning
+from orchestrator.store.database import patiently
 from orchestrator.store.hot import numbered
 
 
@@ -51,3 +53,19 @@ def test_no_table_is_joined_in_a_way_that_lets_it_be_walked(module: ModuleType) 
     ]
     joins = {found for text in texts for found in re.findall(r"\w+ \b[nrsdq]\.id = \w+\.\w+", text)}
     assert {join for join in joins if not join.startswith("ON r.id = ")} == set()
+
+
+def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for_ever() -> None:
+    tries = []
+
+    def connect() -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise psycopg.OperationalError("the database system is starting up")
+        return "connected"
+
+    assert patiently(connect, 5.0) == "connected"
+    tries.clear()
+    with pytest.raises(psycopg.OperationalError):
+        patiently(connect, 0.0)
+    assert len(tries) < 3
