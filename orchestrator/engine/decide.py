@@ -135,7 +135,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
             )
         return Create(wait_seconds=_in_flight(visit, kind))
     if visit.act is not None:
-        return _act(visit.act, resource, kind)
+        return Keep() if resource.leftover else _act(visit.act, resource, kind)
     if resource.suspended:
         return Act("RESUME")
     return _begin(visit, resource)

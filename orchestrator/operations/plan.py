@@ -47,6 +47,7 @@ log = logger()
 
 SLICE = 5_000  # rows of each table a transaction writes
 DESTROYS = frozenset({"DELETE"})
+GOING = frozenset({"CREATE", "DISCARD", "DELETE"})  # open on a leftover: nothing stands on it, it can go
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +176,10 @@ class Planner:
 
     def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
-        other way.
+        other way. What is begun on leftovers is followed to its end.
         """
-        rows = [row for row in planning.rows(db, stack.id) if not row.leftover]
+        every = planning.rows(db, stack.id)
+        rows = [row for row in every if not row.leftover]
         names = {row.id: row.name for row in rows}
         requires = {row.name: [names[id_] for id_ in row.requires if id_ in names] for row in rows}
         if stack.action == "SUSPEND":
@@ -185,8 +187,12 @@ class Planner:
             for name, required in forward.items():
                 for one in required:
                     requires[one].append(name)
-        visits = _Visits([row.name for row in rows])
-        layout = lay_out(build_anyhow(visits.keys, [requires[name] for name in visits.keys]))
+        begun = [row for row in every if row.leftover and row.op is not None]
+        unending = [row for row in begun if row.op not in GOING]
+        going = [row for row in begun if row.op in GOING]
+        visits = _Visits([*(row.name for row in rows), *(_key(row.id) for row in unending)], going)
+        rows += unending + going
+        layout = lay_out(build_anyhow(visits.keys, [requires.get(key, ()) for key in visits.keys]))
         ids = _Ids(db, target, layout, visits)
         for part in ids.slices():
             with planning.slice_of(db, target):
@@ -237,10 +243,10 @@ class Planner:
 class _Visits:
     """What a layout of visits to what is there is about."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.visited = self.keys = names
-        self.cleanups: Sequence[Row] = ()
-        self.dirty = set(names)
+    def __init__(self, visited: list[str], cleanups: Sequence[Row]) -> None:
+        self.visited, self.cleanups = visited, cleanups
+        self.keys = [*visited, *(_key(row.id) for row in cleanups)]
+        self.dirty = set(visited)
 
 
 class _Cleanups:

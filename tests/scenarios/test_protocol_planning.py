@@ -123,6 +123,26 @@ def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wa
     assert world.done("create").count("a") == 1
 
 
+@pytest.mark.parametrize("action", ["suspend", "check"])
+@pytest.mark.parametrize("verb", ["create", "delete"])
+def test_what_is_begun_on_a_leftover_ends_also_when_the_stack_is_suspended_or_checked(
+    world: Simulator, action: str, verb: str
+):
+    world.create("s", {"a": thing(looks=5), "b": thing()})
+    if verb == "delete":
+        world.rest()
+        world.update("s", {"b": thing()})
+    world.go(until=lambda: world.done(verb))
+    if verb == "create":
+        world.update("s", {"b": thing()})
+        world.go("a", "finish", until=lambda: world.rows("SELECT 1 FROM resource WHERE leftover"))
+    world.act("s", action)
+    world.rest()
+    assert (world.stack().action, world.stack().status) == (action.upper(), "COMPLETE")
+    world.sound()
+    assert there(world) == {"b"}
+
+
 # 9. What a change under way may still stand on is not removed.
 
 
