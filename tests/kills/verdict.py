@@ -20,7 +20,7 @@ WHERE n.traversal = s.traversal AND s.name = %s AND n.state NOT IN ('ready', 'dr
 """
 OPEN = """
 SELECT s.name, r.name, r.op, r.lease, r.leased_until FROM resource r JOIN stack s ON s.id = r.stack_id
-WHERE r.op IS NOT NULL OR r.lease IS NOT NULL
+WHERE r.op IS NOT NULL OR r.leased_until > now()  -- one that has run out is as good as none
 """
 AT_WORK = """
 SELECT s.name, n.kind, n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
