@@ -176,7 +176,10 @@ class _Preview:
         retained = previewing.retained(db, self.stack.id, [row.id for row in going], RETAINED)
         told = []
         for row in going:
-            because = "it is left over from an earlier update" if row.name in self.wanted else ""
+            because = ""
+            if row.name in self.wanted:
+                going_on = row.action == "DELETE" or row.op == "DELETE"
+                because = "it is being removed already" if going_on else "it is left over from before"
             told.append(
                 (row, "; ".join(text for text in (because, STAYS if row.id in retained else "") if text))
             )

@@ -256,12 +256,26 @@ def test_going_back_takes_the_one_from_before(clouded, cloud):
     assert expected(found, "b").turn == "replaced"  # it has failed
     found = foreseen(clouded, wanted("2"))
     assert [(item.expected.turn, item.expected.because) for item in found.items["deleted"]] == [
-        ("deleted", "it is left over from an earlier update")
+        ("deleted", "it is left over from before")
     ]
     clouded.update("s", wanted("1"))
     clouded.deliver_all()
     assert first in cloud.things
     assert second not in cloud.things
+
+
+def test_what_is_being_removed_is_made_anew(clouded, cloud):
+    rested(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
+
+    def refuse(ctx: Context) -> None:
+        raise ProviderBusy("not now")
+
+    cloud.on["delete"] = refuse
+    clouded.delete("s")
+    clouded.deliver(3)  # the plan, the finish, and the first of the two
+    found = foreseen(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
+    assert names(found)["added"] == {"b"}
+    assert [item.expected.because for item in found.items["deleted"]] == ["it is being removed already"]
 
 
 def test_a_suspended_stack_is_compared_like_any_other_and_a_deleted_one_is_gone(world):
