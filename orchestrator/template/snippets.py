@@ -14,6 +14,7 @@ from orchestrator.template.scan import Scanner
 from orchestrator.template.sections import Sections
 
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
+LONGEST_NAME: Final = 255  # characters; a name is part of a key in the database
 LATER_KEYS: Final = ("condition", "external_id")
 # Keys of a snippet whose functions order nothing: what they refer to must exist, that is all.
 WITHOUT_ORDER: Final = ("update_policy", "deletion_policy", "external_id")
@@ -54,9 +55,8 @@ class Snippets:
             path: Path = (section, name)
             if name in parameters:
                 self.faults.add("duplicate-name", f"Duplicate names {{{name!r}}}", path)
-            if "/" in name or not name:
-                wrong = 'Resource name may not contain "/"' if name else "Resource name may not be empty"
-                self.faults.add("bad-name", wrong, path)
+            if wrong := _wrong_name(name):
+                self.faults.add("bad-name", f"Resource name may not {wrong}", path)
             made[name] = self._resource(name, body, path, scanner)
         aside = scanner.of_absent()
         for name, body in self.absent.items():
@@ -208,3 +208,12 @@ class Snippets:
     def _wrong_type(self, path: Path, key: str, wanted: str) -> None:
         message = f"Resource {path[1]} {key} type must be {wanted}"
         self.faults.add("wrong-type", message, (*path, key))
+
+
+def _wrong_name(name: str) -> str:
+    """Return what a resource's name may not do and does, nothing when it is fine."""
+    if not name:
+        return "be empty"
+    if "/" in name:
+        return 'contain "/"'
+    return f"be longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""

@@ -140,6 +140,11 @@ def test_a_section_that_is_null_is_empty(section):
         ),
         (template(resources={"a": {}}), "resources.a", "Each resource must contain a type key."),
         (template(resources={"a/b": {"type": "T"}}), "resources.a/b", 'Resource name may not contain "/"'),
+        (
+            template(resources={"é" * 256: {"type": "T"}}),
+            f"resources.{'é' * 256}",
+            "Resource name may not be longer than 255 characters",
+        ),
         (template(parameters={"OS::stack_id": {"type": "string"}}), "parameters.OS::stack_id", None),
         (
             resource(propertys={}),
