@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
+import orjson
+
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import (
     Conflict,
@@ -22,7 +24,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import export
-from orchestrator.operations.request import StackRequest
+from orchestrator.operations.request import StackRequest, checked_tags, refuse_nul
 from orchestrator.store import traversals
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.environment import Environment
@@ -96,13 +98,12 @@ def adopting(context: OperationContext, request: StackRequest) -> tuple[StackReq
     given = Environment()
     if not request.environment_files:
         given = Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
-    tags = data.get("tags")
     whole = replace(
         request,
         template=data["template"],
         files={**_texts(data, "files"), **request.files},
         environment=_environment(data, secrets.get("parameters") or {}, given),
-        tags=request.tags or (tuple(map(str, tags)) if isinstance(tags, list) else ()),
+        tags=request.tags or _tags(data),
         forgiving=bool(request.environment_files),
         adopt_stack_data=None,
     )
@@ -121,6 +122,7 @@ def _parsed(context: OperationContext, text: str) -> dict[str, Any]:
         data = parse(text, limits)
     except (InvalidTemplate, LimitExceeded) as error:
         raise InvalidRequest(f"Invalid adopt data: {error}") from error
+    refuse_nul(orjson.dumps(data))  # here it may be written as no body can have it
     if not isinstance(data.get("template"), dict | str):
         raise InvalidRequest("Invalid adopt data: 'template'")
     return data
@@ -202,6 +204,18 @@ def _mapping(body: Mapping[str, Any], key: str, path: str = "") -> Mapping[str, 
         place = f"{path}.{key}" if path else key
         raise InvalidRequest(f"Invalid adopt data: {place} must be a map.")
     return value
+
+
+def _tags(data: Mapping[str, Any]) -> tuple[str, ...]:
+    tags = data.get("tags")
+    if tags is None:
+        return ()
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise InvalidRequest("Invalid adopt data: tags must be a list of texts.")
+    for tag in tags:
+        if "," in tag:
+            raise InvalidRequest(f"Invalid adopt data: the tag {tag} has a comma.")
+    return checked_tags(tags)
 
 
 def _texts(data: Mapping[str, Any], key: str) -> dict[str, str]:

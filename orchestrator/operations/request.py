@@ -5,7 +5,7 @@ names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -231,7 +231,16 @@ def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     if not isinstance(value, str):
         raise InvalidRequest("'tags' must be one string with commas between the tags.")
-    tags = tuple(dict.fromkeys(tag.strip() for tag in value.split(",")))
+    return checked_tags(value.split(","))
+
+
+def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
+    """Return tags, each once.
+
+    Raises:
+        InvalidRequest: one is empty or too long.
+    """
+    tags = tuple(dict.fromkeys(tag.strip() for tag in given))
     for tag in tags:
         if not tag or len(tag) > TAG_LENGTH:
             raise InvalidRequest(f'Invalid tag, "{tag}" must be between 1 and {TAG_LENGTH} characters.')

@@ -376,6 +376,12 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
             "Invalid adopt data: values of resources.a are masked.",
         ),
         ('{"template": {}, "sealed": "x"}', "Invalid adopt data: 'sealed' was written by another"),
+        ('{"template": {}, "resources": {"a": {"resource_id": "x\\u0000"}}}', "the character NUL"),
+        ('{"template": {}, "files": {"f\\u0000": "x"}}', "the character NUL"),
+        ('{"template": {}, "tags": ["a", {}]}', "Invalid adopt data: tags must be a list of texts."),
+        ('{"template": {}, "tags": "a"}', "Invalid adopt data: tags must be a list of texts."),
+        (f'{{"template": {{}}, "tags": ["{"a" * 81}"]}}', 'must be between 1 and 80 characters.'),
+        ('{"template": {}, "tags": ["a,b"]}', "Invalid adopt data: the tag a,b has a comma."),
     ],
 )
 def test_data_that_are_no_stack_are_refused(world, data, said):
