@@ -17,6 +17,7 @@ from orchestrator.errors import (
     AmbiguousPhysicalId,
     InvalidHook,
     InvalidRequest,
+    InvalidTemplate,
     InvalidValue,
     NotFound,
     NotSupported,
@@ -30,6 +31,7 @@ from orchestrator.store import hooks as store_hooks
 from orchestrator.store import signals
 from orchestrator.store.resources import ResourceRow, get_resource
 from orchestrator.store.stacks import StackRow
+from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
@@ -42,10 +44,11 @@ def signal(context: OperationContext, stack: StackRow, name: str, body: Body) ->
         NotFound: there is no such stack or resource, or it is not made yet.
         NotSupported: its type takes none, or not now.
         InvalidHook: a hook was to be cleared that is none, or at which it does not wait.
+        InvalidRequest: the details are no JSON, or nested too deep.
     """
     row = _found(context, stack, name)
     data = body.read()
-    details = read_object(data) if data.startswith(b"{") else None
+    details = _details(context, data) if data.startswith(b"{") else None
     kind = context.types.get(row.kind)
     if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
         rings = _clear(context, stack, name, details[UNSET_HOOK])
@@ -133,6 +136,16 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     if not found:
         raise ResourceNotFound(name, stack.name)
     return found[0]
+
+
+def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
+    """Return what is sent; as deep as a template may be, or it could be neither sealed nor kept."""
+    details = read_object(data)
+    try:
+        check_size(details, Limits.of(context.settings), "signal")
+    except InvalidTemplate as error:
+        raise InvalidRequest(f"The signal cannot be taken: {error}") from error
+    return details
 
 
 def _clear(context: OperationContext, stack: StackRow, name: str, hook: str) -> list[Message]:

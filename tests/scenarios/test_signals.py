@@ -15,7 +15,9 @@ from orchestrator.errors import (
     ResourceNotAvailable,
     ResourceNotFound,
 )
+from orchestrator.operations.context import Body
 from orchestrator.operations.rotate_keys import rotate_keys
+from orchestrator.operations.signals import signal
 from orchestrator.operations.take_in import AT_ONCE, take_in
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store import signals
@@ -439,6 +441,14 @@ def test_a_mark_that_makes_no_sense_is_refused(world):
         assert str(refused.value) == message
     with pytest.raises(ResourceNotFound, match=r"^The Resource \(zz\) could not be found in Stack s.$"):
         world.mark("s", "zz")
+
+
+def test_a_signal_that_is_nested_too_deep_is_refused_and_nothing_is_left(world):
+    with_bell(world)
+    with pytest.raises(InvalidRequest, match="nested deeper than 100 levels"):
+        body = Body(b'{"a":' + b"[" * 300 + b"]" * 300 + b"}")
+        signal(world.context, world.stack_row("s"), "b", body)
+    assert pending(world) == []
 
 
 def test_a_physical_id_that_two_have_is_refused(world):
