@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from orchestrator.errors import Diagnostic, InvalidTemplate, NotFound, NotSupported
+from orchestrator.errors import Conflict, Diagnostic, InvalidTemplate, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import StackRequest, UpdateRequest, read_update
 from orchestrator.operations.stacks import Accepted, refuse_nested, wanted_of
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import revisions
-from orchestrator.store.acceptance import Wanted, accept_update
+from orchestrator.store import revisions, stacks
+from orchestrator.store.acceptance import Overtaken, Wanted, accept_update
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template
+
+TRIES: Final = 10  # of a PATCH, each over a change by somebody else
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +54,40 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
 def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
 ) -> tuple[Opened, Template]:
-    """Check an update and write it down; with a `lease` the caller goes on to plan it."""
-    if stack.deleted_at is None and stack.action == "SUSPEND":
-        raise NotSupported("Updating a stack when it is suspended")
-    proposal = propose(context, stack, body, patch=patch)
-    with context.database.connect() as db:
-        opened = accept_update(
-            db, stack.id, proposal.wanted, action="UPDATE", lease=lease, converge=proposal.asked.converge
-        )
-    if opened is None:
+    """Check an update and write it down; with a `lease` the caller goes on to plan it.
+
+    What another request has changed meanwhile, a PATCH starts from anew.
+    """
+    for _ in range(TRIES):
+        if stack.deleted_at is None and stack.action == "SUSPEND":
+            raise NotSupported("Updating a stack when it is suspended")
+        proposal = propose(context, stack, body, patch=patch)
+        asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
+        try:
+            with context.database.connect() as db:
+                opened = accept_update(
+                    db,
+                    stack.id,
+                    proposal.wanted,
+                    action="UPDATE",
+                    lease=lease,
+                    converge=asked.converge,
+                    based_on=based_on,
+                )
+        except Overtaken:
+            stack = _again(context, stack)
+            continue
+        if opened is None:
+            raise NotFound("Stack", stack.name)
+        return opened, proposal.vetted.template
+    raise Conflict(f"Stack {stack.name} is being changed by others all the time. Please try again.")
+
+
+def _again(context: OperationContext, stack: StackRow) -> StackRow:
+    now = stacks.get(context.database, context.caller.project_id, stack.name, str(stack.uuid))
+    if now is None:
         raise NotFound("Stack", stack.name)
-    return opened, proposal.vetted.template
+    return now
 
 
 def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> Proposal:

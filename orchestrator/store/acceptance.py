@@ -15,8 +15,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
-from orchestrator.errors import LimitExceeded, StackExists
-from orchestrator.store.traversals import STACK_EVENT, Opened, bring, bump, first_nodes, lock
+from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.store.traversals import STACK_EVENT, Locked, Opened, bring, bump, first_nodes, lock
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
 HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
@@ -69,6 +69,10 @@ RETURNING id
 """
 EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
+
+
+class Overtaken(Exception):  # noqa: N818 - no fault of anybody
+    """What is wanted was made of what the stack was wanted to be, and that is something else by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +164,21 @@ def accept_update(
     action: str,
     lease: int | None = None,
     converge: bool = False,
+    based_on: int | None = None,
 ) -> Opened | None:
     """Write a stack's next revision and begin the traversal that brings it there, with `converge` from what
-    is really there; None when it is gone.
+    is really there; None when it is gone. `based_on` is the traversal in which what is wanted was read.
+
+    Raises:
+        Overtaken: the stack is in another by now.
+        NotSupported: it is suspended.
     """
     with db.transaction():
-        if lock(db, stack_id) is None:
+        now = _lock_awake(db, stack_id)
+        if now is None:
             return None
+        if based_on is not None and now.traversal != based_on:
+            raise Overtaken
         revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
         tags = list(wanted.tags)
         db.execute(
@@ -227,9 +239,12 @@ def accept_restore(
 ) -> Opened | None:
     """Begin to bring a stack back to a snapshot's revision, with another `template` if there is one; None
     when stack or snapshot is gone.
+
+    Raises:
+        NotSupported: the stack is suspended.
     """
     with db.transaction():
-        if lock(db, stack_id) is None:
+        if _lock_awake(db, stack_id) is None:
             return None
         sound = db.execute(SOUND, (snapshot_id, stack_id)).fetchone()
         if sound is None:
@@ -245,6 +260,13 @@ def accept_restore(
         if template is not None:
             db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
         return bump(db, stack_id, "RESTORE", revision_id=made[0])
+
+
+def _lock_awake(db: Connection[TupleRow], stack_id: int) -> Locked | None:
+    now = lock(db, stack_id)
+    if now is not None and now.action == "SUSPEND":
+        raise NotSupported("Updating a stack when it is suspended")
+    return now
 
 
 def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:

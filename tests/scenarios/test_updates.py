@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import InvalidTemplate, NotSupported
+from orchestrator.operations import updates
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World, test_resource
 
@@ -395,3 +396,44 @@ def test_things_of_a_cloud_are_replaced_once_in_any_order(postgres_url, cloud, s
     world.deliver_all(shuffle=True, repeat=0.3, lose=0.2)
     assert cloud.things == {}
     world.close()
+
+
+def meanwhile(monkeypatch, *deeds):
+    """Let each of these happen while an update is being checked, one at each check."""
+    todo, vet = list(deeds), updates.vet
+
+    def vetted(*args, **more):
+        if todo:
+            todo.pop(0)()
+        return vet(*args, **more)
+
+    monkeypatch.setattr(updates, "vet", vetted)
+
+
+def test_two_patches_at_once_lose_neither(world, monkeypatch):
+    parameters = {name: {"type": "string", "default": "d"} for name in "xyz"}
+    resources = {name.upper(): test_resource({"get_param": name}) for name in "xyz"}
+    uuid = world.create("s", resources, parameters=parameters)
+    world.deliver_all()
+    meanwhile(
+        monkeypatch,
+        lambda: world.patch("s", parameters={"x": "1"}, tags="t"),
+        lambda: world.patch("s", parameters={"y": "2"}),
+    )
+    world.patch("s", parameters={"z": "3"})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world) == {"X": "1", "Y": "2", "Z": "3"}
+    assert world.stack_row("s").tags == ("t",)
+
+
+@pytest.mark.parametrize("patch", [False, True])
+def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, monkeypatch, patch):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    meanwhile(monkeypatch, lambda: world.act("s", "suspend"))
+    with pytest.raises(NotSupported, match="Updating a stack when it is suspended"):
+        world.patch("s") if patch else world.update("s", five(E=None))
+    world.deliver_all()
+    assert world.state(uuid) == "SUSPEND_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM revision")) == 1
