@@ -16,18 +16,22 @@ from orchestrator.errors import LimitExceeded
 from orchestrator.operations.context import Body
 
 CHUNK = 64 * 1024
+SMALL = 1 << 20  # bytes; more than anything needs that holds no template: it is read in this process
 
 
 @contextmanager
-def received(request: Request, settings: Settings) -> Iterator[Body]:
+def received(request: Request, settings: Settings, *, small: bool = False) -> Iterator[Body]:
     """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
 
-    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1).
+    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1). A `small` one is
+    of a request that holds no template.
 
     Raises:
-        LimitExceeded: it is larger than `max_json_body_size`; no more of it was read.
+        LimitExceeded: it is larger than `max_json_body_size`, or not small; no more of it was read.
     """
     limit, inline = settings.max_json_body_size, settings.inline_body_size
+    if small:
+        limit = min(limit, SMALL)
     if not _is_text(request.mimetype):
         yield Body()
         return

@@ -12,6 +12,7 @@ from api.formats import json_response
 from api.identity import canonical
 from api.parts import Output, parts
 from orchestrator.store import revisions
+from orchestrator.store.stacks import StackRow
 
 outputs = Blueprint("outputs", __name__)
 
@@ -21,7 +22,7 @@ NO_DESCRIPTION: Final = "No description given"
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the outputs without their values."""
-    declared = _declared(stack_name, stack_id)
+    declared = _declared(canonical(stack_name, stack_id))
     listed = [{"output_key": key, "description": _description(output)} for key, output in declared.items()]
     return json_response({"outputs": listed})
 
@@ -30,7 +31,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:  # noqa: ARG001 - as above
     """Show one output with its value."""
     stack = canonical(stack_name, stack_id)
-    if key not in _declared(stack_name, stack_id):
+    if key not in _declared(stack):
         raise OutputNotFound(f"Specified output key {key} not found.")
     resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, [key])
     return json_response({"output": output_body(resolved[0])})
@@ -46,8 +47,8 @@ def output_body(output: Output) -> dict[str, Any]:
     return body if output.error is None else {**body, "output_error": output.error}
 
 
-def _declared(stack_name: str, stack_id: str) -> Mapping[str, Any]:
-    revision = revisions.desired(parts().database, canonical(stack_name, stack_id))
+def _declared(stack: StackRow) -> Mapping[str, Any]:
+    revision = revisions.desired(parts().database, stack)
     declared: Mapping[str, Any] = revision.outline.get("outputs") or {} if revision else {}
     return declared
 

@@ -16,7 +16,7 @@ signals = Blueprint("signals", __name__)
 def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Take on a signal; the resource takes it in after the answer."""
     stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings) as body:
+    with received(request, context.settings, small=True) as body:
         rings = parts().operations.signal(context, stack, resource_name, body)
     parts().publish(rings)
     return json_response(None)
@@ -26,7 +26,7 @@ def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Mark a resource to be replaced by the next update, or unmark it."""
     stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings) as body:
+    with received(request, context.settings, small=True) as body:
         parts().operations.mark_unhealthy(context, stack, resource_name, body)
     return json_response(None)
 

@@ -25,7 +25,7 @@ snapshots = Blueprint("snapshots", __name__)
 def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Begin a snapshot; the work goes on after the answer."""
     stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings) as body:
+    with received(request, context.settings, small=True) as body:
         taken = operations.take(context, stack, body)
     parts().publish(taken.rings)
     return _json(_body(taken.snapshot, stack, parts()))

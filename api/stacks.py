@@ -112,7 +112,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Begin an action of the stack."""
     stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings) as body:
+    with received(request, context.settings, small=True) as body:
         rings = parts().operations.act(context, stack, body)
     parts().publish(rings)
     return json_response(None)

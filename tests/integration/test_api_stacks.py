@@ -237,6 +237,31 @@ def test_a_large_body_comes_as_a_file_and_a_larger_one_not_at_all(world: World, 
     assert not any(path.exists() for path in world.neighbour.in_files if path is not None)
 
 
+@pytest.mark.parametrize(
+    ("method", "below"),
+    [
+        ("POST", "/actions"),
+        ("POST", "/snapshots"),
+        ("POST", "/resources/one/signal"),
+        ("PATCH", "/resources/one"),
+    ],
+)
+def test_what_takes_no_template_takes_no_large_body(
+    api: Client, world: World, project: str, method: str, below: str
+) -> None:
+    stack = world.stack(project, "s")
+    world.resource(stack, "one")
+    body, asked = b'{"a":"' + b"x" * (1 << 20) + b'"}', len(world.neighbour.bodies)
+    message = api.message(
+        method, stack.path + below, 400, data=body, headers={"Content-Type": "application/json"}
+    )
+    assert message == (
+        f"Request limit exceeded: JSON body size ({len(body)} bytes) exceeds maximum allowed size "
+        "(1048576 bytes)."
+    )
+    assert len(world.neighbour.bodies) == asked
+
+
 def test_a_list_shows_only_the_fields_of_a_list(api: Client, world: World, project: str) -> None:
     made = world.stack(project, "s")
     [listed] = api.get(f"{root(project)}/stacks")["stacks"]
