@@ -156,7 +156,7 @@ def list_failures(
             Revision, (Revision.stack_id == Failure.stack_id) & (Revision.traversal == Failure.traversal)
         )
         .where(Failure.stack_id == stack.id, Failure.traversal.in_(list(traversals)))
-        .order_by(Failure.traversal, Failure.id)
+        .order_by(Failure.id)
         .limit(limit)
     )
     if after is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
 from api.app import operations
 from api.parts import Parts
@@ -257,3 +258,21 @@ def test_failures_are_those_of_what_the_stack_is_in_or_was_rolled_back_from(worl
     page = api.get(f"{place}/failures?limit=1")["failures"]
     assert page == found[:1]
     assert api.get(f"{place}/failures?marker={page[0]['id']}")["failures"] == found[1:]
+
+
+def test_a_late_cause_of_what_was_rolled_back_keeps_no_page_from_the_others(world: World, api: Api):
+    uuid = world.create("s", {"a": test_resource("1")})
+    world.deliver_all()
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE stack SET action = 'ROLLBACK', traversal = 3"))
+        for traversal, name in ((2, "b"), (3, "a"), (2, "late")):
+            connection.execute(
+                text("INSERT INTO failure (stack_id, traversal, resource_name, reason) "
+                     "SELECT id, :t, :n, 'why' FROM stack"),
+                {"t": traversal, "n": name},
+            )
+    found, marker = [], ""
+    while page := api.get(f"/stacks/s/{uuid}/failures?limit=1&marker={marker}")["failures"]:
+        found.append(page[0]["resource_name"])
+        marker = page[0]["id"]
+    assert found == ["b", "a", "late"]
