@@ -53,7 +53,7 @@ RETURNING id
 
 # Asked while the stack is locked: revisions are numbered one after the other.
 NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %s"
-NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s"
+NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s FOR KEY SHARE"  # the purge leaves it
 SETTINGS = """
 UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
 """
@@ -270,7 +270,7 @@ def _lock_awake(db: Connection[TupleRow], stack_id: int) -> Locked | None:
 
 
 def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
-    """Return the id of a stack's revision of that number."""
+    """Return the id of a stack's revision of that number, and let it stay until the transaction ends."""
     row = db.execute(NUMBERED, (stack_id, number)).fetchone()
     return None if row is None else row[0]
 

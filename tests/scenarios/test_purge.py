@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.operations import purge
 from orchestrator.operations.purge import Policy, Purging, foretell
+from orchestrator.store import acceptance
 from orchestrator.store import events
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.test_random_updates import live_through
@@ -213,6 +214,18 @@ def test_what_a_resource_was_built_from_stays_and_says_how_it_is_to_be_removed(p
         assert cloud.values["a-1"] == "2"
     finally:
         world.close()
+
+
+def test_a_revision_that_a_request_is_about_to_go_back_to_stays(world: World, db):
+    made(world)
+    updated(world, *"ab")
+    stack = world.stack_row("s")
+    with world.database.connect() as request, request.transaction():
+        chosen = acceptance.numbered(request, stack.id, 1)
+        purge.purge(db, EVERYTHING)
+        assert acceptance.accept_rollback(request, stack.id, chosen) is not None
+    world.deliver_all()
+    assert world.stack_row("s").state == "ROLLBACK_COMPLETE"
 
 
 def test_a_text_that_any_stack_names_stays(world: World, db):
