@@ -16,7 +16,6 @@ from orchestrator.store.stacks import StackRow
 
 Items = Generator[dict[str, Any], None, None]
 
-MASK: Final = "******"
 WHOLE: Final = 1_000  # rows; an answer with more of them is streamed
 
 

@@ -21,13 +21,13 @@ from api.identity import canonical
 from api.outputs import output_body
 from api.parts import caller, operation_context, parts
 from api.resources import shown_attributes, shown_metadata
+from api.stacks import NO_DESCRIPTION
 from orchestrator.operations.update_preview import Item, UpdatePreview
 from orchestrator.store.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks import StackRow
 
 previews = Blueprint("previews", __name__)
 
-NO_DESCRIPTION: Final = "No description"
 TURNS: Final = ("unchanged", "updated", "replaced", "added", "deleted")
 Form = dict[str, Any]
 

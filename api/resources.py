@@ -8,15 +8,17 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from api import queries
-from api.formats import MASK, Links, below, json_list, json_response, link, time
+from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import ResourceNotFound
+from orchestrator.operations.exports import masked
 from orchestrator.resources.base import Attribute
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources
 from orchestrator.store.stacks import StackRow
+from orchestrator.template.parameters import MASK
 
 resources = Blueprint("resources", __name__)
 
@@ -113,14 +115,4 @@ def shown_metadata(row: ResourceRow, cipher: Cipher) -> Any:
         return row.metadata or {}
     opened = cipher.open(row.sealed) if row.metadata is None else {}
     kept = row.metadata or (opened.get("metadata") if isinstance(opened, Mapping) else None)
-    return _masked(kept or {})
-
-
-def _masked(value: Any) -> Any:
-    match value:
-        case Mapping():
-            return {key: _masked(item) for key, item in value.items()}
-        case list():
-            return [_masked(item) for item in value]
-        case _:
-            return MASK
+    return masked(kept or {})

@@ -13,8 +13,8 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.template.diagnostics import Path, path_text
+from orchestrator.template.parameters import MASK
 
-MASK: Final = "******"
 MOST_OF_ONE: Final = 100  # changes told of one entry
 MOST: Final = 10_000  # changes told altogether
 LONGEST: Final = 1_000  # characters told of one value

@@ -53,7 +53,7 @@ def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
         NotFound: there is no such revision.
     """
     rows = [revision(context, stack, number) for number in numbers]
-    return max(revisions.content_length(context.database, row.template_hash) for row in rows)
+    return max(revisions.content_size(context.database, row.template_hash) for row in rows)
 
 
 def _side(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:

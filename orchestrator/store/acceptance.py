@@ -71,7 +71,7 @@ EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
 
 
-class Overtaken(Exception):  # noqa: N818 - no fault of anybody
+class Overtaken(Exception):
     """What is wanted was made of what the stack was wanted to be, and that is something else by now."""
 
 

@@ -71,14 +71,3 @@ def read_content(database: Database, content_hash: bytes) -> Iterator[bytes]:
         if len(body) < SLICE_BYTES:
             return
         offset += SLICE_BYTES
-
-
-def content_length(database: Database, content_hash: bytes) -> int:
-    """Return the size of a template or file in bytes."""
-    with database.engine.connect() as connection:
-        return (
-            connection.execute(
-                select(func.octet_length(Content.body)).where(Content.hash == content_hash)
-            ).scalar()
-            or 0
-        )

@@ -267,8 +267,10 @@ def test_a_late_cause_of_what_was_rolled_back_keeps_no_page_from_the_others(worl
         connection.execute(text("UPDATE stack SET action = 'ROLLBACK', traversal = 3"))
         for traversal, name in ((2, "b"), (3, "a"), (2, "late")):
             connection.execute(
-                text("INSERT INTO failure (stack_id, traversal, resource_name, reason) "
-                     "SELECT id, :t, :n, 'why' FROM stack"),
+                text(
+                    "INSERT INTO failure (stack_id, traversal, resource_name, reason) "
+                    "SELECT id, :t, :n, 'why' FROM stack"
+                ),
                 {"t": traversal, "n": name},
             )
     found, marker = [], ""

@@ -13,8 +13,7 @@ import pytest
 
 from orchestrator.operations import purge
 from orchestrator.operations.purge import Policy, Purging, foretell
-from orchestrator.store import acceptance
-from orchestrator.store import events
+from orchestrator.store import acceptance, events
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.test_random_updates import live_through
 from tests.scenarios.world import World, test_resource

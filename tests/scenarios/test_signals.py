@@ -445,8 +445,8 @@ def test_a_mark_that_makes_no_sense_is_refused(world):
 
 def test_a_signal_that_is_nested_too_deep_is_refused_and_nothing_is_left(world):
     with_bell(world)
+    body = Body(b'{"a":' + b"[" * 300 + b"]" * 300 + b"}")
     with pytest.raises(InvalidRequest, match="nested deeper than 100 levels"):
-        body = Body(b'{"a":' + b"[" * 300 + b"]" * 300 + b"}")
         signal(world.context, world.stack_row("s"), "b", body)
     assert pending(world) == []
 
