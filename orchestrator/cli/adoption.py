@@ -54,7 +54,11 @@ def abandon(session: Session, *, name: str, output_file: Path | None, yes: bool)
     if output_file is None:
         session.document(document)
     else:
-        _written(output_file, document)
+        try:
+            _written(output_file, document)
+        except Failure:
+            session.document(document)  # nobody can ask for it again
+            raise
         session.say(f"Stack {found.name} is let go of; {output_file} has what was in it.")
 
 

@@ -83,6 +83,16 @@ def test_nothing_is_abandoned_when_the_document_cannot_be_kept(stub: Stub, run: 
     assert json.loads(Path("out.json").read_text())["name"] == "shop"
 
 
+def test_a_document_that_was_told_only_once_is_printed_when_the_file_takes_it_no_more(
+    stub: Stub, run: Run
+) -> None:
+    finished(stub)
+    result = run("stack", "abandon", "shop", "-o", "/dev/full")
+    assert result.exit_code == 1
+    assert "cannot write /dev/full" in result.stderr
+    assert json.loads(result.stdout)["name"] == "shop"
+
+
 def test_what_is_adopted_is_sent_as_it_was_written(stub: Stub, run: Run) -> None:
     Path("out.json").write_text('{"template": {}}')
     result = run("stack", "adopt", "shop", "--adopt-file", "out.json", "-P", "a=1", "--tag", "t")
