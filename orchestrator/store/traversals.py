@@ -195,7 +195,8 @@ WITH s AS (
     SELECT id, root_id, traversal FROM stack
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = traversal
 ), open AS MATERIALIZED (
-    SELECT r.id, r.name, s.id AS stack_id, s.root_id, s.traversal
+    SELECT r.id, r.name, s.id AS stack_id, s.root_id, s.traversal,
+        CASE r.op WHEN 'DELETE' THEN 'cleanup' ELSE 'update' END AS kind
     FROM s JOIN resource r ON r.stack_id = s.id WHERE r.op IS NOT NULL
 ), there AS MATERIALIZED (
     SELECT n.id, n.resource_id, n.state
@@ -206,7 +207,7 @@ WITH s AS (
     FROM there WHERE n.id = there.id AND n.state = 'blocked'
 )
 INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, label, state)
-SELECT stack_id, root_id, traversal, 'update', id, 'provider', name, 'queued' FROM open
+SELECT stack_id, root_id, traversal, kind, id, 'provider', name, 'queued' FROM open
 WHERE NOT EXISTS (
     SELECT 1 FROM there
     WHERE there.resource_id = open.id AND there.state NOT IN ('ready', 'failed', 'dropped'))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.errors import ProviderBusy
+from orchestrator.resources.base import Context
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
@@ -56,3 +58,29 @@ def test_a_cancelled_update_does_so_too(world: World, cloud: Cloud):
     world.deliver_all()
     assert (world.state(uuid), open_ends(world)) == ("UPDATE_FAILED", [])
     assert cloud.made == {"b": 1}
+
+
+def test_a_removal_that_an_update_began_is_followed_as_a_removal_by_a_failed_check(
+    world: World, cloud: Cloud
+):
+    uuid = world.create("s", {"a": cloud_thing(), "x": cloud_thing()})
+    world.deliver_all()
+    reluctant = [True] * 3
+
+    def refuse(_ctx: Context) -> None:
+        if reluctant:
+            reluctant.pop()
+            raise ProviderBusy("not yet")
+
+    cloud.on["delete"] = refuse
+    world.update("s", {"a": cloud_thing()})
+    world.deliver(2)
+    assert open_ends(world) == ["x"]
+    del cloud.things["a-1"]
+    world.act("s", "check")
+    world.deliver_all()
+    audit(world)
+    assert (world.state(uuid), open_ends(world)) == ("CHECK_FAILED", [])
+    assert list(cloud.things) == []
+    assert not [event for event in world.events(uuid) if event.startswith("x CHECK")]
+    assert world.rows("SELECT 1 FROM resource WHERE name = 'x'") == []
