@@ -144,8 +144,10 @@ class _Round:
                 joins.append(visit)
             elif visit.kind == "plan":
                 self.rings += self.engine.plan(visit, self.lease)
-            else:
+            elif visit.kind == "finish":
                 self.rings += self._finish(visit, self.lease)
+            else:  # its row was lost: the stack stands still, and is planned anew (PROTOCOL.md 16)
+                drops.append(visit)
         if visits:
             self._write(visits[0], drops, joins)
         return self.rings
@@ -186,7 +188,7 @@ class _Round:
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))
-            self._record(visit, done)
+            self._record(visit, done, begun=plugin.begun)
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
             return False
@@ -223,9 +225,14 @@ class _Round:
                 return True
             row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
-    def _record(self, visit: Visit, done: Done) -> None:
+    def _record(self, visit: Visit, done: Done, *, begun: bool = False) -> None:
         statement, row = ending.SETTLE, self._row(visit, done)
         outcome = hooks.judged(visit, done.outcome) if visit.hooks else done.outcome
+        assert visit.resource is not None
+        unseen = isinstance(outcome, Replaced) or (visit.resource.op is None and not begun)
+        if unseen and self.lease is not None:
+            # No open operation told a newer traversal's planner of it: that one went by the row as it is.
+            row["traversal"] = visit.traversal
         match outcome:
             case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
                 if isinstance(outcome, Ended):
@@ -238,8 +245,7 @@ class _Round:
                     "status": "COMPLETE",
                     "reason": seen.reason or "state changed",
                     "observed": "ready",
-                    "changed": visit.resource is None
-                    or done.known.value_digest != visit.resource.value_digest,
+                    "changed": done.known.value_digest != visit.resource.value_digest,
                 }
             case Kept():
                 statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
@@ -333,7 +339,7 @@ class _Round:
                 if row["resource_id"] not in result.held:
                     drops.append(visit)
                     if self.lease is not None:
-                        self._lost(visit, known)
+                        self._lost(visit, known, row)
             unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement in HALTING}
             if (
                 self.lease is not None
@@ -369,7 +375,7 @@ class _Round:
             elif not store_hooks.pause_after(self.db, row, hook, self.lease):
                 left.append(visit)
                 if self.lease is not None:
-                    self._lost(visit, known)
+                    self._lost(visit, known, row)
         if self.lease is not None:
             self.rings += nodes.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
         return left
@@ -389,10 +395,15 @@ class _Round:
         self.rings += result.rings
         self.engine.windows.rung(root_id, len(result.rings), result.unrung)
 
-    def _lost(self, visit: Visit, known: Known) -> None:
-        """Write down what was made under a lease that is no longer ours."""
+    def _lost(self, visit: Visit, known: Known, row: Mapping[str, Any]) -> None:
+        """Write down what was made under a lease that is no longer ours; what was only taken over is
+        another's.
+        """
         resource = visit.resource
         assert resource is not None
+        if row.get("traversal") is not None:  # nothing was asked for
+            return
         log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)
-        if known.physical_id is not None and known.physical_id != resource.physical_id:
+        made = known.action != "CHECK" and known.physical_id != resource.physical_id
+        if known.physical_id is not None and made:
             nodes.record_stray(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)
