@@ -109,6 +109,13 @@ WITH n AS (
 SELECT n.id, n.traversal, n.queue, n.label, root.uuid::text FROM n JOIN stack root ON root.id = n.root_id
 """
 
+# The stack before its nodes, as everybody takes them; not at all where nothing is paused.
+LOCK_WAITING = """
+SELECT 1 FROM stack s WHERE s.id = %(stack_id)s
+    AND EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = %(stack_id)s AND n.state = 'paused')
+FOR UPDATE
+"""
+
 GIVE_UP = f"""
 WITH n AS (
     UPDATE graph_node n SET state = 'dropped', waiting_since = NULL

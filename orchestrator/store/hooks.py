@@ -73,8 +73,10 @@ def clear(db: Db, stack_id: int, name: str, hook: str) -> list[Ring]:
 
 
 def give_up(db: Db, stack_id: int) -> None:
-    """Let go of what waits in traversals that are over."""
-    db.execute(sql.GIVE_UP, {"stack_id": stack_id, "reason": hooks.GIVEN_UP})
+    """Let go of what waits in traversals that are over. Run in a transaction."""
+    values = {"stack_id": stack_id, "reason": hooks.GIVEN_UP}
+    if db.execute(sql.LOCK_WAITING, values).fetchone() is not None:
+        db.execute(sql.GIVE_UP, values)
 
 
 def paused(db: Db, stack_id: int) -> list[Paused]:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import InvalidHook, NotFound, NotSupported
+from orchestrator.operations import lifecycle
 from orchestrator.store import hooks, nodes, stalls, traversals
 from tests.e2e.running import eventually
 from tests.scenarios.cloud import Cloud, cloud_thing
@@ -430,3 +431,28 @@ def test_an_outcome_that_comes_to_its_hook_too_late_is_kept_and_its_node_dropped
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert cloud.made == {"a": 1}
+
+
+def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(world):
+    uuid = world.create("s", {"a": thing("own"), "z": test_resource()}, environment=hooked(a="pre-create"))
+    world.deliver_all()
+    stack = world.stack_row("s")
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE stack SET halted_traversal = traversal"))
+    ended = []
+
+    def end():
+        ended.append(lifecycle.wind_down(world.database, stack.id, 1))
+
+    with world.database.connect(name="superseding") as db:
+        with db.transaction():
+            traversals.lock(db, stack.id)
+            worker = threading.Thread(target=end)
+            worker.start()
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            eventually(lambda: ended or world.rows(waiting)[0].count)
+            world.messages.append(traversals.bump(db, stack.id, "DELETE").ring)
+        worker.join()
+    assert ended == [[]]
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
