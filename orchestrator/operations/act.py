@@ -56,10 +56,10 @@ def _pause(dealing: Dealing, action: str) -> None:
 
 
 def _copy(dealing: Dealing) -> str:
-    """Ask for a copy, unless this traversal's is known to have been asked for; return its token."""
+    """Ask for a copy unless that is known to have been done, or is over; return its token."""
     known, kind, visit = dealing.known, dealing.kind, dealing.visit
-    token = f"{dealing.resource.uuid}-s{visit.traversal}"
-    if visit.act == "SNAPSHOT" and dealing.keep_copy(visit, known, token, None) is None and kind.can_copy:
+    token, kept = dealing.keep_copy(visit, known, f"{dealing.resource.uuid}-s{visit.traversal}", None)
+    if visit.act == "SNAPSHOT" and kept is None and kind.can_copy:
         ctx = replace(dealing.context("SNAPSHOT", 0.0), token=token)
         dealing.keep_copy(visit, known, token, kind.snapshot(ctx, known.physical_id or ""))
     return token

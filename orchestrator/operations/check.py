@@ -280,8 +280,8 @@ class _Round:
 
     def _keep_copy(
         self, visit: Visit, known: Known, token: str, kept: Mapping[str, Any] | None
-    ) -> Mapping[str, Any] | None:
-        """Note a copy that a snapshot asks for; return what is known of it."""
+    ) -> tuple[str, Mapping[str, Any] | None]:
+        """Note a copy that a snapshot asks for; return its token, and what is known of it."""
         cipher = self.engine.cipher
         values = {"metadata": known.metadata, "data": dict(known.data)}
         row: dict[str, Any] = {
@@ -292,8 +292,8 @@ class _Round:
             "sealed": cipher.seal(values) if known.secret else None,
             "kept": None if kept is None else cipher.seal(kept),
         }
-        stored = nodes.keep_copy(self.db, visit, row)
-        return None if stored is None else cipher.open(stored)
+        asked_with, stored = nodes.keep_copy(self.db, visit, row)
+        return asked_with, None if stored is None else cipher.open(stored)
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
         resource, known, definition = visit.resource, done.known, visit.definition

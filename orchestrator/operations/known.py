@@ -61,8 +61,9 @@ class Unwritten(Exception):
 
 
 Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
-# Notes a copy and what was told of it, by its token; returns what is known of it.
-KeepCopy = Callable[[Visit, Known, str, Mapping[str, Any] | None], Mapping[str, Any] | None]
+# Notes a copy, by its token, and what was told of it; returns the token it was asked for with, and what is
+# known of it.
+KeepCopy = Callable[[Visit, Known, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]]
 
 
 def known_before(visit: Visit, cipher: Cipher) -> Known:

@@ -111,5 +111,11 @@ FROM snapshot s WHERE s.stack_id = %(stack_id)s AND s.traversal = %(traversal)s
 ON CONFLICT (snapshot_id, name) DO UPDATE
 SET metadata = excluded.metadata, data = excluded.data, sealed = excluded.sealed,
     kept = coalesce(excluded.kept, known.kept)
-RETURNING kept
+RETURNING token, kept
+"""
+
+# The copy that an older traversal asked for and did not see the end of.
+COPY_BEGUN = """
+SELECT c.token, c.kept FROM snapshot s JOIN resource_snapshot c ON c.snapshot_id = s.id AND c.name = %(name)s
+WHERE s.stack_id = %(stack_id)s AND c.physical_id = %(physical_id)s ORDER BY c.id DESC LIMIT 1
 """

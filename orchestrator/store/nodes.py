@@ -193,14 +193,17 @@ def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
     return _settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
 
 
-def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> bytes | None:
-    """Keep what is known of the copy of a resource that a snapshot asks for; return what was told of it."""
+def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> tuple[str, bytes | None]:
+    """Keep what is known of the copy of a resource that a snapshot asks for, or find the one that an older
+    traversal asked for; return its token, and what was told of it.
+    """
     resource = visit.resource
     assert resource is not None
     named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
     where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
-    row = db.execute(act.COPY, {**named, **where, **values}).fetchone()
-    return None if row is None else row[0]
+    statement = act.COPY if visit.act == "SNAPSHOT" else act.COPY_BEGUN
+    row = db.execute(statement, {**named, **where, **values}).fetchone()
+    return (values["token"], None) if row is None else (row[0], row[1])
 
 
 def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:

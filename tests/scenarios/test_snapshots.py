@@ -413,3 +413,24 @@ def test_removing_again_while_it_is_removed_changes_nothing(outside, cloud):
     assert outside.rows("SELECT tries FROM snapshot")[0].tries == 1
     with pytest.raises(NotSupported, match="Restoring incomplete snapshot"):
         restore(outside, snapshot)
+
+
+def test_a_newer_traversal_waits_for_the_copy_that_was_asked_for(outside, cloud):
+    uuid = ready(outside)
+    looked_for: list[str] = []
+
+    def busy(ctx: Context) -> None:
+        if ctx.action == "SNAPSHOT":
+            looked_for.append(ctx.token)
+            if len(looked_for) < 3:
+                raise ProviderBusy("still copying")
+
+    cloud.on["observe"] = busy
+    take(outside)
+    while not looked_for:
+        outside.deliver(1)
+    outside.update("s", machines(c=test_resource("3")))
+    outside.deliver_all()
+    assert outside.state(uuid) == "UPDATE_COMPLETE"
+    assert len(looked_for) >= 3
+    assert set(looked_for) <= set(cloud.copies)
