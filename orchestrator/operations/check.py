@@ -180,11 +180,11 @@ class _Round:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
-        seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
-        values = self.engine.parameters.get(seen.stack)
         engine = self.engine
-        plugin = Plugin(seen, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
         try:
+            seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
+            values = engine.parameters.get(seen.stack)
+            plugin = Plugin(seen, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))

@@ -17,6 +17,7 @@ from psycopg.types.json import Json
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
+from orchestrator.errors import Superseded
 from orchestrator.store import act_statements as act
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import node_statements as sql
@@ -94,9 +95,16 @@ def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
 
 
 def as_adopted(db: Hot, visit: Visit) -> Visit:
-    """Return a visit to a resource that is to be taken over, with the definition that it was adopted with."""
-    [row] = db.execute(sql.LOOK_AS_ADOPTED, {"id": visit.node_id}).fetchall()
-    return visit_of(row)
+    """Return a visit to a resource that is to be taken over, with the definition that it was adopted with.
+
+    Raises:
+        Superseded: nobody claimed it, and it is gone meanwhile.
+    """
+    row = db.execute(sql.LOOK_AS_ADOPTED, {"id": visit.node_id}).fetchone()
+    seen = None if row is None else visit_of(row)
+    if seen is None or seen.resource is None:
+        raise Superseded("what was to be taken over is gone")
+    return seen
 
 
 def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:

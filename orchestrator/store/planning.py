@@ -74,7 +74,8 @@ FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND k
 
 DROP_OLD_NODES = """
 DELETE FROM graph_node WHERE id IN (
-    SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s)
+    SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s
+    FOR UPDATE SKIP LOCKED)  -- a late visit may be releasing them
 """
 
 
@@ -331,7 +332,7 @@ def drop_rows(db: Db, ids: Sequence[int]) -> None:
 
 
 def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
-    """Remove, in slices, what earlier traversals left."""
+    """Remove, in slices, what earlier traversals left, but what somebody is at: the next plan finds it."""
     while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount:
         pass
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import text
 
-from orchestrator.errors import ProviderError
+from orchestrator.errors import ProviderError, Superseded
 from orchestrator.resources.base import Context
+from orchestrator.store import nodes
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
@@ -85,3 +86,29 @@ def test_what_was_taken_over_under_a_lost_lease_is_not_removed_as_a_stray(world:
     world.sweep._audited_at = float("-inf")
     world.sweep_once()
     assert list(cloud.things) == ["theirs"]
+
+
+def test_a_visit_whose_node_is_gone_when_it_takes_over_lets_go_of_it(world: World, cloud: Cloud):
+    world.create("s", {"a": cloud_thing()})
+    world.deliver(1)
+    db = world.database.hot(durable=True)
+    [ring] = world.messages
+    nodes.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
+    [visit] = nodes.look(db, [ring.node_id], 7)
+    with world.database.engine.begin() as connection:
+        connection.execute(text("DELETE FROM graph_node WHERE kind = 'update'"))
+    with pytest.raises(Superseded):
+        nodes.as_adopted(db, visit)
+
+
+def test_a_plan_does_not_wait_for_a_late_visit_to_nodes_of_older_traversals(world: World, cloud: Cloud):
+    uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
+    world.deliver(1)
+    with world.database.connect() as late, late.transaction():
+        late.execute("SELECT 1 FROM graph_node WHERE label = 'b' FOR UPDATE")
+        world.update("s", {"a": cloud_thing()})
+        db = world.database.hot(durable=True)
+        db.execute("SET lock_timeout = '2s'")
+        world.deliver_all()
+        assert world.state(uuid) == "UPDATE_COMPLETE"
+        assert world.rows("SELECT label FROM graph_node WHERE traversal = 1") == [("b",)]
