@@ -56,7 +56,7 @@ def _pause(dealing: Dealing, action: str) -> None:
 
 
 def _copy(dealing: Dealing) -> str:
-    """Ask for a copy unless that is known to have been done, or is over; return its token."""
+    """Ask for the copy of a SNAPSHOT unless that is known to have been done; return its token."""
     known, kind, visit = dealing.known, dealing.kind, dealing.visit
     token, kept = dealing.keep_copy(visit, known, f"{dealing.resource.uuid}-s{visit.traversal}", None)
     if visit.act == "SNAPSHOT" and kept is None and kind.can_copy:
