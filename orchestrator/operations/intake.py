@@ -59,9 +59,9 @@ class _Job:
 
     settings: Settings
     database_url: str
-    patience_seconds: float
     caller: Caller
     path: Path | None
+    patience_seconds: float = 0.0
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -137,7 +137,7 @@ def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, C
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
     database = context.database
-    job = _Job(context.settings, database.url, database.patience_seconds, context.caller, path)
+    job = _Job(context.settings, database.url, context.caller, path, database.patience_seconds)
     process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
     process.start()
     there.close()

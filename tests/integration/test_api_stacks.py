@@ -101,6 +101,7 @@ def test_show_has_every_field(api: Client, world: World, project: str) -> None:
             },
         ],
         "disable_rollback": True,
+        "keep_going": False,
         "timeout_mins": 5,
         "stack_owner": "somebody",
         "parent": None,

@@ -94,7 +94,8 @@ def test_2_disjoint_create(world: Simulator):
         "E": thing(),
     }
     uuid = world.create("s", resources)
-    world.go(until=lambda: finished(world, "B") and finished(world, "E"))
+    made = world.done
+    world.go(until=lambda: finished(world, "B") and finished(world, "E") and "A" in made("create"))
     assert world.provider.things[world.provider.log[world.done("create").index("A")][2]].opened == "create"
     assert not {"C", "D"} & there(world)
     world.rest()
