@@ -325,6 +325,7 @@ def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, re
     world.deliver_all()
     with world.database.engine.begin() as connection:
         connection.execute(text(SYNTHETIC), {"many": many, "ready": ready})
+        connection.execute(text("UPDATE stack SET status = 'IN_PROGRESS'"))
     stack = world.stack_row("s")
     with watched(world.database) as work:
         page = why.unfinished(world.database, stack, None, 20)
