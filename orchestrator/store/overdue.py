@@ -48,8 +48,8 @@ WITH o AS MATERIALIZED (
 UPDATE graph_node n
 SET state = CASE WHEN NOT {RUNNING} THEN 'dropped' WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
     due_at = CASE WHEN {RUNNING} AND n.lost_leases > 0
-        THEN clock_timestamp() + make_interval(secs => least(power(2, n.lost_leases), 60)) END,
-    lost_leases = n.lost_leases + 1, lease = NULL, leased_until = NULL, rings = 0,
+        THEN clock_timestamp() + make_interval(secs => least(power(2, least(n.lost_leases, 6)), 60)) END,
+    lost_leases = least(n.lost_leases + 1, 1000), lease = NULL, leased_until = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n.state

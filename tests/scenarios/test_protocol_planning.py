@@ -128,11 +128,11 @@ def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wa
 def test_what_is_begun_on_a_leftover_ends_also_when_the_stack_is_suspended_or_checked(
     world: Simulator, action: str, verb: str
 ):
-    world.create("s", {"a": thing(looks=5), "b": thing()})
+    world.create("s", {"a": thing(looks=9), "b": thing()})
     if verb == "delete":
         world.rest()
         world.update("s", {"b": thing()})
-    world.go(until=lambda: world.done(verb))
+    world.go(until=lambda: "a" in world.done(verb) and finished(world, "b"))
     if verb == "create":
         world.update("s", {"b": thing()})
         world.go("a", "finish", until=lambda: world.rows("SELECT 1 FROM resource WHERE leftover"))
@@ -141,6 +141,47 @@ def test_what_is_begun_on_a_leftover_ends_also_when_the_stack_is_suspended_or_ch
     assert (world.stack().action, world.stack().status) == (action.upper(), "COMPLETE")
     world.sound()
     assert there(world) == {"b"}
+
+
+def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    """The plan stops at its first slice, because what that holds has failed by then."""
+    world.create("s", {"a": thing(looks=5)})
+    world.rest()
+    world.update("s", {})
+    world.go(until=lambda: world.done("delete"))
+    world.provider.fate = lambda verb, ctx: "dead" if verb == "create" else "done"
+    slices = iter(range(1000))
+
+    def fail_between() -> None:
+        if next(slices) == 1:
+            for _ in range(30):
+                world.step()
+
+    monkeypatch.setattr(plan, "SLICE", 1)
+    before_each(monkeypatch, planning, "slice_of", fail_between)
+    world.update("s", {"bad": thing()})
+    world.rest()
+    assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")
+    world.sound()
+    assert there(world) == {"bad"}
+
+
+# 4. However often a lease is lost.
+
+
+def test_a_node_whose_lease_was_lost_very_often_stops_no_sweep(world: Simulator):
+    uuid = world.create("s", {"a": thing(), "b": thing()})
+    world.provider.fate = lambda verb, ctx: "killed" if ctx.name == "a" else "done"
+    world.go(until=lambda: world.crashes)
+    world.age()
+    with world.database.connect() as db:
+        db.execute("UPDATE graph_node SET lost_leases = 32767 WHERE state = 'checking'")
+    world.provider.fate = world.fate
+    world.rest()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert "Worker went down during resource CREATE" in world.stack().status_reason
 
 
 # 9. What a change under way may still stand on is not removed.
