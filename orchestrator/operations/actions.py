@@ -82,12 +82,14 @@ def check(context: OperationContext, stack: StackRow) -> list[Ring]:
 
 def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[Ring]:
     """Begin an action over whatever runs, but not over a removal: that ends, and is not to be taken back."""
-    if stack.state == "DELETE_IN_PROGRESS":
-        raise ActionInProgress(stack.name, stack.action)
     with context.database.connect() as db, db.transaction():
-        opened = traversals.bump(db, stack.id, action, expected=stack.traversal)
-    if opened is None:
-        raise ActionInProgress(stack.name, action)
+        now = traversals.lock(db, stack.id)
+        if now is None:
+            raise NotFound("Stack", stack.name)
+        if now.state == "DELETE_IN_PROGRESS":
+            raise ActionInProgress(stack.name, now.action)
+        opened = traversals.bump(db, stack.id, action)
+    assert opened is not None  # it was there when it was locked
     return [opened.ring]
 
 
