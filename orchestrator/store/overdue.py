@@ -17,8 +17,9 @@ from orchestrator.engine.messages import Ring
 Db = Connection[TupleRow]
 
 # What a traversal began is followed to its end also when the stack was told at once that it failed: it was
-# cancelled, or timed out. An operation that goes on and on is looked at for a day.
-FOLLOWED = """s.action_started_at > now() - interval '1 day'
+# cancelled, or timed out. An operation that goes on and on is looked at for a day beyond the time it had.
+FOLLOWED = """
+    s.action_started_at + make_interval(days => 1, mins => coalesce(s.timeout_mins, 60)::int) > now()
     AND EXISTS (SELECT 1 FROM resource r WHERE r.id = {0}.resource_id AND r.op IS NOT NULL)"""
 RUNNING = f"(s.traversal = o.traversal AND (s.status = 'IN_PROGRESS' OR {FOLLOWED.format('o')}))"
 
@@ -84,7 +85,8 @@ WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 # What stacks that are not in progress left queued would be looked at by every sweep.
 DROP_OVER = f"""
 WITH s AS MATERIALIZED (
-    SELECT id, action_started_at FROM stack WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'
+    SELECT id, action_started_at, timeout_mins FROM stack
+    WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'
 ), o AS MATERIALIZED (
     SELECT n.id FROM s JOIN graph_node n ON n.stack_id = s.id
     WHERE n.state = 'queued' AND NOT ({FOLLOWED.format("n")})

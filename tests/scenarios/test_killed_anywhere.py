@@ -24,7 +24,7 @@ SECOND = {
     "v": FIRST["v"],
     "d": thing("v", a="1"),
 }
-MOMENTS = 700  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
+MOMENTS = 750  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
 STRIDE = 36
 
 
