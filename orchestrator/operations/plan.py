@@ -33,7 +33,7 @@ from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import hooks, nodes, planning
+from orchestrator.store import hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
@@ -76,6 +76,8 @@ class Planner:
         stack = visit.stack
         if visit.traversal > 1:
             planning.wait_for_older_checks(db)
+            if planning.is_begun(db, stack.id, visit.traversal):
+                return self._begin_again(db, visit, lease)
         try:
             target = self._target(db, stack, (visit.node_id, lease))
             acts = stack.action in ACTS
@@ -91,6 +93,17 @@ class Planner:
         settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
+
+    def _begin_again(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring]:
+        """Plan an interrupted update as a traversal of its own.
+
+        What is written of it is being carried out, and other nodes would follow from the rows as they are by
+        now: counts of one plan and nodes of another do not fit together. A first traversal has no rows to
+        compare with: it goes on where it ended.
+        """
+        stack = visit.stack
+        rings = stalls.begin_again(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
+        return rings + nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None

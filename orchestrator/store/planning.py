@@ -69,6 +69,10 @@ WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = 
 CLEANUPS = """
 SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'
 """
+BEGUN = """
+SELECT EXISTS (SELECT 1 FROM graph_node WHERE stack_id = %s AND traversal = %s
+    AND kind IN ('update', 'cleanup', 'join'))
+"""
 HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
 FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
 
@@ -167,6 +171,12 @@ def written(db: Db, stack_id: int, traversal: int, kind: str) -> dict[str, int]:
 def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
     """Return the cleanup nodes an interrupted plan wrote: resource id, as text, to node id."""
     return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
+
+
+def is_begun(db: Db, stack_id: int, traversal: int) -> bool:
+    """Whether an earlier, interrupted plan has written nodes."""
+    row = db.execute(BEGUN, (stack_id, traversal)).fetchone()
+    return row is not None and row[0]
 
 
 def new_ids(db: Db, table: str, count: int) -> list[int]:

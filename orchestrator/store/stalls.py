@@ -62,6 +62,8 @@ WITH s AS (
 SELECT s.traversal, s.root_id, s.uuid::text FROM s
 """
 
+INTERRUPTED = "UPDATE graph_node SET lost_leases = %s WHERE id = %s"
+
 
 def stalled(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
     """Return stacks in progress that nothing will ever move again: id, traversal, uuid."""
@@ -73,12 +75,12 @@ def stranded(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str
     return [(row[0], row[1], row[2]) for row in db.execute(STRANDED, {"seconds": seconds}).fetchall()]
 
 
-def begin_again(db: Db, stack_id: int, traversal: int) -> list[Ring]:
+def begin_again(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[Ring]:
     """Put a fresh traversal in the place of one whose nodes are lost or make no sense; return what to ring.
 
     What was done is not done again: a traversal is planned from the resources, whatever came before it. To
     count anew what holds nodes back would be cheaper, and wrong where a node is lost: what it was to bring
-    about would be passed over.
+    about would be passed over. `lost_leases` is how often its plan was interrupted: not for ever.
     """
     with db.transaction():
         row = db.execute(BEGIN_AGAIN, {"stack_id": stack_id, "traversal": traversal}).fetchone()
@@ -86,4 +88,6 @@ def begin_again(db: Db, stack_id: int, traversal: int) -> list[Ring]:
             return []
         fresh, root_id, root = row
         opened = traversals.renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=fresh)
+        if lost_leases:
+            db.execute(INTERRUPTED, (lost_leases, opened.plan_node_id))
     return [opened.ring]

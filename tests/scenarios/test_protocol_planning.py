@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.operations import plan
-from orchestrator.store import planning
+from orchestrator.store import nodes, planning
+from tests.scenarios.cloud import Crash
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.test_heat_scenarios import finished, there
@@ -44,9 +45,9 @@ def before_each(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, action:
     """Do something before each call of a function."""
     function = getattr(module, name)
 
-    def watched(*args: Any) -> Any:
+    def watched(*args: Any, **options: Any) -> Any:
         action()
-        return function(*args)
+        return function(*args, **options)
 
     monkeypatch.setattr(module, name, watched)
 
@@ -73,6 +74,52 @@ def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.Monkey
     world.verify(resources)
     nodes = "SELECT label FROM graph_node WHERE kind = 'update' GROUP BY label HAVING count(*) > 1"
     assert world.rows(nodes) == []
+
+
+def test_a_plan_that_is_taken_up_when_its_first_nodes_have_done_their_work_counts_anew(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    """The planner dies when all is written; b is replaced before another takes up the plan."""
+
+    def wanted(value: str) -> dict[str, Any]:
+        return {
+            "b": thing(type="Sim::Rigid", a=value),
+            "c": thing(a=value, on=[{"get_resource": "b"}]),
+            "d": thing(a=value),
+        }
+
+    def die() -> None:
+        raise Crash
+
+    uuid = world.create("s", wanted("1"))
+    world.rest()
+    before_each(monkeypatch, nodes, "settle_nodes", once(die))
+    world.update("s", wanted("2"))
+    world.go("c", "d", until=lambda: world.done("create").count("b") == 2 and finished(world, "b"))
+    assert world.crashes == 1
+    world.age()
+    world.go("c", "d")
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.rest()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.verify(wanted("2"))
+    assert world.done("create").count("b") == 2
+
+
+def test_a_plan_that_ends_its_planner_every_time_is_given_up(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    world.create("s", {"a": thing()})
+    world.rest()
+
+    def die() -> None:
+        raise Crash
+
+    before_each(monkeypatch, nodes, "settle_nodes", die)
+    world.update("s", {"a": thing(a="1")})
+    world.rest()
+    assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")
+    assert "Planning failed repeatedly" in world.stack().status_reason
 
 
 def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_the_newer_traversal(

@@ -44,7 +44,9 @@ def reason(world: Simulator) -> str:
 
 def a_long_time_passes(world: Simulator) -> None:
     with world.database.engine.begin() as connection:
-        connection.execute(text("UPDATE stack SET action_started_at = action_started_at - interval '1 day'"))
+        connection.execute(
+            text("UPDATE stack SET action_started_at = action_started_at - interval '2 hours'")
+        )
 
 
 # 19. A failure in the middle, siblings running.
