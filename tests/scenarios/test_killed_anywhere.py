@@ -24,8 +24,7 @@ SECOND = {
     "v": FIRST["v"],
     "d": thing("v", a="1"),
 }
-MOMENTS = 750  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
-STRIDE = 36
+PARTS = 20
 
 
 @pytest.fixture(scope="module")
