@@ -443,6 +443,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
 
     def end():
         ended.append(lifecycle.wind_down(world.database, stack.id, 1))
+        world.database.hot(durable=True).close()  # this thread's own
 
     with world.database.connect(name="superseding") as db:
         with db.transaction():
