@@ -20,9 +20,9 @@ def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
     if action == "CHECK":
         return _check(dealing)
     started = known.op != action
-    if action == "SNAPSHOT" and not kind.can_copy:
-        _copy(dealing)
     if kind.calls_out and not (kind.can_copy if action == "SNAPSHOT" else kind.can_pause):
+        if action == "SNAPSHOT":
+            _copy(dealing)
         return _judge(dealing, as_known(known), started=True)
     known.op = action
     if kind.calls_out and started:

@@ -14,6 +14,7 @@ import pytest
 from orchestrator.operations import purge
 from orchestrator.operations.purge import Policy, Purging, foretell
 from orchestrator.store import acceptance, events
+from orchestrator.store.acceptance import _put
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.test_random_updates import live_through
 from tests.scenarios.world import World, test_resource
@@ -247,8 +248,6 @@ def test_a_text_that_a_request_is_about_to_name_stays(world: World, db):
     text = world.rows("SELECT 1") and b"some text"
     execute(world, "INSERT INTO content (hash, body) VALUES (sha256('some text'), 'some text')")
     with world.database.connect() as request, request.transaction():
-        from orchestrator.store.acceptance import _put
-
         [hash_] = _put(request, text)
         assert purge.purge(db, EVERYTHING) == {}
     assert world.rows("SELECT hash FROM content")[0].hash == hash_
