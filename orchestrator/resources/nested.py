@@ -1,0 +1,150 @@
+"""What a nested type is: a resource type whose thing is a stack of its own, its *child*.
+
+A nested type makes nothing and waits for nothing. It says, one step after the other, what its child is to be;
+the engine brings the child there by tasks of the child's own, and comes back when the child has ended. How the
+child is deleted, checked, suspended or copied is the same for all of them and no business of the type
+(spec/engine-semantics.md §13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
+from orchestrator.template.environment import Environment
+
+__all__ = [
+    "Bring",
+    "ChildTemplate",
+    "ChildView",
+    "Member",
+    "NestedStep",
+    "NestedType",
+    "Pause",
+    "Settled",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildTemplate:
+    """What a child is made from; `environment` has its parameters.
+
+    The files of the stack around it come along by themselves.
+    """
+
+    url: str  # the name of the text among the files, or its address; "" for a text made by the type
+    text: str
+    environment: Environment
+    timeout_mins: int | None = None  # None: the parent's
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A resource of the child as it is now."""
+
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference_id: str | None
+    created_at: float  # seconds since the epoch
+    attributes: Mapping[str, Value] = field(default_factory=dict)  # as last observed
+    unhealthy: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts as broken: to go first, and not to be counted on."""
+        return self.status == "FAILED" or self.unhealthy
+
+
+class ChildView(Protocol):
+    """The child as it is now, read when asked for."""
+
+    @property
+    def uuid(self) -> str | None:
+        """Its id; None while there is no child."""
+
+    @property
+    def arn(self) -> str | None:
+        """How it is called where an ARN is wanted."""
+
+    @property
+    def template(self) -> str | None:
+        """The text that it was last asked to be, None while there is no child."""
+
+    def members(self) -> Sequence[Member]:
+        """Return its resources, oldest first, without what is to go. Reads all of them: ask when needed."""
+
+    def outputs(self) -> Mapping[str, Value]:
+        """Return the values of its outputs; one that cannot be evaluated is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """Bring the child to this template, then ask for the next step."""
+
+    child: ChildTemplate
+    data: Mapping[str, Value] = field(default_factory=dict)  # kept, for the next step and for ever after
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Ask again in so many seconds."""
+
+    seconds: float
+    data: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is left to do."""
+
+    data: Mapping[str, Value] | None = None  # None: what was kept stays
+
+
+NestedStep = Bring | Pause | Settled
+
+
+class NestedType(ResourceType):
+    """A resource type whose thing is a stack."""
+
+    calls_out = False
+    secret_parameters: frozenset[str] = frozenset()  # names of the child's parameters to be hidden
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Return what is to be done next.
+
+        Asked when a CREATE or an UPDATE of the resource begins (`turn` 0; `ctx.action` says which) and again
+        after each step before it has succeeded (`turn` 1, 2, …). May be asked twice for the same turn and must
+        then answer alike; a newer template begins at turn 0 whatever was going on. `ctx.data` is what the
+        step before kept.
+        """
+        raise NotImplementedError(self.name)
+
+    def child_attributes(
+        self, ctx: Context, child: ChildView, asked: Collection[str]
+    ) -> Mapping[str, Value]:
+        """Return those of the attributes `asked` for that there are; by default they are the child's outputs.
+
+        They are kept with the resource when it settles: `asked` are the names that the template around it
+        uses.
+        """
+        outputs = child.outputs()
+        return {name: outputs[name] for name in asked if name in outputs}
+
+    def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
+        """Return what `get_resource` gives, by default the child's ARN."""
+        return child.arn
+
+    # The engine deals with a child itself; nothing of a nested type is called with these.
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Is done by the engine."""
+        raise NotImplementedError(self.name)
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Is done by the engine."""
+        raise NotImplementedError(self.name)
