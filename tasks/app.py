@@ -17,6 +17,7 @@ from celery.signals import setup_logging, worker_init, worker_process_init, work
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.check import Engine
+from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
@@ -61,10 +62,11 @@ def make_engine() -> Engine:
     database = open_database(chosen, "orchestrator-worker")
     sealing, types = cipher(chosen), load_registry()
     parameters = ParameterCache(database, sealing)
-    plan = PlanVisit(Planner(database, sealing, types, chosen, parameters))
-    leases = Leases(database, chosen.lease_seconds)
     windows, files = Windows(chosen.ring_window), FileCache(database)
-    return Engine(database, sealing, types, chosen, parameters, windows, leases, plan, files)
+    stacks = ChildStacks(database, sealing, types, chosen, files)
+    plan = PlanVisit(Planner(database, sealing, types, chosen, parameters, stacks))
+    leases = Leases(database, chosen.lease_seconds)
+    return Engine(database, sealing, types, chosen, parameters, windows, leases, plan, files, stacks)
 
 
 @setup_logging.connect

@@ -105,7 +105,7 @@ Step = (
     | Unfit
 )
 
-OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT"})
+OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT", "CHECK"})
 
 RETAINED = frozenset({"Retain", "retain"})
 

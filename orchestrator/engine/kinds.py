@@ -16,10 +16,12 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavail
 from orchestrator.graph.build import build
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.known_types import KNOWN, unavailable
+from orchestrator.resources.nested import NestedType
 from orchestrator.resources.template_type import NestedTemplate, TemplateType
 from orchestrator.schema.hints import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
+from orchestrator.template.functions import ALL
 from orchestrator.template.parse import Limits
 from orchestrator.template.registry_entries import RESOURCES
 from orchestrator.template.resource_registry import ResourceRegistry, Target
@@ -61,6 +63,7 @@ class Overlooked(ResourceType):
 class _Found(NamedTuple):
     kind: ResourceType | Missing
     name: str  # of what carries the resource out
+    nested: bool = False  # it is a stack
 
 
 class Kinds:
@@ -92,6 +95,7 @@ class Kinds:
         self._read = read if read is not None else {}
         self._found: dict[object, _Found] = {}
         self._children: dict[int, Kinds] = {}
+        self._closures: dict[int, frozenset[str]] = {}
         entries = registry.to_json().get(RESOURCES) or {}
         self._particular = frozenset(entries)
         self._patterns = tuple(
@@ -137,6 +141,32 @@ class Kinds:
         The name as written where nothing does.
         """
         return self._entry(definition).name
+
+    def is_nested(self, definition: ResourceDefinition) -> bool:
+        """Whether a resource stands for a stack."""
+        return self._entry(definition).nested
+
+    def files_of(self, kind: ResourceType | Missing) -> frozenset[str]:
+        """Return the names of the files that the stack of a nested resource is made with; ALL among them
+        means all there are.
+        """
+        if not isinstance(kind, TemplateType):
+            return frozenset((ALL,))
+        known = self._closures.get(id(kind))
+        if known is None:
+            known = self._closures[id(kind)] = frozenset(self._closure(kind))
+        return known
+
+    def _closure(self, kind: TemplateType) -> set[str]:
+        names = {kind.template.url}
+        inside = self.child(kind)
+        if inside.depth > inside.max_depth:
+            return names
+        for definition in kind.template.undecided.resources.values():
+            names |= definition.files
+            if inside.is_nested(definition):
+                names |= inside.files_of(inside.of(definition))
+        return names
 
     def child(self, kind: TemplateType) -> Kinds:
         """Return the kinds of the stack nested in a resource of this kind."""
@@ -197,10 +227,10 @@ class Kinds:
         if target is None:
             return _Found(self._unknown(written), written)
         if target.kind == "template":
-            return _Found(self._template(definition, target), target.name)
+            return _Found(self._template(definition, target), target.name, nested=True)
         kind = self.types.get(target.name)
         if kind is not None:
-            return _Found(kind, target.name)
+            return _Found(kind, target.name, isinstance(kind, NestedType))
         refusal = unavailable(target.name)
         if refusal is None:
             return _Found(self._unknown(written), written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from orchestrator.engine.nesting import Move
 from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
 
@@ -67,12 +68,20 @@ class Faulty:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Final for this traversal."""
+    """Final for this traversal. `causes` are those of a child stack, in full; none: the reason is the one."""
 
     reason: str
+    causes: tuple[str, ...] = ()
 
 
-Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Faulty | Failed
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The resource's child stack is to be moved, and its end waited for."""
+
+    move: Move
+
+
+Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Moved | Faulty | Failed
 
 
 def back_off(tries: int) -> float:

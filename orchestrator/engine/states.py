@@ -37,7 +37,8 @@ OUTCOMES: Final = get_args(Outcome)
 ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
 # Open until their end was observed.
-OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT")
+# A CHECK is one of a nested stack: all else is looked at at once.
+OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK")
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
 

@@ -231,7 +231,7 @@ class _StackCheck:
         self, definition: ResourceDefinition, kind: ResourceType, place: str
     ) -> Iterator[Diagnostic]:
         path = f"{place}.{self.words.properties}"
-        secret = kind.secret if isinstance(kind, TemplateType) else ()
+        secret = kind.secret_parameters if isinstance(kind, TemplateType) else ()
         resolved = Resolved(definition.body, self.view, kind, place, path, BEFORE, secret)
         given, faults = kind.read_properties(resolved.values, path=path, unknown=UNKNOWN)
         structure = [fault for fault in faults if _is_structure(fault, path)] if faults else faults
@@ -438,7 +438,7 @@ def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) ->
     supplied = {name: value for name, value in kind.arguments(given).items() if name in known}
     built = ParameterValues.build(known, supplied, defaults, {}, missing_ok=True)
     missing = built.missing | unknown | set(template.form.pseudo)
-    hidden = built.hidden | kind.secret | resolved.secrets
+    hidden = built.hidden | kind.secret_parameters | resolved.secrets
     return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
 
 

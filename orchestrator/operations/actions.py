@@ -12,7 +12,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_object
-from orchestrator.store import traversals
+from orchestrator.store import children, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Locked
@@ -48,6 +48,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
         )
+        children.disturb(db, stack.id)
     assert opened is not None  # it was there a moment ago, and nobody else could remove it since
     return [opened.ring]
 
@@ -59,10 +60,12 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
         traversals.halt(db, stack.id, running.traversal)
         traversals.follow_open(db, stack.id, running.traversal)
         reason = f"Stack {running.action} cancelled"
-        traversals.end_failed(
+        ended = traversals.end_failed(
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
-    return []
+    with context.database.connect() as db:
+        children.halt_below(db, stack.id)  # by itself: a child's end locks the child before its parent's node
+    return [] if ended is None else ended.rings
 
 
 def suspend(context: OperationContext, stack: StackRow) -> list[Ring]:
@@ -89,6 +92,7 @@ def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[
         if now.state == "DELETE_IN_PROGRESS":
             raise ActionInProgress(stack.name, now.action)
         opened = traversals.bump(db, stack.id, action)
+        children.disturb(db, stack.id)
     assert opened is not None  # it was there when it was locked
     return [opened.ring]
 

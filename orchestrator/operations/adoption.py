@@ -25,7 +25,7 @@ from orchestrator.errors import (
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import export
 from orchestrator.operations.request import StackRequest, checked_tags, refuse_nul
-from orchestrator.store import traversals
+from orchestrator.store import children, traversals
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import MASK
@@ -73,6 +73,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
             document.write(slice_)
         with context.database.connect() as db, db.transaction():
             opened = traversals.bump(db, stack.id, "DELETE", expected=stack.traversal, retain=True)
+            children.disturb(db, stack.id)
         if opened is None:
             raise Conflict(f"Stack {stack.name} was changed at this moment. Please try again.")
     except BaseException:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from orchestrator.engine.outcome import (
     Faulty,
     Gone,
     Kept,
+    Moved,
     Ready,
     Replaced,
     Seen,
@@ -33,22 +35,26 @@ from orchestrator.engine.outcome import (
 )
 from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import Visit
-from orchestrator.errors import NotFound, Superseded
-from orchestrator.operations import lifecycle
+from orchestrator.errors import InvalidTemplate, NotFound, Superseded
+from orchestrator.operations import lifecycle, moving
 from orchestrator.operations.carry_out import Plugin
+from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before, stored_values
 from orchestrator.operations.leases import Leases
+from orchestrator.operations.nested import NestedPlugin
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import act_statements, nodes
+from orchestrator.store import act_statements, children, nodes
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
+from orchestrator.template.parameters import ParameterValues
 
 log = logger()
 
@@ -69,6 +75,7 @@ class Engine:
     leases: Leases
     plan: PlanVisit
     files: FileCache
+    stacks: ChildStacks
 
 
 def new_lease() -> int:
@@ -122,13 +129,17 @@ def _was_fine(visit: Visit) -> bool:
     return made and definition.body["type"] == resource.type
 
 
+_Write = tuple[Visit, Known, dict[str, Any]]
+
+
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
     def __init__(self, engine: Engine, db: nodes.Hot, lease: int | None) -> None:
         self.engine, self.db, self.lease = engine, db, lease
-        self.writes: dict[str, list[tuple[Visit, Known, dict[str, Any]]]] = {}
+        self.writes: dict[str, list[_Write]] = {}
         self.rings: list[Ring] = []
+        self.moves: list[tuple[Visit, Done]] = []  # of child stacks
         self.pauses: list[tuple[Visit, str, Known | None, dict[str, Any]]] = []  # at a hook; what was done
 
     def run(self, visits: Sequence[Visit]) -> list[Ring]:
@@ -164,8 +175,8 @@ class _Round:
         """Do one resource's step; False when the visit is over without one."""
         assert visit.resource is not None
         try:
-            kind = self.engine.types[visit.resource.kind]
-        except NotFound as error:
+            kind = self.engine.stacks.kind_of(visit)
+        except (NotFound, InvalidTemplate) as error:
             known = known_before(visit, self.engine.cipher)
             reason = failure_reason(error.heat_type, visit.resource.name, str(error))
             self._record(visit, Done(Failed(reason), known))
@@ -184,7 +195,7 @@ class _Round:
         try:
             seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
             values = engine.parameters.get(seen.stack)
-            plugin = Plugin(seen, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
+            plugin = self._plugin(seen, kind, values)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))
@@ -195,6 +206,12 @@ class _Round:
         except Unwritten as error:  # the lease runs out, and somebody comes again
             log.warning("database_unreachable", resource=visit.resource.name, error=str(error))
         return True
+
+    def _plugin(self, visit: Visit, kind: ResourceType, values: ParameterValues) -> Plugin:
+        engine = self.engine
+        make = NestedPlugin if isinstance(kind, NestedType) else Plugin
+        plugin = make(visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
+        return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin
 
     def _as_adopted(self, visit: Visit) -> Visit:
         """Return a visit to what is to be taken over, with the definition and parameters it was adopted with.
@@ -226,6 +243,9 @@ class _Round:
             row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
     def _record(self, visit: Visit, done: Done, *, begun: bool = False) -> None:
+        if isinstance(done.outcome, Moved):
+            self.moves.append((visit, done))
+            return
         statement, row = ending.SETTLE, self._row(visit, done)
         outcome = hooks.judged(visit, done.outcome) if visit.hooks else done.outcome
         assert visit.resource is not None
@@ -267,9 +287,11 @@ class _Round:
                 statement = act_statements.FAULT if visit.act == "CHECK" else act_statements.UNFIT
                 row |= {"status": None if left_alone else "FAILED", "reason": reason}
                 row["observed"] = None if left_alone else "failed"
-            case Failed(reason=reason):
+            case Failed(reason=reason, causes=causes):
                 statement = ending.FAIL
                 row |= {"status": "FAILED", "reason": reason}
+                if causes:
+                    row["causes"] = causes
                 row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
         if visit.hooks:
             row["changed"] = row["changed"] or hooks.CHANGED in visit.hooks
@@ -327,12 +349,15 @@ class _Round:
         return row
 
     def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
-        windows, root_id, root = self.engine.windows, first.stack.root_id, first.stack.uuid
+        windows, root_id = self.engine.windows, first.stack.root_id
+        root = self.engine.stacks.root_of(first.stack)
+        settled = self._move(drops, root_id, root)
         unwinding = {visit.stack.id for visit in drops}
-        settled = 0
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
-            result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
+            with self._told_by_cause(items) as tell:
+                result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
+                tell(result)
             settled += len(items)
             self._take(root_id, root, result)
             for visit, known, row in items:
@@ -364,6 +389,53 @@ class _Round:
             self.rings += topped.rings
         for stack_id in unwinding:
             self.rings += lifecycle.wind_down(self.engine.database, stack_id, first.traversal)
+
+    def _move(self, drops: list[Visit], root_id: int, root: str) -> int:
+        """Move the child stacks, each with its resource's wait; return how many visits ended so."""
+        assert self.lease is not None or not self.moves
+        moved, again = 0, self.moves
+        while again:
+            todo, again = again, []
+            for visit, done in todo:
+                try:
+                    rings = moving.move(self.db, visit, done, self._row, self.lease or 0, root)
+                except moving.Lost:
+                    drops.append(visit)
+                except moving.Elsewhere:
+                    again += self._look_again(visit, drops)
+                else:
+                    moved += 1
+                    self.rings += rings
+                    self.engine.windows.rung(root_id, len(rings), 0)
+        return moved
+
+    def _look_again(self, visit: Visit, drops: list[Visit]) -> list[tuple[Visit, Done]]:
+        """Visit a resource anew whose child was not as it was seen; return what is to be moved now."""
+        held = self.moves
+        self.moves = []
+        fresh = nodes.look(self.db, [visit.node_id], self.lease or 0)
+        if not fresh or not self._visit(fresh[0]):
+            drops.append(visit)
+        found, self.moves = self.moves, held
+        return found
+
+    @contextmanager
+    def _told_by_cause(self, items: Sequence[_Write]) -> Iterator[Callable[[nodes.Settled], None]]:
+        """Write failures in one transaction with what caused them in child stacks."""
+        nested = [item for item in items if item[2].get("causes")]
+        causes = {row["resource_id"]: row.pop("causes") for _, _, row in nested}
+
+        def tell(settled: nodes.Settled) -> None:
+            for visit, _, row in nested:
+                if row["resource_id"] in settled.held:
+                    found = causes[row["resource_id"]]
+                    children.spread(self.db, visit.stack.id, visit.traversal, row["name"], found)
+
+        if not nested:
+            yield tell
+            return
+        with self.db.transaction():
+            yield tell
 
     def _pause(self, root: str) -> list[Visit]:
         """Let nodes wait at their hooks; return those whose traversal is over, or whose lease is lost."""

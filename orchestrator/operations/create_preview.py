@@ -11,7 +11,6 @@ from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs import Output
 from orchestrator.operations.request import StackRequest, read_request
-from orchestrator.operations.stacks import refuse_nested
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.resources.base import ResourceType
 from orchestrator.store import previewing
@@ -60,7 +59,6 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     """
     request = read_request(body.read())
     vetted = vet(context, request, stack_uuid="None")
-    refuse_nested(vetted)
     project = context.caller.project_id
     with previewing.moment(context.database) as db:
         refuse_beyond(db, project, context.settings.max_stacks_per_tenant)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import orjson
+
 from orchestrator.engine.changes import Wanted
 from orchestrator.engine.kinds import Kinds
+from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
@@ -24,8 +28,10 @@ class Drafts:
         kinds: Kinds,
         hashes: Mapping[str, str],
     ) -> None:
-        self.template, self.values, self.hashes = template, values, hashes
+        self.template, self.values, self.hashes, self.kinds = template, values, hashes, kinds
         self.definitions = template.resources if template is not None else {}
+        self._asked = _asked(template, kinds) if template is not None else {}
+        self._inner: dict[int, str] = {}  # by kind
         self.wanted = {
             name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
             for name, definition in self.definitions.items()
@@ -52,18 +58,54 @@ class Drafts:
         assert template is not None
         files, mappings = self._beside(definition)
         body = _stored(definition, template.version, self.values, files, mappings, wanted.kind)
+        if name in self._asked:
+            body |= self._nested(definition)
         attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
         return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
 
     def _digest(self, definition: ResourceDefinition) -> bytes:
         files, mappings = self._beside(definition)
+        if definition.name in self._asked:
+            return definition.digest(self.values, (files, mappings, self._nested(definition)))
         return definition.digest(self.values, (files, mappings) if files or mappings else None)
+
+    def _nested(self, definition: ResourceDefinition) -> dict[str, Any]:
+        """Return what is kept of a nested resource besides: a digest of all that its stack is made with, and
+        which attributes others ask for.
+        """
+        kind = self.kinds.of(definition)
+        digest = self._inner.get(id(kind))
+        if digest is None:
+            environment = kind.environment if isinstance(kind, TemplateType) else self.kinds.environment
+            around = environment.to_json()
+            made_with = [
+                _chosen(self.kinds.files_of(kind), self.hashes),
+                around["resource_registry"],
+                around["parameter_defaults"],
+            ]
+            text = orjson.dumps(made_with, option=orjson.OPT_SORT_KEYS)
+            digest = self._inner[id(kind)] = hashlib.sha256(text).hexdigest()
+        return {"nested": digest, "asked": sorted(self._asked[definition.name])}
 
     def _beside(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         if not definition.files and not definition.mappings:
             return NOTHING, NOTHING
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
+
+
+def _asked(template: Template, kinds: Kinds) -> dict[str, set[str]]:
+    """Return which attributes a template uses of those of its resources that are stacks."""
+    asked: dict[str, set[str]] = {
+        name: set() for name, definition in template.resources.items() if kinds.is_nested(definition)
+    }
+    if asked:
+        used = [one.dep_attrs for one in template.resources.values()]
+        used += [one.dep_attrs for one in template.outputs.values()]
+        for attributes in used:
+            for name in asked.keys() & attributes.keys():
+                asked[name] |= attributes[name]
+    return asked
 
 
 def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -30,8 +30,10 @@ from orchestrator.operations import (
     validation,
 )
 from orchestrator.operations.check import new_lease
+from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.create_preview import CreatePreview
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
@@ -220,7 +222,8 @@ def _go_on(context: OperationContext, opened: Opened, lease: int, template: Temp
     """Plan what was accepted and answered."""
     database, settings = context.database, context.settings
     parameters = ParameterCache(database, context.cipher)
-    planner = Planner(database, context.cipher, context.types, settings, parameters)
+    stacks = ChildStacks(database, context.cipher, context.types, settings, FileCache(database))
+    planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in nodes.look(db, [opened.plan_node_id], lease):

@@ -7,7 +7,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
-from orchestrator.store import snapshots, traversals
+from orchestrator.store import children, snapshots, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
@@ -32,9 +32,11 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
             return []
     if stack.action == "CHECK" and traversals.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # it went on to the end, and ends as failed
-    elif traversals.complete(db, visit.node_id, lease):
-        log.info("stack_complete", stack=stack.uuid, action=stack.action)
-        return []
+    else:
+        woken = traversals.complete(db, visit.node_id, lease)
+        if woken is not None:
+            log.info("stack_complete", stack=stack.uuid, action=stack.action)
+            return woken
     return wind_down(database, stack.id, visit.traversal)
 
 
@@ -53,7 +55,9 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
         traversals.follow_open(db, stack_id, traversal)
-        return _end(db, stack_id, traversal, reason)
+        rings = _end(db, stack_id, traversal, reason)
+    children.halt_below(db, stack_id)  # by itself: a child's end locks the child before its parent's node
+    return rings
 
 
 def _end(
@@ -63,13 +67,12 @@ def _end(
     ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=at_once)
     if ended is None:
         return []
-    action, rollback_disabled, good_revision = ended
-    log.info("stack_failed", stack_id=stack_id, action=action)
-    if rollback_disabled or action not in ROLLS_BACK:
-        return []
-    retain = action == "ADOPT"  # what was not made for the stack is not removed with it
-    opened = accept_rollback(db, stack_id, good_revision, retain=retain)
-    return [opened.ring] if opened else []
+    log.info("stack_failed", stack_id=stack_id, action=ended.action)
+    if ended.rollback_disabled or ended.action not in ROLLS_BACK:
+        return ended.rings
+    retain = ended.action == "ADOPT"  # what was not made for the stack is not removed with it
+    opened = accept_rollback(db, stack_id, ended.good_revision_id, retain=retain)
+    return [*ended.rings, opened.ring] if opened else ended.rings
 
 
 def give_up(database: Database, stack_id: int, traversal: int) -> list[Ring]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import select
 
@@ -18,7 +18,6 @@ from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, Revision
-from orchestrator.store.stacks import StackRow
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.template import Template
@@ -34,11 +33,36 @@ class Output:
     description: str
     value: Any = None
     error: str | None = None
+    secret: bool = False  # something secret went into it
+
+
+class Revised(Protocol):
+    """A stack, or what is known of a child: whose outputs can be resolved."""
+
+    @property
+    def id(self) -> int:
+        """Its row."""
+
+    @property
+    def uuid(self) -> Any:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def project_id(self) -> str:
+        """Whose it is."""
+
+    @property
+    def revision_id(self) -> int | None:
+        """The revision it is to be."""
 
 
 @allowance(EXPRESSIONS_SECONDS)
 def resolve_outputs(
-    database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None = None
 ) -> list[Output]:
     """Return a stack's outputs in the template's order, or just those named."""
     with database.engine.connect() as connection:
@@ -69,11 +93,11 @@ def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
         value = definition.resolve(output.value, f"outputs.{output.name}.value")
     except OrchestratorError as error:
         return Output(output.name, output.description, error=str(error))
-    return Output(output.name, output.description, value)
+    return Output(output.name, output.description, value, secret=definition.touched_secret)
 
 
 def _proxies(
-    database: Database, cipher: Cipher, stack: StackRow, outputs: Iterable[OutputDefinition]
+    database: Database, cipher: Cipher, stack: Revised, outputs: Iterable[OutputDefinition]
 ) -> dict[str, ResourceProxy]:
     """Return every resource the outputs refer to; one that has no row is as if not created."""
     names = {name for output in outputs for name in output.requires}

@@ -29,16 +29,16 @@ from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
 from orchestrator.operations import lifecycle
 from orchestrator.operations.adopted import AdoptedThings
+from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
-from orchestrator.template.environment import Environment
-from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load
@@ -59,6 +59,7 @@ class Planner:
     types: Mapping[str, ResourceType]
     settings: Settings
     parameters: ParameterCache
+    stacks: ChildStacks
 
     def run(
         self,
@@ -85,11 +86,11 @@ class Planner:
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
-            return nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
+            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
         except OrchestratorError as error:
             log.error("plan_failed", stack=stack.uuid, error=str(error))
             return lifecycle.fail(self.database, stack.id, visit.traversal, str(error))
-        root, window = stack.uuid, self.settings.ring_window if ring else 0
+        root, window = self.stacks.root_of(stack), self.settings.ring_window if ring else 0
         settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
@@ -103,7 +104,7 @@ class Planner:
         """
         stack = visit.stack
         rings = stalls.begin_again(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
-        return rings + nodes.drop(db, [visit.node_id], lease, stack.uuid).rings
+        return rings + nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
@@ -115,21 +116,12 @@ class Planner:
 
     def _queue(self, type_name: str) -> str:
         try:
-            return "provider" if self.types[type_name].is_claimed else "check"
+            kind = self.types[type_name]
         except NotFound:
-            return "check"  # whoever visits it says what is missing
-
-    def _kinds(self, revision: planning.RevisionTexts) -> Kinds:
-        settings = self.settings
-        return Kinds.of_stack(
-            self.types,
-            Environment(resource_registry=revision.environment.get("resource_registry") or {}),
-            {},
-            Limits.of(settings),
-            globals=global_environment(settings.environment_dir),
-            max_depth=settings.max_nested_stack_depth,
-            max_resources=settings.max_resources_per_stack,
-        )
+            return "bulk"  # a template; or whoever visits it says what is missing
+        if isinstance(kind, NestedType):
+            return "bulk"
+        return "provider" if kind.is_claimed else "check"
 
     def _template(
         self,
@@ -147,7 +139,7 @@ class Planner:
         """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
         revision = planning.revision(db, stack.revision_id)
-        kinds, gone = self._kinds(revision), stack.action in DESTROYS
+        kinds, gone = self.stacks.around(stack).kinds, stack.action in DESTROYS
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
@@ -249,7 +241,7 @@ class Planner:
                     if node < layout.size
                 ]
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
-        root, window = stack.uuid, self.settings.ring_window
+        root, window = self.stacks.root_of(stack), self.settings.ring_window
         return nodes.top_up(db, stack.root_id, root, window).rings
 
 

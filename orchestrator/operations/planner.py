@@ -25,6 +25,8 @@ from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations import lifecycle
+from orchestrator.operations.child_stacks import ChildStacks
+from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import DESTROYS, Planner
@@ -76,7 +78,7 @@ class PlanVisit:
         try:
             return self.planner.clean(db, visit, lease)
         except Superseded:  # since it was looked at
-            return nodes.drop(db, [visit.node_id], lease, visit.stack.uuid).rings
+            return nodes.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
 
     def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
         if stack.action in DESTROYS or stack.action in ACTS:
@@ -106,7 +108,9 @@ def main(node_id: int, lease: int) -> None:
     database = open_database(chosen, "orchestrator-planner")
     sealing = cipher(chosen)
 
-    planner = Planner(database, sealing, load_registry(), chosen, ParameterCache(database, sealing))
+    types = load_registry()
+    stacks = ChildStacks(database, sealing, types, chosen, FileCache(database))
+    planner = Planner(database, sealing, types, chosen, ParameterCache(database, sealing), stacks)
     db = database.connect(hot=True)
     visits = nodes.look(db, [node_id], lease)
     if not visits:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.context import OperationContext
-from orchestrator.store import traversals
+from orchestrator.store import children, traversals
 from orchestrator.store.acceptance import accept_rollback, numbered
 from orchestrator.store.stacks import StackRow
 
@@ -29,5 +29,6 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[R
         if revision_id is None:
             raise NotFound("Revision", str(number))
         opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
+        children.disturb(db, stack.id)
     assert opened is not None  # it was there when it was locked
     return [opened.ring]

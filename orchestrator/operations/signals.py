@@ -27,8 +27,8 @@ from orchestrator.errors import (
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_object
 from orchestrator.resources.base import ResourceType
+from orchestrator.store import children, signals
 from orchestrator.store import hooks as store_hooks
-from orchestrator.store import signals
 from orchestrator.store.resources import ResourceRow, get_resource
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.parse import Limits, check_size
@@ -89,6 +89,8 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     resource_id = _named(context, stack, name)
     with context.database.connect() as db:
         done = signals.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
+        if done:
+            children.disturb(db, stack.id)
     if not done:
         raise ActionInProgress(stack.name, stack.action)
 

@@ -20,7 +20,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import read_object
 from orchestrator.operations.vetting import kinds_of
-from orchestrator.store import revisions, snapshots
+from orchestrator.store import children, revisions, snapshots
 from orchestrator.store.acceptance import accept_restore
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.snapshots import SnapshotRow
@@ -138,6 +138,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             template=None if changed is None else orjson.dumps(changed),
             created_by=context.caller.user,
         )
+        children.disturb(db, stack.id)
     if opened is None:  # removed at this very moment, or the stack is
         raise NotSupported("Restoring incomplete snapshot")
     return [opened.ring]

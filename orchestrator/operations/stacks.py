@@ -15,13 +15,12 @@ from typing import Any
 import orjson
 
 from orchestrator.engine.messages import Ring
-from orchestrator.errors import NotFound, NotSupported
+from orchestrator.errors import NotFound
 from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.resources.template_type import TemplateType
-from orchestrator.store import snapshots, traversals
+from orchestrator.store import children, snapshots, traversals
 from orchestrator.store.acceptance import Wanted, accept_create
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
@@ -57,7 +56,6 @@ def accept(
         request, adopted = adopting(context, request)
     stack_uuid = uuid.uuid4()
     vetted = vet(context, request, stack_uuid=str(stack_uuid))
-    refuse_nested(vetted)
     wanted = wanted_of(context, request, vetted, stack_uuid)
     if adopted is not None:
         wanted = replace(wanted, adopted=context.cipher.seal(adopted))
@@ -81,20 +79,10 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
     with context.database.connect() as db, db.transaction():
         opened = traversals.bump(db, stack.id, "DELETE")
         snapshots.remove_all(db, stack.id)
+        children.disturb(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.ring]
-
-
-def refuse_nested(vetted: Vetted) -> None:
-    """Refuse what can be checked and not yet be carried out.
-
-    Raises:
-        NotSupported: a resource is made from a template.
-    """
-    for definition in vetted.template.resources.values():
-        if isinstance(vetted.kinds.of(definition), TemplateType):
-            raise NotSupported(f"Nested stack {definition.name} ({definition.type})")
 
 
 def wanted_of(

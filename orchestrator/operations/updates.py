@@ -15,9 +15,9 @@ from orchestrator.errors import Conflict, Diagnostic, InvalidTemplate, NotFound,
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import StackRequest, UpdateRequest, read_update
-from orchestrator.operations.stacks import Accepted, refuse_nested, wanted_of
+from orchestrator.operations.stacks import Accepted, wanted_of
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import revisions, stacks
+from orchestrator.store import children, revisions, stacks
 from orchestrator.store.acceptance import Overtaken, Wanted, accept_update
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
@@ -74,6 +74,7 @@ def accept(
                     converge=asked.converge,
                     based_on=based_on,
                 )
+                children.disturb(db, stack.id)
         except Overtaken:
             stack = _again(context, stack)
             continue
@@ -104,7 +105,6 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     assert before is not None
     request = _request(context, stack, asked, before)
     vetted = vet(context, request, stack_uuid=str(stack.uuid))
-    refuse_nested(vetted)
     _refuse_immutable(context, stack, before, vetted)
     return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
 

@@ -1,8 +1,8 @@
 """What a nested type is: a resource type whose thing is a stack of its own, its *child*.
 
 A nested type makes nothing and waits for nothing. It says, one step after the other, what its child is to be;
-the engine brings the child there by tasks of the child's own, and comes back when the child has ended. How the
-child is deleted, checked, suspended or copied is the same for all of them and no business of the type
+the engine brings the child there by tasks of the child's own, and comes back when the child has ended. How
+the child is deleted, checked, suspended or copied is the same for all of them and no business of the type
 (spec/engine-semantics.md §13).
 """
 
@@ -118,15 +118,13 @@ class NestedType(ResourceType):
         """Return what is to be done next.
 
         Asked when a CREATE or an UPDATE of the resource begins (`turn` 0; `ctx.action` says which) and again
-        after each step before it has succeeded (`turn` 1, 2, …). May be asked twice for the same turn and must
-        then answer alike; a newer template begins at turn 0 whatever was going on. `ctx.data` is what the
-        step before kept.
+        after each step before it has succeeded (`turn` 1, 2, …). May be asked twice for the same turn, and
+        must then answer alike; a newer template begins at turn 0 whatever was going on. `ctx.data` is what
+        the step before kept.
         """
         raise NotImplementedError(self.name)
 
-    def child_attributes(
-        self, ctx: Context, child: ChildView, asked: Collection[str]
-    ) -> Mapping[str, Value]:
+    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
         """Return those of the attributes `asked` for that there are; by default they are the child's outputs.
 
         They are kept with the resource when it settles: `asked` are the names that the template around it
@@ -138,6 +136,26 @@ class NestedType(ResourceType):
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return what `get_resource` gives, by default the child's ARN."""
         return child.arn
+
+    @property
+    def can_check(self) -> bool:
+        """A child can be checked."""
+        return True
+
+    @property
+    def can_pause(self) -> bool:
+        """A child can be suspended."""
+        return True
+
+    @property
+    def can_copy(self) -> bool:
+        """A child can be copied."""
+        return True
+
+    @property
+    def is_claimed(self) -> bool:
+        """Its row is written by the visit that moves the child."""
+        return True
 
     # The engine deals with a child itself; nothing of a nested type is called with these.
 

@@ -1,18 +1,26 @@
 """The type that a nested template makes: its parameters are properties, its outputs attributes
 (spec/hot-language.md §10).
 
-Nothing is fetched: the text of a template comes with the request. The stack that such a resource stands for
-is made elsewhere, from the `ChildTemplate` that `child` returns.
+Nothing is fetched: the text of a template comes with the request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
-from orchestrator.resources.base import Attribute, Property, ResourceType, Value
+from orchestrator.resources.base import Attribute, Context, Property, ResourceType, Value
+from orchestrator.resources.nested import (
+    Bring,
+    ChildTemplate,
+    ChildView,
+    Member,
+    NestedStep,
+    NestedType,
+    Settled,
+)
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
@@ -38,19 +46,11 @@ _CALLED: Final[Mapping[str, str]] = {
     "list": "List",
 }
 RESOURCE: Final = "resource."  # begins the attributes that reach into the nested stack
+STACK_ID: Final = "OS::stack_id"  # the output that a template's reference id is
 
 # Faults of these sections leave a template without properties or attributes, so that it is no type at all.
 _PARAMETERS_ASIDE: Final = frozenset({"invalid-default", "reserved-name"})
 _OUTPUTS: Final = frozenset({"unknown-key", "missing-value", "output-not-a-map", "outputs-not-a-map"})
-
-
-@dataclass(frozen=True, slots=True)
-class ChildTemplate:
-    """What a nested stack is made from; `environment` has its parameters."""
-
-    url: str  # the name of the text among the files, or its address
-    text: str
-    environment: Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,9 @@ class NestedTemplate:
         )
 
 
-class TemplateType(ResourceType):
+class TemplateType(NestedType):
     """A type that is a template. There is one instance for each place that its environment comes from."""
 
-    calls_out = False
     # These are facts of one instance here.
     name: str  # type: ignore[misc]
     doc: str  # type: ignore[misc]
@@ -142,8 +141,30 @@ class TemplateType(ResourceType):
             for schema in template.parameters.values()
         }
         self.attributes = {output: Attribute(text) for output, text in template.outputs.items()}
-        self.secret = frozenset(schema.name for schema in template.parameters.values() if schema.hidden)
+        self.secret_parameters = frozenset(
+            schema.name for schema in template.parameters.values() if schema.hidden
+        )
         self.mismatches = tuple(_mismatches(facade, self)) if facade is not None else ()
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Bring the child to the template, once."""
+        return Settled() if turn else Bring(self.child(props))
+
+    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+        """Return the outputs, and what is asked for of the resources inside."""
+        found = dict(child.outputs()) if self.attributes else {}
+        inner = [name for name in asked if name.startswith(RESOURCE) and name not in found]
+        if inner:
+            members = {member.name: member for member in child.members()}
+            found |= {name: value for name in inner for value in _inside(members, name)}
+        return found
+
+    def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
+        """Return the output `OS::stack_id` where there is one: a template may pass for what it makes."""
+        if STACK_ID in self.attributes:
+            given = child.outputs().get(STACK_ID)
+            return child.arn if given is None else str(given)
+        return child.arn
 
     def child(self, props: Mapping[str, Value]) -> ChildTemplate:
         """Return what the nested stack is made from, given the resource's properties as converted."""
@@ -161,6 +182,19 @@ class TemplateType(ResourceType):
     def has_attribute(self, name: str) -> bool:
         """Whether there is such an output, or such a resource inside."""
         return super().has_attribute(name) or name.startswith(RESOURCE)
+
+
+def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
+    """Yield what ``resource.<name>[.<attribute>]`` gives, nothing where there is no such resource."""
+    rest = asked.removeprefix(RESOURCE)
+    member = members.get(rest)
+    if member is not None:
+        yield member.physical_id if member.reference_id is None else member.reference_id
+        return
+    name, _, attribute = rest.partition(".")
+    member = members.get(name)
+    if member is not None and attribute in member.attributes:
+        yield member.attributes[attribute]
 
 
 def flattened(items: Sequence[Value]) -> list[Value]:

@@ -34,8 +34,8 @@ WITH o AS MATERIALIZED (
 UPDATE graph_node n
 SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} THEN now() END
-FROM o JOIN stack s ON s.id = o.stack_id
-WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n.state
+FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
 # A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first is looked after at
@@ -52,8 +52,8 @@ SET state = CASE WHEN NOT {RUNNING} THEN 'dropped' WHEN n.lost_leases = 0 THEN '
         THEN clock_timestamp() + make_interval(secs => least(power(2, least(n.lost_leases, 6)), 60)) END,
     lost_leases = least(n.lost_leases + 1, 1000), lease = NULL, leased_until = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
-FROM o JOIN stack s ON s.id = o.stack_id
-WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, s.uuid::text, n.state
+FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
 # Loose index scan: one step per root stack that has queued nodes, however many those are.
@@ -97,7 +97,7 @@ UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.
 
 TIMED_OUT = """
 SELECT id, traversal FROM stack
-WHERE status = 'IN_PROGRESS' AND owner_id IS NULL
+WHERE status = 'IN_PROGRESS' AND (owner_id IS NULL OR timeout_mins IS NOT NULL)
     AND action_started_at < now() - make_interval(secs => coalesce(timeout_mins * 60.0, %(seconds)s)::float8)
 LIMIT %(limit)s
 """

@@ -38,9 +38,26 @@ WITH s AS (
 ), told AS ("""
     + STACK_EVENT
     + """ RETURNING id)
-SELECT s.traversal, s.root_id, s.uuid::text, told.id FROM s CROSS JOIN told
+SELECT s.traversal, s.root_id, (SELECT x.uuid::text FROM stack x WHERE x.id = s.root_id), told.id
+FROM s CROSS JOIN told
 """
 )
+
+# A child's end wakes the node of the resource that it stands for (PROTOCOL.md 12). The conditions are those
+# of ix_graph_node_at_work.
+WOKEN = """
+, woken AS (
+    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+    FROM s CROSS JOIN LATERAL (
+        SELECT m.id FROM graph_node m
+        WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
+            AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+    WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+    RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
+)"""
+RINGS = """(
+    SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))
+    FROM woken w JOIN stack x ON x.id = w.root_id)"""
 
 # The history: the revision that was being carried out is so no longer, and another one is, unless the action
 # has none.
@@ -126,9 +143,9 @@ WITH k AS MATERIALIZED (
     + END_SNAPSHOT
     + """), told AS ("""
     + STACK_EVENT
-    + """)
-SELECT action FROM s
-"""
+    + ")"
+    + WOKEN
+    + f"\nSELECT action, {RINGS} FROM s"
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once when told so.
@@ -170,9 +187,9 @@ WITH failures AS (
     + END_SNAPSHOT
     + """), told AS ("""
     + STACK_EVENT
-    + """)
-SELECT action, disable_rollback, good_revision_id FROM s
-"""
+    + ")"
+    + WOKEN
+    + f"\nSELECT action, disable_rollback, good_revision_id, {RINGS} FROM s"
 )
 
 MOST_CAUSES = 10  # that a stack's reason tells
@@ -343,11 +360,27 @@ def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float,
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
-def complete(db: Connection[TupleRow], node_id: int, lease: int) -> bool:
-    """Settle a finish node: the stack is COMPLETE. False when the traversal is no longer the stack's, or has
-    failed.
+def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] | None:
+    """Settle a finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is no
+    longer the stack's, or has failed.
     """
-    return bool(fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}))
+    for row in fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}):
+        return _rings(row[1])
+    return None
+
+
+def _rings(found: Sequence[Sequence[Any]] | None) -> list[Ring]:
+    return [Ring(*one) for one in found or ()]
+
+
+@dataclass(frozen=True, slots=True)
+class EndedFailed:
+    """How a traversal failed, and what its end wakes."""
+
+    action: str
+    rollback_disabled: bool
+    good_revision_id: int | None
+    rings: list[Ring]
 
 
 def end_failed(
@@ -358,9 +391,10 @@ def end_failed(
     reason: str | None = None,
     at_once: bool = False,
     outcome: Outcome = "failed",
-) -> tuple[str, bool, int | None] | None:
-    """End a halted traversal as FAILED once nothing of it runs; return its action, whether rollback is
-    disabled, and the last good revision. `outcome` is what the history says of its revision.
+) -> EndedFailed | None:
+    """End a halted traversal as FAILED once nothing of it runs; None when that is not now.
+
+    `outcome` is what the history says of its revision.
     """
     values: dict[str, Any] = {
         "stack_id": stack_id,
@@ -373,7 +407,7 @@ def end_failed(
     }
     hooks.give_up(db, stack_id)
     for row in fetched(db, END_FAILED, values):
-        return row[0], row[1], row[2]
+        return EndedFailed(row[0], row[1], row[2], _rings(row[3]))
     return None
 
 

@@ -15,6 +15,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.operations import actions, signals, stacks, updates
 from orchestrator.operations.check import Engine, check_nodes
+from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
@@ -56,7 +57,9 @@ class World:
     def new_engine(self) -> Engine:
         """A worker's worth of memory, empty."""
         parameters = ParameterCache(self.database, self.cipher)
-        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters)
+        files = FileCache(self.database)
+        children = ChildStacks(self.database, self.cipher, self.types, self.settings, files)
+        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, children)
         plan = PlanVisit(planner, self.plan_apart)
         leases = Leases(self.database, self.settings.lease_seconds)
         windows = Windows(self.settings.ring_window)
@@ -69,7 +72,8 @@ class World:
             windows,
             leases,
             plan,
-            FileCache(self.database),
+            files,
+            children,
         )
 
     def plan_apart(self, node_id: int, lease: int) -> None:

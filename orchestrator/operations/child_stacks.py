@@ -1,0 +1,290 @@
+"""What child stacks are made from, and how they are now: what a visit to a nested resource reads.
+
+What is read of revisions and texts is kept for a while, for neither ever changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import orjson
+from sqlalchemy import select
+
+from orchestrator.config import Settings
+from orchestrator.engine.kinds import Kinds, Missing, installed
+from orchestrator.engine.nesting import ChildState
+from orchestrator.engine.visit import StackView, Visit
+from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.operations.files import FileCache
+from orchestrator.operations.outputs import resolve_outputs
+from orchestrator.operations.parameters import pseudo
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import ChildTemplate, Member, NestedType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store import children
+from orchestrator.store.children import ChildWanted
+from orchestrator.store.database import Database
+from orchestrator.store.models import Revision, Stack
+from orchestrator.store.nodes import Hot
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.global_environment import global_environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import read
+
+V = TypeVar("V")
+
+REMEMBERED: Final = 128  # revisions, texts and roots a process keeps
+MOST_PLAIN: Final = 100  # resources of a child up to which the tree's are not counted
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a nested resource's stack says about its children."""
+
+    environment: Environment
+    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    kinds: Kinds
+
+
+class Texts(Mapping[str, str]):
+    """The files of a revision, read when asked for."""
+
+    def __init__(self, hashes: Mapping[str, str], cache: FileCache) -> None:
+        """Take their hashes."""
+        self._hashes, self._cache = hashes, cache
+
+    def __getitem__(self, name: str) -> str:
+        """Return a file's text."""
+        text = self._cache.get(self._hashes[name])
+        if text is None:
+            raise KeyError(name)
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._hashes)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._hashes)
+
+
+class ChildStacks:
+    """What this process knows of the stacks around nested resources."""
+
+    def __init__(
+        self,
+        database: Database,
+        cipher: Cipher,
+        types: Mapping[str, ResourceType],
+        settings: Settings,
+        files: FileCache,
+    ) -> None:
+        """Keep what is the same for all of them."""
+        self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
+        self.files = files
+        self._around: OrderedDict[int, Around] = OrderedDict()
+        self._roots: OrderedDict[int, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def root_of(self, stack: StackView) -> str:
+        """Return the uuid of the stack at the top of the tree."""
+        if stack.root_id == stack.id:
+            return stack.uuid
+        return self._kept(self._roots, stack.root_id, lambda: self._uuid(stack.root_id))
+
+    def depth(self, stack_id: int) -> int:
+        """Return how deep a stack lies."""
+        with self.database.engine.connect() as connection:
+            return connection.execute(select(Stack.depth).where(Stack.id == stack_id)).scalar_one()
+
+    def kind_of(self, visit: Visit) -> ResourceType:
+        """Return the type of a visited resource, one made from a template too.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        resource = visit.resource
+        assert resource is not None
+        kind = self.types.get(resource.kind)
+        if kind is not None:
+            return kind
+        body = visit.definition.body if visit.definition else {}
+        if "nested" in body:
+            definition = ResourceDefinition(resource.name, body["type"], body, frozenset(), {}, frozenset())
+            found = self.around(visit.stack).kinds.of(definition)
+            if isinstance(found, NestedType):
+                return found
+            if isinstance(found, Missing) and visit.kind == "update":
+                raise InvalidTemplate(found.faults)
+        if "nested" in body or resource.runs_as is not None or "/" in resource.type:
+            return Orphan(resource.kind)
+        raise NotFound("resource type", resource.kind)
+
+    def around(self, stack: StackView) -> Around:
+        """Return what a stack, as it is wanted now, says about its children."""
+        return self._kept(self._around, stack.revision_id, lambda: self._around_of(stack))
+
+    def wanted(
+        self,
+        visit: Visit,
+        child: ChildTemplate,
+        *,
+        child_uuid: str,
+        name: str,
+        secret: bool,
+    ) -> tuple[ChildWanted, bool]:
+        """Return a child as it is to be written down, and whether anything in it is secret.
+
+        Raises:
+            InvalidTemplate, LimitExceeded: it cannot be.
+        """
+        settings, limits = self.settings, Limits.of(self.settings)
+        around = self.around(visit.stack)
+        draft = read(child.text, limits)
+        environment = child.environment
+        given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
+        values = ParameterValues.build(
+            draft.parameters, environment.parameters, environment.parameter_defaults, given
+        )
+        template = draft.define(values)
+        count = len(template.resources)
+        if count > MOST_PLAIN:
+            self._refuse_too_many(visit.stack.root_id, count, settings.max_resources_per_stack)
+        own = values.hidden if not secret else frozenset(template.parameters)
+        hidden = {one: values[one] for one in own if one in values and one in template.parameters}
+        shown = {
+            one: None if one in hidden else value
+            for one, value in values.items()
+            if one in template.parameters
+        }
+        kept = environment.to_json()
+        for section in ("parameters", "parameter_defaults"):
+            kept[section] = {one: None if one in hidden else value for one, value in kept[section].items()}
+        wanted = ChildWanted(
+            uuid=child_uuid,
+            name=name,
+            template=orjson.dumps(draft.document),
+            files=around.files,
+            environment=kept,
+            parameters=shown,
+            sealed=self.cipher.seal(hidden) if hidden else None,
+            outline=template.outline(),
+            timeout_mins=child.timeout_mins,
+        )
+        return wanted, bool(hidden)
+
+    def _refuse_too_many(self, root_id: int, more: int, most: int) -> None:
+        """Refuse a child with which the tree would have more resources than it may.
+
+        Raises:
+            LimitExceeded: it would.
+        """
+        with self.database.engine.connect() as connection:
+            found = children.count_below(connection, root_id, most)
+        if found + more > most:
+            raise LimitExceeded("Maximum resources per stack exceeded.")
+
+    def _around_of(self, stack: StackView) -> Around:
+        with self.database.engine.connect() as connection:
+            row = connection.execute(
+                select(Revision.environment, Revision.files).where(Revision.id == stack.revision_id)
+            ).one()
+            depth = connection.execute(select(Stack.depth).where(Stack.id == stack.id)).scalar_one()
+        environment, settings = Environment.parse(row.environment or {}), self.settings
+        kinds = Kinds(
+            self.types,
+            environment.registry(global_environment(settings.environment_dir), installed(self.types)),
+            Texts(row.files or {}, self.files),
+            Limits.of(settings),
+            environment=environment,
+            depth=depth,
+            max_depth=settings.max_nested_stack_depth,
+            max_resources=settings.max_resources_per_stack,
+        )
+        return Around(environment, row.files or {}, kinds)
+
+    def _uuid(self, stack_id: int) -> str:
+        with self.database.engine.connect() as connection:
+            return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())
+
+    def _kept(self, held: OrderedDict[int, V], key: int, make: Callable[[], V]) -> V:
+        with self._lock:
+            found = held.get(key)
+        if found is None:
+            found = make()
+            with self._lock:
+                held[key] = found
+                if len(held) > REMEMBERED:
+                    held.popitem(last=False)
+        return found
+
+
+class Orphan(NestedType):
+    """Stands for a template that is not known any more: what was made from it can still be removed."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name that it had."""
+        self.name = name  # type: ignore[misc]
+
+
+class LiveChild:
+    """A child stack as it is now, read when asked for."""
+
+    def __init__(self, db: Hot, stacks: ChildStacks, child: ChildState | None) -> None:
+        """Take what is known of it."""
+        self._db, self._stacks = db, stacks
+        self._child = None if child is None or child.gone else child
+        self._outputs: dict[str, Any] | None = None
+        self.touched_secret = False
+
+    @property
+    def uuid(self) -> str | None:
+        """Its id."""
+        return None if self._child is None else self._child.uuid
+
+    @property
+    def arn(self) -> str | None:
+        """How it is called where an ARN is wanted."""
+        child = self._child
+        if child is None:
+            return None
+        return f"arn:openstack:heat::{child.project_id}:stacks/{child.name}/{child.uuid}"
+
+    @property
+    def template(self) -> str | None:
+        """The text that it was last asked to be."""
+        if self._child is None or self._child.revision_id is None:
+            return None
+        return children.template(self._db, self._child.revision_id)
+
+    def members(self) -> Sequence[Member]:
+        """Return its resources, oldest first."""
+        if self._child is None:
+            return []
+        found = []
+        for name, type_, action, status, id_, reference, at, attributes, sealed, bad in children.members(
+            self._db, self._child.id
+        ):
+            opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
+            self.touched_secret = self.touched_secret or bool(opened)
+            values = opened.get("attributes", attributes) or {}
+            reference_id = opened.get("reference_id", reference)
+            found.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
+        return found
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the values of its outputs."""
+        if self._outputs is None:
+            self._outputs = {}
+            if self._child is not None:
+                for output in resolve_outputs(self._stacks.database, self._stacks.cipher, self._child):
+                    self._outputs[output.key] = output.value
+                    self.touched_secret = self.touched_secret or output.secret
+        return self._outputs

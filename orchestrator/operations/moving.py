@@ -1,0 +1,118 @@
+"""Move child stacks: each together with the wait of the resource it stands for, in one transaction.
+
+So there is never a child that nobody waits for, nor a node that waits for no child, whoever dies and
+whenever. A child is locked before the rows of its parent, as its own end does it (PROTOCOL.md 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from psycopg import errors
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.nesting import Asked, Move, asked_of, noted
+from orchestrator.engine.outcome import Moved
+from orchestrator.engine.visit import Visit
+from orchestrator.operations.known import Done
+from orchestrator.store import children, nodes, snapshots
+from orchestrator.store import ending_statements as ending
+from orchestrator.store.children import Moved as Begun
+
+TRIES = 5  # over deadlocks that PostgreSQL broke
+
+
+class Elsewhere(Exception):
+    """The child is no longer as it was seen: look again."""
+
+
+class Lost(Exception):
+    """The resource is another's by now."""
+
+
+Row = Callable[[Visit, Done], dict[str, Any]]
+
+
+def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int, root: str) -> list[Ring]:
+    """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
+
+    Raises:
+        Elsewhere: the child has moved since it was seen.
+        Lost: the lease is another's, or the traversal is over.
+    """
+    for tries_left in range(TRIES - 1, -1, -1):
+        try:
+            with db.transaction():
+                return _move(db, visit, done, row_of, lease, root)
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            if not tries_left:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int, root: str) -> list[Ring]:
+    assert isinstance(done.outcome, Moved)
+    planned, known = done.outcome.move, done.known
+    begun = _begin(db, visit, planned, root)
+    asked, kept = asked_of(known.data)
+    if begun is not None:
+        asked = Asked(begun.traversal, planned.turn)
+    elif asked is not None:
+        asked = Asked(asked.traversal, planned.turn)
+    known.data = noted(kept, asked)
+    row = row_of(visit, done)
+    row |= {
+        "op": known.op,
+        "wait_seconds": planned.seconds if planned.verb == "pause" else None,
+        "reason": "state changed",
+        "retried": False,
+    }
+    assert visit.resource is not None
+    if visit.resource.op is None:
+        row["traversal"] = visit.traversal  # no newer planner was told of it
+    settled = nodes.write(db, ending.WAIT, [row], lease, root)
+    if row["resource_id"] not in settled.held:
+        raise Lost
+    return settled.rings + ([] if begun is None else [begun.ring])
+
+
+def _begin(db: nodes.Hot, visit: Visit, planned: Move, root: str) -> Begun | None:
+    child, resource = planned.child, visit.resource
+    assert resource is not None
+    if planned.verb == "create":
+        return children.create(
+            db,
+            planned.wanted,
+            owner_id=visit.stack.id,
+            resource_id=resource.id,
+            resource=resource.name,
+            root=root,
+        )
+    if planned.verb == "pause":
+        return None
+    assert child is not None
+    if planned.verb == "wait":
+        if children.hold(db, child.id) != (child.traversal, child.status):
+            raise Elsewhere
+        return None
+    if planned.verb == "update":
+        begun = children.update(db, child.id, planned.wanted, converge=visit.stack.converge)
+    elif planned.verb == "delete":
+        begun = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
+        snapshots.remove_all(db, child.id)
+    elif planned.action == "SNAPSHOT":
+        begun = _snapshot(db, child.id)
+    else:
+        begun = children.begin(db, child.id, planned.action)
+    if begun is None:
+        raise Elsewhere  # gone at this very moment
+    return begun
+
+
+def _snapshot(db: nodes.Hot, child_id: int) -> Begun | None:
+    ground = snapshots.lock(db, child_id)
+    if ground is None:
+        return None
+    _, opened = snapshots.begin(db, child_id, ground, None)
+    return Begun(opened.traversal, opened.ring)

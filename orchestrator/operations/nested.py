@@ -1,0 +1,262 @@
+"""A visit to a nested resource: what its type wants of the child, and how the child is.
+
+Nothing is called and nothing awaited: what is to be done to the child is returned as a `Move`, which
+`moving.py` carries out in the transaction that lets the resource's node wait. The child's end wakes the node,
+and the next visit reads how it ended (PROTOCOL.md 12).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from orchestrator.engine.decide import (
+    Act,
+    Adopt,
+    Create,
+    Delete,
+    Forget,
+    Observe,
+    Resend,
+    Revise,
+    Step,
+    Unfit,
+)
+from orchestrator.engine.nesting import ChildState, Move, asked_of, flattened, noted, standing
+from orchestrator.engine.outcome import Failed, Gone, Kept, Moved, Ready, Replaced, failure_reason
+from orchestrator.engine.revise import as_stored, revise
+from orchestrator.operations.carry_out import Plugin
+from orchestrator.operations.child_stacks import ChildStacks, LiveChild
+from orchestrator.operations.known import Done, as_known, is_told, value_digest
+from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
+from orchestrator.store import children
+from orchestrator.store.nodes import Hot
+
+STOPPED = "{} aborted (user triggered cancel)"
+VANISHED = "Its stack is gone."
+
+
+class NestedPlugin(Plugin):
+    """Carries out what was decided for a resource whose thing is a stack."""
+
+    kind: NestedType
+
+    def attach(self, db: Hot, stacks: ChildStacks) -> NestedPlugin:
+        """Read the child; `stacks` knows what children are made from."""
+        self.db, self.stacks = db, stacks
+        self.child = children.state(db, self.resource.id)
+        self.asked, self.known.data = asked_of(self.known.data)
+        return self
+
+    def carry_out(self, step: Step, retries_left: int) -> Done:
+        """Do what was decided; what was asked of the child stays noted beside the type's own notes."""
+        done = super().carry_out(step, retries_left)
+        done.known.data = noted(asked_of(done.known.data)[1], self.asked)
+        return done
+
+    def _do(self, step: Step, retries_left: int) -> Done:
+        known = self.known
+        match step:
+            case Create() | Revise():
+                return self._begin()
+            case Observe() | Resend():
+                return self._continue(retries_left)
+            case Delete():
+                return self._delete_child()
+            case Forget(retained=True) if self.visit.stack.retain and self.child is not None:
+                return self._delete_child()  # row by row, nothing of what it made
+            case Forget(retained=retained):
+                known.action = "DELETE"
+                if retained and self.child is not None and not self.child.gone:
+                    children.detach(self.db, self.child.id, self.stacks.depth(self.child.id))
+                return Done(Gone(silent=not retained), known)
+            case Act(action=action):
+                return self._act(action)
+            case Adopt():
+                message = "Adopting a nested stack is not supported"
+                return Done(Failed(failure_reason("NotSupported", self.resource.name, message)), known)
+            case Unfit():
+                return super()._do(step, retries_left)
+        return Done(Kept(), known)
+
+    # Bringing the child to what is wanted.
+
+    def _begin(self) -> Done:
+        """Begin to bring the child to what is wanted, unless it is there."""
+        known, resource = self.known, self.resource
+        other = self._other_type()
+        if other is not None:
+            return Done(other, known)
+        before = replace(known)
+        external = self._resolve()
+        if external is not None:
+            message = f"external_id is not supported for {resource.type}, which is a stack"
+            return Done(Failed(failure_reason("NotSupported", resource.name, message)), before)
+        made = self.child is not None and not self.child.gone
+        if not made:
+            known.action = "CREATE" if resource.action == "INIT" else "UPDATE"
+            return self._turn(0)
+        revised = revise(
+            self.kind,
+            before.properties,
+            as_stored(known.properties),
+            before.metadata,
+            known.metadata,
+        )
+        if revised.change == "replace":
+            return Done(Replaced(), before)
+        if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
+            known.secret = known.secret or before.secret
+            return Done(Kept(), known)
+        known.action = "UPDATE"
+        return self._turn(0)
+
+    def _is_as_asked(self) -> bool:
+        """Whether the child was left as it was asked to be, from the very same definition."""
+        visit, resource = self.visit, self.resource
+        return (
+            not visit.stack.converge
+            and visit.definition is not None
+            and resource.definition_id == visit.definition.id
+            and resource.value_digest is not None  # else others have changed something inside
+            and standing(self.child, self.asked) == "done"
+        )
+
+    def _continue(self, retries_left: int) -> Done:  # noqa: ARG002
+        """Go on with what was begun; what was begun for another definition is left for ours."""
+        known = self.known
+        if (
+            self.visit.definition is None
+            or self.visit.act is not None
+            or self.visit.halted
+            or self._is_current()
+        ):
+            return self._look(self.asked.turn if self.asked else 0)
+        other = self._other_type()
+        if other is not None:
+            return Done(other, known)
+        action = known.action
+        self._resolve()
+        known.action = action
+        return self._turn(0)
+
+    def _look(self, turn: int) -> Done:
+        """Judge how the child stands to what was asked of it."""
+        known, child = self.known, self.child
+        match standing(child, self.asked):
+            case "none" | "done" if self.asked is None:  # nothing was asked of it yet
+                return self._turn(0)
+            case "running":
+                return self._wait(turn)
+            case "done":
+                return self._turn(turn + 1)
+            case "failed":
+                assert child is not None
+                return self._failed(child)
+            case "none":
+                return Done(Failed(failure_reason("NotFound", self.resource.name, VANISHED)), known)
+        if self.visit.halted or self.visit.act is not None:
+            message = STOPPED.format(known.action)
+            return Done(Failed(failure_reason("Error", self.resource.name, message)), known)
+        return self._turn(0)
+
+    def _turn(self, turn: int) -> Done:
+        """Ask the type what is next."""
+        known, kind = self.known, self.kind
+        live = LiveChild(self.db, self.stacks, self.child)
+        told = kind.step(self._context(), known.properties, live, turn)
+        match told:
+            case Settled(data=data):
+                if data is not None:
+                    known.data = data
+                return self._settle(live)
+            case Pause(seconds=seconds, data=data):
+                known.data = data or known.data
+                return self._move(Move("pause", self.child, turn=turn, seconds=seconds))
+            case Bring(child=wanted, data=data):
+                known.data = data or known.data
+        if self.visit.halted:
+            message = STOPPED.format(known.action)
+            return Done(Failed(failure_reason("Error", self.resource.name, message)), known)
+        child = self.child
+        fresh = child is None or child.gone
+        ready, secret = self.stacks.wanted(
+            self.visit,
+            wanted,
+            child_uuid=str(uuid.uuid4()) if fresh or child is None else child.uuid,
+            name=self.physical_name if fresh or child is None else child.name,
+            secret=known.secret,
+        )
+        known.secret = known.secret or secret
+        known.physical_id = ready.uuid
+        return self._move(Move("create" if fresh else "update", self.child, wanted=ready, turn=turn))
+
+    def _settle(self, live: LiveChild) -> Done:
+        """Take what the child hands on."""
+        known, kind, ctx = self.known, self.kind, self._context()
+        body = self.visit.definition.body if self.visit.definition else {}
+        asked = body.get("asked") or ()
+        attributes = kind.child_attributes(ctx, live, asked)
+        known.secret = known.secret or live.touched_secret
+        seen = Observation(
+            exists=True,
+            attributes=attributes,
+            reference_id=kind.child_reference_id(ctx, live),
+        )
+        self.take(seen)
+        return Done(Ready(seen), known)
+
+    def _move(self, move: Move) -> Done:
+        known = self.known
+        known.attempt = max(known.attempt, 1)
+        started = not is_told(self.visit, known)
+        known.op = known.action
+        return Done(Moved(move), known, started)
+
+    def _wait(self, turn: int) -> Done:
+        return self._move(Move("wait", self.child, turn=turn))
+
+    def _failed(self, child: ChildState) -> Done:
+        name = self.resource.name
+        found = [flattened(cause, name) for cause in children.causes(self.db, child)]
+        if not found:
+            found = [failure_reason("Error", name, child.reason)]
+        shown = "; ".join(found[:10]) + (f"; and {len(found) - 10} more" if len(found) > 10 else "")
+        return Done(Failed(shown, tuple(found) if len(found) > 1 else ()), self.known)
+
+    def _context(self) -> Context:
+        return replace(self.context(self.known.action), data=self.known.data)
+
+    # What is the same for all types.
+
+    def _delete_child(self) -> Done:
+        known, child = self.known, self.child
+        known.action = "DELETE"
+        if child is None or child.gone:
+            return Done(Gone(), known, started=not is_told(self.visit, known))
+        if child.action == "DELETE" and known.op == "DELETE":
+            match standing(child, self.asked):
+                case "running":
+                    return self._wait(0)
+                case "failed":
+                    return self._failed(child)
+        return self._move(Move("delete", child))
+
+    def _act(self, action: str) -> Done:
+        known, child = self.known, self.child
+        asking, aside = known.op != action, action != self.visit.act
+        known.action = action
+        if child is None or child.gone:
+            return Done(Failed(failure_reason("NotFound", self.resource.name, VANISHED)), known)
+        if asking:
+            return self._move(Move("act", child, action=action))
+        match standing(child, self.asked):
+            case "running":
+                return self._wait(0)
+            case "failed" if not aside:
+                return self._failed(child)
+            case "elsewhere" if not aside and not self.visit.halted:
+                return self._move(Move("act", child, action=action))
+        known.value_digest = value_digest(known)
+        return Done(Ready(as_known(known)), known)

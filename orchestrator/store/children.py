@@ -1,0 +1,297 @@
+"""Child stacks as rows: made, found, held, counted and let go of (spec/engine-semantics.md §13).
+
+A child hangs on one resource row of its parent by a unique key. It is written in the transaction in which
+that resource's node begins to wait for it, so that there is never one without the other (PROTOCOL.md 12).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json, Jsonb
+from sqlalchemy import text
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.nesting import ChildState
+from orchestrator.store.acceptance import HOLD_CONTENT, INSERT_CONTENT
+from orchestrator.store.hot import fetched
+from orchestrator.store.traversals import STACK_EVENT, bump
+
+Db = Connection[TupleRow]
+
+STATE = """
+SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
+    c.revision_id, c.deleted_at IS NOT NULL
+FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
+"""
+HOLD = """
+SELECT c.traversal, c.status FROM stack c WHERE c.id = %(id)s::bigint AND c.deleted_at IS NULL FOR UPDATE
+"""
+
+# A stack that was deleted by others leaves its place to the next.
+MAKE_ROOM = """
+UPDATE stack SET parent_resource_id = NULL
+WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
+"""
+
+# All of it at once: the stack, its first revision, its plan and finish nodes, and the event. What is not said
+# is as with the stack around it.
+CREATE = (
+    """
+WITH p AS MATERIALIZED (
+    SELECT * FROM stack WHERE id = %(owner_id)s::bigint
+), n AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id,
+        nextval(pg_get_serial_sequence('revision', 'id')) AS revision_id,
+        nextval(pg_get_serial_sequence('graph_node', 'id')) AS finish_id,
+        nextval(pg_get_serial_sequence('graph_node', 'id')) AS plan_id
+), s AS (
+    INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
+        name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
+        timeout_mins, username, credentials, user_project_id, converge)
+    SELECT n.id, p.root_id, p.id, %(resource_id)s::bigint, %(resource)s, p.depth + 1, %(uuid)s::uuid,
+        p.project_id, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1, n.revision_id, true,
+        p.keep_going, coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
+        p.user_project_id, p.converge
+    FROM n CROSS JOIN p
+    RETURNING *
+), told AS ("""
+    + STACK_EVENT
+    + """ RETURNING id
+), v AS (
+    INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
+        outline, created_by, traversal, first_event)
+    SELECT n.revision_id, n.id, 1, 'CREATE', %(template_hash)s::bytea, %(environment)s::json,
+        %(files)s::jsonb, %(parameters)s::json, %(sealed)s::bytea, %(outline)s::json, p.username, 1, told.id
+    FROM n CROSS JOIN p CROSS JOIN told
+), nodes AS (
+    INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
+        state, rung_at)
+    SELECT n.finish_id, n.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
+        NULL::timestamptz
+    FROM n CROSS JOIN p
+    UNION ALL
+    SELECT n.plan_id, n.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[n.finish_id], 0, 'queued', now()
+    FROM n CROSS JOIN p
+)
+SELECT n.plan_id, p.depth + 1 FROM n CROSS JOIN p
+"""
+)
+
+REVISE = """
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by)
+SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
+    'UPDATE', %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
+    %(sealed)s::bytea, %(outline)s::json, s.username
+FROM stack s WHERE s.id = %(stack_id)s::bigint
+RETURNING id
+"""
+
+# Nothing more is begun in what is below a stack; what runs there finishes, and the sweep ends it.
+BELOW = """
+WITH RECURSIVE below AS (
+    SELECT c.id FROM stack c WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL
+    UNION ALL
+    SELECT c.id FROM below JOIN stack c ON c.owner_id = below.id WHERE c.deleted_at IS NULL
+)
+"""
+HALT_BELOW = (
+    BELOW
+    + """
+UPDATE stack s SET halted_traversal = s.traversal,
+    status_reason = 'Stack ' || s.action || ' is winding down: the stack around it was stopped'
+FROM below WHERE s.id = below.id AND s.status = 'IN_PROGRESS' AND s.action <> 'DELETE'
+    AND s.halted_traversal IS DISTINCT FROM s.traversal
+"""
+)
+
+# The way up: the resources that stand for a stack and for those around it.
+DISTURB = """
+WITH RECURSIVE up AS (
+    SELECT s.owner_id, s.parent_resource_id FROM stack s WHERE s.id = %(stack_id)s
+    UNION ALL
+    SELECT s.owner_id, s.parent_resource_id FROM up JOIN stack s ON s.id = up.owner_id
+)
+UPDATE resource r SET built_digest = NULL, value_digest = NULL FROM up WHERE r.id = up.parent_resource_id
+"""
+
+# A child that its resource's policy retains is a stack of its own from then on.
+DETACH = (
+    BELOW
+    + """
+, own AS (
+    UPDATE stack SET owner_id = NULL, parent_resource_id = NULL, root_id = id, depth = 0
+    WHERE id = %(stack_id)s AND deleted_at IS NULL RETURNING id
+)
+UPDATE stack s SET root_id = %(stack_id)s, depth = s.depth - %(depth)s FROM below WHERE s.id = below.id
+"""
+)
+
+CAUSES = """
+SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LIMIT %s
+"""
+SPREAD = """
+WITH one AS (
+    DELETE FROM failure
+    WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND resource_name = %(name)s RETURNING id
+)
+INSERT INTO failure (stack_id, traversal, resource_name, reason)
+SELECT %(stack_id)s, %(traversal)s, %(name)s, x.reason
+FROM unnest(%(causes)s::text[]) WITH ORDINALITY AS x(reason, nth)
+WHERE EXISTS (SELECT 1 FROM one) ORDER BY x.nth
+"""
+MEMBERS = """
+SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
+    extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
+    coalesce(observed = 'failed', false)
+FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+"""
+TEMPLATE = """
+SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
+"""
+MOST_CAUSES = 1_000  # of one child's failure that are told further up
+
+
+@dataclass(frozen=True, slots=True)
+class ChildWanted:
+    """A child as it is to be, ready to be written down."""
+
+    uuid: str  # of a new one
+    name: str
+    template: bytes  # JSON text
+    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    environment: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # hidden ones are None
+    sealed: bytes | None
+    outline: Mapping[str, Any]
+    timeout_mins: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A child's traversal that has begun."""
+
+    traversal: int
+    ring: Ring
+
+
+def state(db: Db, resource_id: int) -> ChildState | None:
+    """Return the child of a resource, None when it has none."""
+    for row in fetched(db, STATE, {"resource_id": str(resource_id)}):
+        return ChildState(*row)
+    return None
+
+
+def create(
+    db: Db, wanted: ChildWanted, *, owner_id: int, resource_id: int, resource: str, root: str
+) -> Moved:
+    """Write a new child with its first nodes. Run in a transaction."""
+    values = {
+        **_revision(db, wanted),
+        "owner_id": str(owner_id),
+        "resource_id": str(resource_id),
+        "resource": resource,
+        "uuid": wanted.uuid,
+        "name": wanted.name,
+        "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
+    }
+    db.execute(MAKE_ROOM, values)
+    [(plan_id, _)] = fetched(db, CREATE, values)
+    return Moved(1, Ring(plan_id, 1, "bulk", "plan", root))
+
+
+def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:
+    """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
+    if hold(db, child_id) is None:
+        return None
+    values = {**_revision(db, wanted), "stack_id": str(child_id)}
+    [(revision_id,)] = fetched(db, REVISE, values)
+    return _bumped(db, child_id, "UPDATE", revision_id=revision_id, converge=converge)
+
+
+def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> Moved | None:
+    """Begin an action that has no template of its own; None when the child is gone. In a transaction."""
+    return _bumped(db, child_id, action, retain=retain)
+
+
+def _bumped(db: Db, child_id: int, action: str, **more: Any) -> Moved | None:
+    opened = bump(db, child_id, action, **more)
+    return None if opened is None else Moved(opened.traversal, opened.ring)
+
+
+def hold(db: Db, child_id: int) -> tuple[int, str] | None:
+    """Lock a live child until the transaction ends; return its traversal and status."""
+    for traversal, status in fetched(db, HOLD, {"id": str(child_id)}):
+        return traversal, status
+    return None
+
+
+def halt_below(db: Db, stack_id: int) -> None:
+    """Begin nothing more in the stacks below one."""
+    db.execute(HALT_BELOW, {"stack_id": stack_id})
+
+
+def disturb(db: Db, stack_id: int) -> None:
+    """Let the stacks around a child, when next they are updated, see to it: others have changed it."""
+    db.execute(DISTURB, {"stack_id": stack_id})
+
+
+def detach(db: Db, child_id: int, depth: int) -> None:
+    """Make a child that lies `depth` deep a stack of its own, with all below it."""
+    db.execute(DETACH, {"stack_id": child_id, "depth": depth})
+
+
+def causes(db: Db, child: ChildState) -> list[str]:
+    """Return why a child failed, in the order of the failures."""
+    return [row[0] for row in db.execute(CAUSES, (child.id, child.traversal, MOST_CAUSES)).fetchall()]
+
+
+def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
+    """Tell of a resource's failure by the causes in its child, one by one."""
+    values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
+    db.execute(SPREAD, values)
+
+
+COUNT_BELOW = text("""
+SELECT count(*) FROM (
+    SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
+    WHERE s.root_id = :root AND s.deleted_at IS NULL AND NOT r.leftover LIMIT :most) AS found
+""")
+
+
+def count_below(connection: Any, root_id: int, most: int) -> int:
+    """Return how many resources a tree has, counting no further than `most`."""
+    found: int = connection.execute(COUNT_BELOW, {"root": root_id, "most": most}).scalar_one()
+    return found
+
+
+def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
+    """Return a child's resources, the oldest first."""
+    return db.execute(MEMBERS, (child_id,)).fetchall()
+
+
+def template(db: Db, revision_id: int) -> str | None:
+    """Return a revision's template as stored."""
+    row = db.execute(TEMPLATE, (revision_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _revision(db: Db, wanted: ChildWanted) -> dict[str, Any]:
+    """Return a revision's columns as parameters; its template is stored, and held, for the transaction."""
+    hash_ = hashlib.sha256(wanted.template).digest()
+    while db.execute(HOLD_CONTENT, (hash_,)).fetchone() is None:
+        db.execute(INSERT_CONTENT, (hash_, wanted.template))
+    return {
+        "template_hash": hash_,
+        "environment": Json(wanted.environment),
+        "files": Jsonb(wanted.files),
+        "parameters": Json(wanted.parameters),
+        "sealed": wanted.sealed,
+        "outline": Json(wanted.outline),
+    }
