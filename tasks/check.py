@@ -32,7 +32,7 @@ def check(self: Any, node_ids: list[int], traversal: int) -> None:
     queue = (self.request.delivery_info or {}).get("routing_key")
     for pause in PAUSES:
         try:
-            rings = check_nodes(engine(), node_ids, traversal, durable=queue != "check")
+            rings = check_nodes(engine(), node_ids, traversal, durable=queue == "provider")
             break
         except psycopg.OperationalError as error:
             log.warning("database_unreachable", nodes=node_ids, error=str(error))

@@ -91,6 +91,10 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
     """
     if not durable:
         return _check_unclaimed(engine, ids, traversal)
+    return _check_claimed(engine, ids, traversal)
+
+
+def _check_claimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[Ring]:
     db = engine.database.hot(durable=True)
     lease = new_lease()
     claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
@@ -105,19 +109,36 @@ def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001)."""
     db = engine.database.hot(durable=False)
     visits, busy = nodes.glance(db, ids, traversal)
-    own = [visit for visit in visits if _calls_nobody(engine, visit)]
-    rings = _Round(engine, db, None).run(own) if own else []
+    own: list[Visit] = []
+    others: list[Visit] = []
+    for visit in visits:
+        (own if _is_unclaimed(engine, visit) else others).append(visit)
+    rings: list[Ring] = []
+    if own:
+        round_ = _Round(engine, db, None)
+        rings += round_.run(own)
+        others += round_.left
     if busy:
         nodes.refuse(db, busy, traversal)
-    if len(own) < len(visits):
-        others = [visit.node_id for visit in visits if visit not in own]
-        rings += check_nodes(engine, others, traversal, durable=True)
+    if others:
+        rings += _check_claimed(engine, [visit.node_id for visit in others], traversal)
     return rings
 
 
-def _calls_nobody(engine: Engine, visit: Visit) -> bool:
-    kind = engine.types.get(visit.resource.kind) if visit.resource is not None else None
-    return kind is not None and not kind.is_claimed
+def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
+    """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning and end."""
+    if visit.resource is not None:
+        kind = engine.types.get(visit.resource.kind)
+        if kind is not None:
+            return not kind.is_claimed
+        return visit.definition is not None and "nested" in visit.definition.body
+    return (
+        visit.kind in {"plan", "finish"}
+        and visit.traversal == 1
+        and visit.stack.action == "CREATE"
+        and visit.stack.root_id != visit.stack.id  # nobody is told of it but the stack around it
+        and not (visit.superseded or visit.halted or visit.lost_leases)
+    )
 
 
 def _was_fine(visit: Visit) -> bool:
@@ -139,6 +160,7 @@ class _Round:
         self.engine, self.db, self.lease = engine, db, lease
         self.writes: dict[str, list[_Write]] = {}
         self.rings: list[Ring] = []
+        self.left: list[Visit] = []  # that take a claim after all
         self.moves: list[tuple[Visit, Done]] = []  # of child stacks
         self.pauses: list[tuple[Visit, str, Known | None, dict[str, Any]]] = []  # at a hook; what was done
 
@@ -149,12 +171,14 @@ class _Round:
             if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
-            elif self.lease is None or visit.superseded or (visit.halted and visit.kind != "finish"):
+            elif visit.superseded or (visit.halted and visit.kind != "finish"):
                 drops.append(visit)
+            elif visit.kind == "plan":
+                self._plan(visit)
+            elif self.lease is None:
+                self._finish_child(visit)
             elif visit.kind in {"join", "cleanup"}:  # a cleanup whose row an older visit removed meanwhile
                 joins.append(visit)
-            elif visit.kind == "plan":
-                self.rings += self.engine.plan(visit, self.lease)
             elif visit.kind == "finish":
                 self.rings += self._finish(visit, self.lease)
             else:  # its row was lost: the stack stands still, and is planned anew (PROTOCOL.md 16)
@@ -162,6 +186,28 @@ class _Round:
         if visits:
             self._write(visits[0], drops, joins)
         return self.rings
+
+    def _plan(self, visit: Visit) -> None:
+        windows, root_id = self.engine.windows, visit.stack.root_id
+        allowance = windows.allowance(root_id)
+        if self.lease is None:
+            small = self.engine.plan.small(self.db, visit, allowance)
+            if small is None:
+                self.left.append(visit)
+                return
+            rings = small
+        else:
+            rings = self.engine.plan(visit, self.lease, allowance)
+        windows.rung(root_id, len(rings), 1)  # others may be left
+        self.rings += rings
+
+    def _finish_child(self, visit: Visit) -> None:
+        """End a child's first traversal."""
+        woken = lifecycle.complete(self.db, visit)
+        if woken is None:
+            self.left.append(visit)
+        else:
+            self.rings += woken
 
     def _finish(self, visit: Visit, lease: int) -> list[Ring]:
         """End the traversal, or go on to what can only be removed now (adr/0002)."""
@@ -392,13 +438,12 @@ class _Round:
 
     def _move(self, drops: list[Visit], root_id: int, root: str) -> int:
         """Move the child stacks, each with its resource's wait; return how many visits ended so."""
-        assert self.lease is not None or not self.moves
         moved, again = 0, self.moves
         while again:
             todo, again = again, []
             for visit, done in todo:
                 try:
-                    rings = moving.move(self.db, visit, done, self._row, self.lease or 0, root)
+                    rings = moving.move(self.db, visit, done, self._row, self.lease, root)
                 except moving.Lost:
                     drops.append(visit)
                 except moving.Elsewhere:
@@ -413,7 +458,10 @@ class _Round:
         """Visit a resource anew whose child was not as it was seen; return what is to be moved now."""
         held = self.moves
         self.moves = []
-        fresh = nodes.look(self.db, [visit.node_id], self.lease or 0)
+        if self.lease is not None:
+            fresh = nodes.look(self.db, [visit.node_id], self.lease)
+        else:
+            fresh, _ = nodes.glance(self.db, [visit.node_id], visit.traversal)
         if not fresh or not self._visit(fresh[0]):
             drops.append(visit)
         found, self.moves = self.moves, held

@@ -5,6 +5,8 @@ What is read of revisions and texts is kept for a while, for neither ever change
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,11 +37,13 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import read
+from orchestrator.template.template import Template, load, read
 
+K = TypeVar("K")
 V = TypeVar("V")
 
 REMEMBERED: Final = 128  # revisions, texts and roots a process keeps
+CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Conditions)"')
 MOST_PLAIN: Final = 100  # resources of a child up to which the tree's are not counted
 
 
@@ -90,7 +94,9 @@ class ChildStacks:
         self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
         self.files = files
         self._around: OrderedDict[int, Around] = OrderedDict()
+        self._shared: OrderedDict[bytes, Around] = OrderedDict()
         self._roots: OrderedDict[int, str] = OrderedDict()
+        self._templates: OrderedDict[str, Template | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def root_of(self, stack: StackView) -> str:
@@ -130,6 +136,33 @@ class ChildStacks:
     def around(self, stack: StackView) -> Around:
         """Return what a stack, as it is wanted now, says about its children."""
         return self._kept(self._around, stack.revision_id, lambda: self._around_of(stack))
+
+    def around_of(
+        self, revision_id: int, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+    ) -> Around:
+        """Return the same from what was read of a revision."""
+        return self._kept(self._around, revision_id, lambda: self._shared_by(environment, files, depth))
+
+    def template(self, hash_: str, values: ParameterValues, most: int) -> Template | None:
+        """Return a stored template with these values; None when it has more resources than `most`.
+
+        One that has no conditions is the same whatever the values.
+
+        Raises:
+            InvalidTemplate: with these values it is wrong.
+        """
+        found = self._templates.get(hash_)
+        if found is not None:
+            return found
+        text = self.files.get(hash_)
+        if text is None:
+            return None
+        template = load(text, Limits.of(self.settings), values)
+        if len(template.resources) > most:
+            return None
+        if CONDITIONAL.search(text) is None:
+            self._kept(self._templates, hash_, lambda: template)
+        return template
 
     def wanted(
         self,
@@ -197,24 +230,33 @@ class ChildStacks:
                 select(Revision.environment, Revision.files).where(Revision.id == stack.revision_id)
             ).one()
             depth = connection.execute(select(Stack.depth).where(Stack.id == stack.id)).scalar_one()
-        environment, settings = Environment.parse(row.environment or {}), self.settings
+        return self._shared_by(row.environment or {}, row.files or {}, depth)
+
+    def _shared_by(self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int) -> Around:
+        """Return what stacks have in common whose environments differ in parameters only."""
+        own = {section: value for section, value in environment.items() if section != "parameters"}
+        key = hashlib.sha256(orjson.dumps([own, files, depth], option=orjson.OPT_SORT_KEYS)).digest()
+        return self._kept(self._shared, key, lambda: self._made(own, files, depth))
+
+    def _made(self, own: Mapping[str, Any], files: Mapping[str, str], depth: int) -> Around:
+        environment, settings = Environment.parse({"parameters": {}, **own}), self.settings
         kinds = Kinds(
             self.types,
             environment.registry(global_environment(settings.environment_dir), installed(self.types)),
-            Texts(row.files or {}, self.files),
+            Texts(files, self.files),
             Limits.of(settings),
             environment=environment,
             depth=depth,
             max_depth=settings.max_nested_stack_depth,
             max_resources=settings.max_resources_per_stack,
         )
-        return Around(environment, row.files or {}, kinds)
+        return Around(environment, files, kinds)
 
     def _uuid(self, stack_id: int) -> str:
         with self.database.engine.connect() as connection:
             return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())
 
-    def _kept(self, held: OrderedDict[int, V], key: int, make: Callable[[], V]) -> V:
+    def _kept(self, held: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
         with self._lock:
             found = held.get(key)
         if found is None:

@@ -40,6 +40,14 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     return wind_down(database, stack.id, visit.traversal)
 
 
+def complete(db: Connection[TupleRow], visit: Visit) -> list[Ring] | None:
+    """End a child's first traversal, whose finish node nobody has claimed; None when that takes a claim."""
+    woken = traversals.complete(db, visit.node_id, None)
+    if woken is not None:
+        log.info("stack_complete", stack=visit.stack.uuid, action=visit.stack.action)
+    return woken
+
+
 def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
     """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
     (PROTOCOL.md 13).

@@ -34,36 +34,67 @@ class Lost(Exception):
 Row = Callable[[Visit, Done], dict[str, Any]]
 
 
-def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int, root: str) -> list[Ring]:
+def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
     """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
+
+    Without a lease nothing was claimed, and what is written takes the node (adr/0001).
 
     Raises:
         Elsewhere: the child has moved since it was seen.
         Lost: the lease is another's, or the traversal is over.
     """
+    assert isinstance(done.outcome, Moved)
+    planned = done.outcome.move
     for tries_left in range(TRIES - 1, -1, -1):
         try:
+            if planned.verb == "create" and planned.child is None:
+                return _spawn(db, visit, done, row_of, lease, root)
             with db.transaction():
                 return _move(db, visit, done, row_of, lease, root)
+        except children.Forgotten:
+            children.store(db, planned.wanted)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise
     raise AssertionError("unreachable")
 
 
-def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int, root: str) -> list[Ring]:
+def _spawn(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
-    begun = _begin(db, visit, planned, root)
+    known.data = noted(asked_of(known.data)[1], Asked(1, planned.turn))
+    row = _row(visit, done, row_of)
+    settled = children.spawn(db, planned.wanted, row, lease, root, again=planned.child is not None)
+    if row["resource_id"] not in settled.held:
+        raise Lost
+    return settled.rings
+
+
+def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
+    assert isinstance(done.outcome, Moved)
+    planned, known = done.outcome.move, done.known
+    if planned.verb == "create":
+        return _spawn(db, visit, done, row_of, lease, root)
+    begun = _begin(db, visit, planned)
     asked, kept = asked_of(known.data)
     if begun is not None:
         asked = Asked(begun.traversal, planned.turn)
     elif asked is not None:
         asked = Asked(asked.traversal, planned.turn)
     known.data = noted(kept, asked)
+    row = _row(visit, done, row_of)
+    settled = nodes.write(db, ending.WAIT, [row], lease, root)
+    if row["resource_id"] not in settled.held:
+        raise Lost
+    return settled.rings + ([] if begun is None else [begun.ring])
+
+
+def _row(visit: Visit, done: Done, row_of: Row) -> dict[str, Any]:
+    assert isinstance(done.outcome, Moved)
+    planned = done.outcome.move
     row = row_of(visit, done)
     row |= {
-        "op": known.op,
+        "op": done.known.op,
         "wait_seconds": planned.seconds if planned.verb == "pause" else None,
         "reason": "state changed",
         "retried": False,
@@ -71,24 +102,11 @@ def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int, root
     assert visit.resource is not None
     if visit.resource.op is None:
         row["traversal"] = visit.traversal  # no newer planner was told of it
-    settled = nodes.write(db, ending.WAIT, [row], lease, root)
-    if row["resource_id"] not in settled.held:
-        raise Lost
-    return settled.rings + ([] if begun is None else [begun.ring])
+    return row
 
 
-def _begin(db: nodes.Hot, visit: Visit, planned: Move, root: str) -> Begun | None:
-    child, resource = planned.child, visit.resource
-    assert resource is not None
-    if planned.verb == "create":
-        return children.create(
-            db,
-            planned.wanted,
-            owner_id=visit.stack.id,
-            resource_id=resource.id,
-            resource=resource.name,
-            root=root,
-        )
+def _begin(db: nodes.Hot, visit: Visit, planned: Move) -> Begun | None:
+    child = planned.child
     if planned.verb == "pause":
         return None
     assert child is not None

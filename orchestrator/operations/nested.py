@@ -45,7 +45,8 @@ class NestedPlugin(Plugin):
     def attach(self, db: Hot, stacks: ChildStacks) -> NestedPlugin:
         """Read the child; `stacks` knows what children are made from."""
         self.db, self.stacks = db, stacks
-        self.child = children.state(db, self.resource.id)
+        fresh = self.resource.attempt == 0  # nothing was ever asked for
+        self.child = None if fresh else children.state(db, self.resource.id)
         self.asked, self.known.data = asked_of(self.known.data)
         return self
 

@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Any
-
-from sqlalchemy import select
 
 from orchestrator.engine.visit import StackView
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
-from orchestrator.store.models import Revision
+from orchestrator.store.hot import fetched
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
+
+WEIGHT = 2_000  # characters and items that count as one revision more
+_SIZED = (str, list, dict)
+READ = "SELECT parameters, sealed FROM revision WHERE id = %(id)s::bigint"
 
 
 class ParameterCache:
     """The parameter values of the revisions this process met last."""
 
-    def __init__(self, database: Database, cipher: Cipher, size: int = 256) -> None:
-        """Keep the values of `size` revisions."""
+    def __init__(self, database: Database, cipher: Cipher, size: int = 4096) -> None:
+        """Keep the values of `size` revisions with few and short ones, of fewer with long ones."""
         self.database, self.cipher, self.size = database, cipher, size
         self._values: OrderedDict[int, ParameterValues] = OrderedDict()
+        self._weights: dict[int, int] = {}
+        self._held = 0
+        self._lock = threading.Lock()
 
     def get(self, stack: StackView) -> ParameterValues:
         """Return the values the stack's desired revision was given, with the pseudo parameters."""
         values = self._values.get(stack.revision_id)
-        if values is None:
-            values = self._values[stack.revision_id] = self._read(stack)
-            if len(self._values) > self.size:
-                self._values.popitem(last=False)
-        return values
+        if values is not None:
+            return values
+        rows = fetched(self.database.hot(durable=False), READ, {"id": str(stack.revision_id)})
+        [(parameters, sealed)] = rows
+        return self.put(stack, parameters, sealed)
 
-    def _read(self, stack: StackView) -> ParameterValues:
-        with self.database.engine.connect() as connection:
-            row = connection.execute(
-                select(Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
-            ).one()
-        return stored_values(
-            row.parameters, row.sealed, self.cipher, pseudo(stack.uuid, stack.name, stack.project_id)
-        )
+    def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:
+        """Keep the values of the stack's desired revision, as they were read, and return them."""
+        given = pseudo(stack.uuid, stack.name, stack.project_id)
+        values = stored_values(parameters, sealed, self.cipher, given)
+        weight = 1 + sum(len(value) for value in parameters.values() if isinstance(value, _SIZED)) // WEIGHT
+        with self._lock:
+            if stack.revision_id not in self._values:
+                self._values[stack.revision_id] = values
+                self._weights[stack.revision_id] = weight
+                self._held += weight
+            while self._held > self.size:
+                self._held -= self._weights.pop(self._values.popitem(last=False)[0])
+        return values
 
 
 REGION = "ap-southeast-1"  # what templates in the CloudFormation dialect have always been told

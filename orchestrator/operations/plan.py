@@ -32,8 +32,8 @@ from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan_small import plan_small
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
@@ -88,12 +88,32 @@ class Planner:
         except Superseded:
             return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
         except OrchestratorError as error:
-            log.error("plan_failed", stack=stack.uuid, error=str(error))
-            return lifecycle.fail(self.database, stack.id, visit.traversal, str(error))
+            return self._failed(visit, error)
         root, window = self.stacks.root_of(stack), self.settings.ring_window if ring else 0
         settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
+
+    def run_small(
+        self, db: Connection[TupleRow], visit: Visit, lease: int | None, allowance: int
+    ) -> list[Ring] | None:
+        """Write the whole first plan of a small stack in one go; None when it takes more than that.
+
+        Return what to enqueue, `allowance` at most.
+        """
+        try:
+            settled = plan_small(db, visit, lease, self.stacks, self.parameters, self._queue, allowance)
+        except Superseded:
+            if lease is None:
+                return []  # whoever has it, or the sweep, sees to it
+            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(visit.stack)).rings
+        except OrchestratorError as error:
+            return self._failed(visit, error)
+        return None if settled is None else settled.rings
+
+    def _failed(self, visit: Visit, error: OrchestratorError) -> list[Ring]:
+        log.error("plan_failed", stack=visit.stack.uuid, error=str(error))
+        return lifecycle.fail(self.database, visit.stack.id, visit.traversal, str(error))
 
     def _begin_again(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring]:
         """Plan an interrupted update as a traversal of its own.
@@ -118,9 +138,7 @@ class Planner:
         try:
             kind = self.types[type_name]
         except NotFound:
-            return "bulk"  # a template; or whoever visits it says what is missing
-        if isinstance(kind, NestedType):
-            return "bulk"
+            return "check"  # a template; or whoever visits it says what is missing
         return "provider" if kind.is_claimed else "check"
 
     def _template(
@@ -214,7 +232,7 @@ class Planner:
     def clean(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of leftovers when all else is done; None when there are none (adr/0002)."""
         stack = visit.stack
-        if stack.action in ACTS:
+        if stack.action in ACTS or (stack.traversal == 1 and stack.action == "CREATE"):
             return None
         rows = planning.leftovers(db, stack.id, stack.traversal)
         if not rows:

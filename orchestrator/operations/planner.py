@@ -58,19 +58,29 @@ class PlanVisit:
     planner: Planner
     start_apart: Callable[[int, int], None] = start_planner
 
-    def __call__(self, visit: Visit, lease: int) -> list[Ring]:
-        """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue."""
+    def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[Ring]:
+        """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue, of a small
+        one's first plan `allowance` rings at most.
+        """
         planner, stack = self.planner, visit.stack
         if visit.lost_leases > planner.settings.action_retry_limit:
             reason = "Planning failed repeatedly; see the log"
             return lifecycle.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.hot(durable=True)
+        if visit.traversal == 1 and stack.action == "CREATE" and allowance is not None:
+            rings = planner.run_small(db, visit, lease, allowance)
+            if rings is not None:
+                return rings
         if self._is_large(db, stack):
             seconds = max(planner.settings.lease_seconds, START_SECONDS)
             nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
             self.start_apart(visit.node_id, lease)
             return []
         return planner.run(db, visit, lease)
+
+    def small(self, db: Connection[TupleRow], visit: Visit, allowance: int) -> list[Ring] | None:
+        """Plan a small stack's first traversal without a claim of its node; None when it takes more."""
+        return self.planner.run_small(db, visit, None, allowance)
 
     def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""

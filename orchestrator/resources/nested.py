@@ -152,11 +152,6 @@ class NestedType(ResourceType):
         """A child can be copied."""
         return True
 
-    @property
-    def is_claimed(self) -> bool:
-        """Its row is written by the visit that moves the child."""
-        return True
-
     # The engine deals with a child itself; nothing of a nested type is called with these.
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:

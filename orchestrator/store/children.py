@@ -11,15 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import Connection
+from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.nesting import ChildState
+from orchestrator.store import ending_statements as ending
+from orchestrator.store import nodes
 from orchestrator.store.acceptance import HOLD_CONTENT, INSERT_CONTENT
 from orchestrator.store.hot import fetched
+from orchestrator.store.nodes import Settled
 from orchestrator.store.traversals import STACK_EVENT, bump
 
 Db = Connection[TupleRow]
@@ -39,49 +42,67 @@ UPDATE stack SET parent_resource_id = NULL
 WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
 """
 
-# All of it at once: the stack, its first revision, its plan and finish nodes, and the event. What is not said
-# is as with the stack around it.
-CREATE = (
+# All of it at once: the resource's node waits, and there are the stack, its first revision, its plan and
+# finish nodes, and the event. What is not said is as with the stack around it. Without `r` there is nothing.
+BIRTH = (
     """
-WITH p AS MATERIALIZED (
-    SELECT * FROM stack WHERE id = %(owner_id)s::bigint
-), n AS MATERIALIZED (
+, p AS MATERIALIZED (
+    SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
+), born AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id,
         nextval(pg_get_serial_sequence('revision', 'id')) AS revision_id,
         nextval(pg_get_serial_sequence('graph_node', 'id')) AS finish_id,
         nextval(pg_get_serial_sequence('graph_node', 'id')) AS plan_id
+    FROM r
 ), s AS (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
         timeout_mins, username, credentials, user_project_id, converge)
-    SELECT n.id, p.root_id, p.id, %(resource_id)s::bigint, %(resource)s, p.depth + 1, %(uuid)s::uuid,
-        p.project_id, %(name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1, n.revision_id, true,
-        p.keep_going, coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
+    SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
+        p.project_id, %(child_name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1, born.revision_id,
+        true, p.keep_going, coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
         p.user_project_id, p.converge
-    FROM n CROSS JOIN p
+    FROM i CROSS JOIN born CROSS JOIN p
     RETURNING *
-), told AS ("""
+), first_event AS ("""
     + STACK_EVENT
     + """ RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
         outline, created_by, traversal, first_event)
-    SELECT n.revision_id, n.id, 1, 'CREATE', %(template_hash)s::bytea, %(environment)s::json,
-        %(files)s::jsonb, %(parameters)s::json, %(sealed)s::bytea, %(outline)s::json, p.username, 1, told.id
-    FROM n CROSS JOIN p CROSS JOIN told
+    SELECT born.revision_id, born.id, 1, 'CREATE', %(template_hash)s::bytea, %(environment)s::json,
+        %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea, %(outline)s::json, p.username, 1,
+        first_event.id
+    FROM born CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
         state, rung_at)
-    SELECT n.finish_id, n.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
+    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
         NULL::timestamptz
-    FROM n CROSS JOIN p
+    FROM born CROSS JOIN p
     UNION ALL
-    SELECT n.plan_id, n.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[n.finish_id], 0, 'queued', now()
-    FROM n CROSS JOIN p
+    SELECT born.plan_id, born.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[born.finish_id], 0, 'queued',
+        now()
+    FROM born CROSS JOIN p
 )
-SELECT n.plan_id, p.depth + 1 FROM n CROSS JOIN p
 """
 )
+
+
+def _bearing(wait: str) -> str:
+    """Return a statement that lets a node wait, and makes the child that it waits for."""
+    head, held = wait.split("\nSELECT 'held'")
+    return (
+        head
+        + BIRTH
+        + "\nSELECT 'held'"
+        + held
+        + "\nUNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born"
+    )
+
+
+SPAWN = _bearing(ending.OF_ONE[ending.WAIT])
+SPAWN_UNCLAIMED = _bearing(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
 
 REVISE = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
@@ -188,29 +209,52 @@ def state(db: Db, resource_id: int) -> ChildState | None:
     return None
 
 
-def create(
-    db: Db, wanted: ChildWanted, *, owner_id: int, resource_id: int, resource: str, root: str
-) -> Moved:
-    """Write a new child with its first nodes. Run in a transaction."""
+class Forgotten(Exception):
+    """The child's template is not stored: it was purged, or never was."""
+
+
+def spawn(
+    db: Db, wanted: ChildWanted, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
+) -> Settled:
+    """Let a resource's node wait and make the child that it waits for, `again` where there was one.
+
+    `row` is the resource's, as `nodes.write` takes it. One statement, and all that there is to it unless
+    `again`: then it is run in a transaction.
+
+    Raises:
+        Forgotten: the template is to be stored before.
+    """
+    if again:
+        db.execute(MAKE_ROOM, {"resource_id": str(row["resource_id"])})
     values = {
-        **_revision(db, wanted),
-        "owner_id": str(owner_id),
-        "resource_id": str(resource_id),
-        "resource": resource,
-        "uuid": wanted.uuid,
-        "name": wanted.name,
+        **nodes.of_one(row),
+        **_revision(wanted),
+        "child_name": wanted.name,
         "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
+        "lease": lease,
+        "ring": 0,
     }
-    db.execute(MAKE_ROOM, values)
-    [(plan_id, _)] = fetched(db, CREATE, values)
-    return Moved(1, Ring(plan_id, 1, "bulk", "plan", root))
+    values["child_sealed"] = values.pop("revision_sealed")
+    try:
+        rows = nodes.retried(db, SPAWN if lease is not None else SPAWN_UNCLAIMED, values)
+    except errors.ForeignKeyViolation as error:
+        raise Forgotten from error
+    return nodes.settled(rows, root)
+
+
+def store(db: Db, wanted: ChildWanted) -> None:
+    """Store the template of a child."""
+    db.execute(INSERT_CONTENT, (hashlib.sha256(wanted.template).digest(), wanted.template))
 
 
 def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:
     """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
     if hold(db, child_id) is None:
         return None
-    values = {**_revision(db, wanted), "stack_id": str(child_id)}
+    while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
+        store(db, wanted)
+    values = {**_revision(wanted), "stack_id": str(child_id)}
+    values["sealed"] = values.pop("revision_sealed")
     [(revision_id,)] = fetched(db, REVISE, values)
     return _bumped(db, child_id, "UPDATE", revision_id=revision_id, converge=converge)
 
@@ -282,16 +326,13 @@ def template(db: Db, revision_id: int) -> str | None:
     return None if row is None else row[0]
 
 
-def _revision(db: Db, wanted: ChildWanted) -> dict[str, Any]:
-    """Return a revision's columns as parameters; its template is stored, and held, for the transaction."""
-    hash_ = hashlib.sha256(wanted.template).digest()
-    while db.execute(HOLD_CONTENT, (hash_,)).fetchone() is None:
-        db.execute(INSERT_CONTENT, (hash_, wanted.template))
+def _revision(wanted: ChildWanted) -> dict[str, Any]:
+    """Return a revision's columns as parameters."""
     return {
-        "template_hash": hash_,
+        "template_hash": hashlib.sha256(wanted.template).digest(),
         "environment": Json(wanted.environment),
         "files": Jsonb(wanted.files),
         "parameters": Json(wanted.parameters),
-        "sealed": wanted.sealed,
+        "revision_sealed": wanted.sealed,
         "outline": Json(wanted.outline),
     }

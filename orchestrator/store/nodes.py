@@ -43,7 +43,8 @@ class Settled:
     clean: tuple[int, ...] = ()  # nodes that need no visit: `pass_clean` settles them
 
 
-def _settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
+def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
+    """Return what the rows of such a statement say."""
     rings = [Ring(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
     return Settled(
         rings,
@@ -131,7 +132,7 @@ def write(
         statement = OF_ONE[statement]
     else:
         values = {"rows": Json(list(rows))}
-    return _settled(retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
+    return settled(retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
 
 
 def of_one(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,12 +158,12 @@ def _text(value: Any) -> str | None:
 
 def run(db: Hot, statement: str, values: Mapping[str, Any], root: str) -> Settled:
     """Run another statement that moves nodes."""
-    return _settled(retried(db, statement, values), root)
+    return settled(retried(db, statement, values), root)
 
 
 def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
     """Settle nodes that visit no resource: joins and plans."""
-    return _settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
+    return settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
 
 
 def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
@@ -174,7 +175,7 @@ def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
     while todo:
         part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
         values = {"ids": part, "ring": max(0, ring - len(rings))}
-        passed = _settled(retried(db, ending.PASS, values), root)
+        passed = settled(retried(db, ending.PASS, values), root)
         rings += passed.rings
         unrung += passed.unrung
         todo += passed.clean
@@ -183,7 +184,7 @@ def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
 
 def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
-    return _settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
+    return settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
 
 
 def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
@@ -193,12 +194,12 @@ def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
 
 def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
     """Ring for nodes of newer traversals that these nodes' visits held up."""
-    return _settled(retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
+    return settled(retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
 
 
 def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
     """Ring queued nodes of a root stack until `window` messages are outstanding (PROTOCOL.md 15)."""
-    return _settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
+    return settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
 
 
 def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> tuple[str, bytes | None]:

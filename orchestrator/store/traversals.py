@@ -120,7 +120,7 @@ WITH k AS MATERIALIZED (
     UPDATE graph_node g
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
     FROM k WHERE g.id = %(node_id)s AND g.stack_id = k.id AND g.state IN ('checking', '')
-        AND g.lease = %(lease)s
+        AND g.lease = %(lease)s AND g.blocked_by = 0
     RETURNING g.stack_id, g.traversal
 ), s AS (
     UPDATE stack
@@ -360,11 +360,19 @@ def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float,
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
-def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] | None:
-    """Settle a finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is no
-    longer the stack's, or has failed.
+COMPLETE_UNCLAIMED = COMPLETE.replace(
+    """g.state IN ('checking', '')
+        AND g.lease = %(lease)s""",
+    "g.state IN ('queued', '')",
+)
+
+
+def complete(db: Connection[TupleRow], node_id: int, lease: int | None) -> list[Ring] | None:
+    """Settle a finish node, without a lease one that nobody has claimed: the stack is COMPLETE. Return what
+    that wakes; None when the traversal is no longer the stack's, or has failed.
     """
-    for row in fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}):
+    statement = COMPLETE if lease is not None else COMPLETE_UNCLAIMED
+    for row in fetched(db, statement, {"node_id": node_id, "lease": lease}):
         return _rings(row[1])
     return None
 

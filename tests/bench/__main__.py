@@ -22,7 +22,7 @@ from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
 from tests.bench.resolving import measure_resolving
 from tests.bench.results import BASE, Results, line, show, write
 from tests.bench.servers import Servers, servers, system
-from tests.bench.shapes import NOT_YET, OPERATIONS, SHAPES
+from tests.bench.shapes import OPERATIONS, SHAPES
 from tests.bench.yardstick import TASKS, measure_yardstick
 
 PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
@@ -32,18 +32,16 @@ HUGE_OPERATIONS = ("create", "change-one", "delete")
 
 
 def chosen(value: str, known: Sequence[str]) -> list[str]:
-    """Return the names in a list with commas that are known; say which have to wait.
+    """Return the names in a list with commas.
 
     Raises:
         click.BadParameter: a name that nobody knows.
     """
     names = [name.strip() for name in value.split(",") if name.strip()]
     for name in names:
-        if name in NOT_YET:
-            click.echo(f"{name}: not yet", err=True)
-        elif name not in known:
+        if name not in known:
             raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
-    return [name for name in names if name in known]
+    return names
 
 
 def numbers(value: str) -> list[int]:

@@ -17,7 +17,7 @@ from tests.bench import counters
 from tests.bench.counters import Connection
 from tests.bench.processes import Watch
 from tests.bench.servers import System
-from tests.bench.shapes import OPERATIONS, UPDATES, template
+from tests.bench.shapes import FILES, OPERATIONS, UPDATES, template
 
 PROJECT = "bench"
 POLL_SECONDS = 0.02  # the end is seen this late at most
@@ -175,11 +175,12 @@ class Measurement:
         if method == "POST":
             document["stack_name"] = f"{shape}-{size}"
         document["timeout_mins"] = TIMEOUT_MINUTES
+        document["files"] = FILES.get(shape, {})
         return self.client.build_request(method, url, content=orjson.dumps(document), headers=JSON)
 
     def _reading_seconds(self, shape: str, size: int) -> float:
         """Return how long the API takes to parse and check the template, writing nothing down."""
-        body = orjson.dumps({"template": template(shape, size)})
+        body = orjson.dumps({"template": template(shape, size), "files": FILES.get(shape, {})})
         url = f"{self.system.url}/v1/{PROJECT}/validate"
         request = self.client.build_request("POST", url, content=body, headers=JSON)
         begun = time.perf_counter()

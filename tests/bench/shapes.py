@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 Resources = dict[str, dict[str, Any]]
 
 VERSION = "2021-04-16"
 TYPE = "OS::Heat::TestResource"
 WIDEST = 1_000  # resources of a layer
+CHILD = "file:///child.yaml"  # the template of a nested stack
+CHILDREN = 10  # resources of one
 
 
 def flat(size: int) -> Resources:
@@ -48,15 +52,33 @@ def fan_out(size: int) -> Resources:
     return {"first": _resource(), **{f"r{n}": _resource("first") for n in range(size - 1)}}
 
 
+def nested(size: int) -> Resources:
+    """Nested stacks of CHILDREN resources each: `size` counts all of these and what stands for them."""
+    return {
+        f"r{n}": {"type": CHILD, "properties": {"value": "made of nothing"}}
+        for n in range(size // (CHILDREN + 1))
+    }
+
+
+def _child() -> dict[str, Any]:
+    names = ("value", "update_replace_value")
+    properties = {name: {"get_param": name} for name in names}
+    return {
+        "heat_template_version": VERSION,
+        "parameters": {name: {"type": "string", "default": ""} for name in names},
+        "resources": {f"m{n}": {"type": TYPE, "properties": properties} for n in range(CHILDREN)},
+    }
+
+
 SHAPES: Mapping[str, Callable[[int], Resources]] = {
     "flat": flat,
     "chain": chain,
     "layered": layered,
     "fan-in": fan_in,
     "fan-out": fan_out,
+    "nested": nested,
 }
-# Known by name, so that asking for it is answered: it waits for its part of the engine.
-NOT_YET = frozenset({"nested"})
+FILES: Mapping[str, Mapping[str, str]] = {"nested": {CHILD: orjson.dumps(_child()).decode()}}
 
 
 def template(shape: str, size: int, operation: str = "create") -> dict[str, Any]:

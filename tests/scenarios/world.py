@@ -162,7 +162,7 @@ class World:
             self.messages += take_in(self.engine, ring.resource_id)
             return
         self.messages += check_nodes(
-            self.engine, [ring.node_id], ring.traversal, durable=ring.queue != "check"
+            self.engine, [ring.node_id], ring.traversal, durable=ring.queue == "provider"
         )
 
     def deliver_all(
