@@ -35,7 +35,7 @@ class Known:
     secret: bool = False
     unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
     requires: tuple[int, ...] = ()
-    input_digests: tuple[str, ...] = ()  # what each of them handed on
+    input_digests: tuple[str, ...] = ()  # what each of them handed on; "" when it only stands on it still
     value_digest: str | None = None  # of what this one hands on
     definition_id: int | None = None  # what it is being built from
     given_metadata: Mapping[str, Any] | None = None  # the template's, once a signal has changed the metadata
@@ -135,7 +135,11 @@ def value_digest(known: Known) -> str:
 
 
 def widened(before: Known, after: Known) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9)."""
-    both = dict(zip(before.requires, before.input_digests, strict=True))
-    both |= dict(zip(after.requires, after.input_digests, strict=True))
+    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9).
+
+    What it only stands on still has no digest: whoever looks at the change later must not take it for what
+    the change was begun with.
+    """
+    both = dict.fromkeys(before.requires, "")
+    both |= zip(after.requires, after.input_digests, strict=True)
     return tuple(both), tuple(both.values())
