@@ -17,7 +17,7 @@ from orchestrator.engine.kinds import Kinds
 from orchestrator.engine.names import physical_name
 from orchestrator.engine.revise import as_found, as_stored, revise
 from orchestrator.errors import Diagnostic
-from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
 from orchestrator.schema.properties import immutable_message, join
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.parameters import MASK, ParameterValues
@@ -120,6 +120,8 @@ class Forecast:
         visit = _Visit(self, definition, kind)
         if there is None:
             found = visit.added()
+        elif there.kind != self.kinds.resolved_name(definition) and self._stands_in(definition, there):
+            found = visit.stood_in_for(there)
         elif there.kind != self.kinds.resolved_name(definition):
             found = visit.replaced(f"its type changes from {there.type} to {definition.type}")
         elif not (dirty or visit.moved or seen is not None):
@@ -132,6 +134,10 @@ class Forecast:
             text = f"it could not be looked at: {unseen}"
             found = replace(found, because=_joined(found.because, text), certain=False)
         return found
+
+    def _stands_in(self, definition: ResourceDefinition, there: There) -> bool:
+        nothing = self.kinds.resolved_name(definition) == NOTHING_TYPE
+        return nothing and there.physical_id is not None and there.op is None
 
 
 class _Visit:
@@ -169,6 +175,11 @@ class _Visit:
             known = Handed(there.proxy)
         self.forecast.handed[self.name] = known
         return Expected(self.name, "unchanged", because, certain)
+
+    def stood_in_for(self, there: There) -> Expected:
+        proxy = replace(there.proxy, attributes={}, reference_id=there.physical_id)
+        self.forecast.handed[self.name] = Handed(proxy, moved=True, why="is stood in for")
+        return Expected(self.name, "unchanged", f"{NOTHING_TYPE} stands in for it")
 
     def taken_back(self, found: Expected) -> Expected:
         handed = self.forecast.handed[self.name]

@@ -56,7 +56,7 @@ from orchestrator.operations.known import (
     value_digest,
     widened,
 )
-from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.base import NOTHING_TYPE, Context, Observation
 from orchestrator.schema.properties import immutable_message
 from orchestrator.template.definition import NOTHING, StackDefinition
 
@@ -241,11 +241,14 @@ class Plugin(Dealing):
         assert definition is not None
         other = self._other_type()
         if other is not None:
-            return Done(other, known)
+            is_nothing = self._wanted_type() == NOTHING_TYPE and known.physical_id is not None
+            return self._stand_in() if is_nothing else Done(other, known)
         before = replace(known)
         external = self._resolve()
         if external is not None:
             return self._keep_external(external, before)
+        if known.stood_in_for:
+            self._stand_in_no_more()
         if resource.status == "FAILED":
             ctx = self.context(resource.action, 0.0)
             if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
@@ -311,12 +314,37 @@ class Plugin(Dealing):
 
     def _other_type(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
+        return None if self._wanted_type() == self.resource.kind else Replaced()
+
+    def _wanted_type(self) -> str:
+        """Return the name of what is to carry the definition out."""
         definition = self.visit.definition
         assert definition is not None
-        runs_as = definition.body.get("runs_as")
-        if (runs_as or definition.body["type"]) == self.resource.kind:
-            return None
-        return Replaced()
+        name: str = definition.body.get("runs_as") or definition.body["type"]
+        return name
+
+    def _stand_in(self) -> Done:
+        """Leave a thing alone that OS::Heat::None now stands for: it never changes, and has no attributes.
+
+        The row stays its type's, so that what deletes it deletes the thing (spec/resource-types.md A4).
+        """
+        known, inputs = self.known, sorted(self.visit.inputs)
+        assert self.visit.definition is not None
+        before = known.value_digest
+        known.attributes, known.reference_id, known.stood_in_for = {}, None, True
+        known.value_digest = value_digest(known)
+        known.definition_id = self.visit.definition.id
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
+        if before == known.value_digest and self.resource.status == "COMPLETE":
+            return Done(Kept(), known)
+        known.action = "UPDATE"
+        return Done(Seen(as_known(known)), known)
+
+    def _stand_in_no_more(self) -> None:
+        """Look at a thing again whose own type is back."""
+        self.known.stood_in_for = False
+        self.take(self.kind.observe(self.context("CHECK", 0.0), self.known.physical_id or ""))
 
     def _update(self, changed: frozenset[str], before: Known) -> Done:
         known, kind = self.known, self.kind

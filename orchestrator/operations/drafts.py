@@ -33,7 +33,7 @@ class Drafts:
         self._asked = _asked(template, kinds) if template is not None else {}
         self._inner: dict[int, str] = {}  # by kind
         self.wanted = {
-            name: Wanted(self._digest(definition), kinds.resolved_name(definition), definition.requires)
+            name: self._wanted(definition, kinds.resolved_name(definition))
             for name, definition in self.definitions.items()
         }
         self._types = {
@@ -63,11 +63,15 @@ class Drafts:
         attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
         return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
 
-    def _digest(self, definition: ResourceDefinition) -> bytes:
-        files, mappings = self._beside(definition)
+    def _wanted(self, definition: ResourceDefinition, runs_as: str) -> Wanted:
+        """Return what is wanted of a resource; what stands for its type is part of that."""
+        beside: tuple[Any, ...] = self._beside(definition)
         if definition.name in self._asked:
-            return definition.digest(self.values, (files, mappings, self._nested(definition)))
-        return definition.digest(self.values, (files, mappings) if files or mappings else None)
+            beside = (*beside, self._nested(definition))
+        if runs_as != definition.type:
+            beside = (*beside, runs_as)
+        digest = definition.digest(self.values, beside if any(beside) else None)
+        return Wanted(digest, runs_as, definition.requires)
 
     def _nested(self, definition: ResourceDefinition) -> dict[str, Any]:
         """Return what is kept of a nested resource besides: a digest of all that its stack is made with, and

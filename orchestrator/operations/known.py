@@ -16,7 +16,9 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
 from orchestrator.template.functions import ALL
 
-GIVEN_METADATA: Final = "template's metadata"  # kept beside a type's own notes
+# Kept beside a type's own notes.
+GIVEN_METADATA: Final = "template's metadata"
+STOOD_IN_FOR: Final = "stood in for"
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class Known:
     value_digest: str | None = None  # of what this one hands on
     definition_id: int | None = None  # what it is being built from
     given_metadata: Mapping[str, Any] | None = None  # the template's, once a signal has changed the metadata
+    stood_in_for: bool = False  # by OS::Heat::None: it is there, and hands on no attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
     data = dict(opened.get("data", resource.data) or {})
     return Known(
         given_metadata=data.pop(GIVEN_METADATA, None),
+        stood_in_for=data.pop(STOOD_IN_FOR, False),
         properties=opened.get("properties", resource.properties) or {},
         attributes=opened.get("attributes", resource.attributes) or {},
         data=data,
@@ -96,6 +100,8 @@ def stored_values(known: Known) -> dict[str, Any]:
     data = dict(known.data)
     if known.given_metadata is not None:
         data[GIVEN_METADATA] = known.given_metadata
+    if known.stood_in_for:
+        data[STOOD_IN_FOR] = True
     return {
         "properties": dict(known.properties),
         "attributes": dict(known.attributes),

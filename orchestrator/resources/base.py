@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition
 
 __all__ = [
+    "NOTHING_TYPE",
     "Attribute",
     "Change",
     "Context",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 Value = Any  # what JSON can say
+NOTHING_TYPE: Final = "OS::Heat::None"  # what it is put in the place of stays as it is
+
 Change = Literal["keep", "update", "replace"]
 
 _NEVER = object()  # is no value

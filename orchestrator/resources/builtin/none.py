@@ -1,17 +1,29 @@
-"""OS::Heat::None: stands where a real type would, and is nothing (spec/resource-types.md A4)."""
+"""OS::Heat::None: stands where a real type would, and is nothing (spec/resource-types.md A4).
+
+Put in the place of a real type whose thing is there already, it makes nothing: the thing is left as it is,
+its attributes are null, and what deletes the resource deletes the thing (`operations/carry_out.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from uuid import uuid4
 
-from orchestrator.resources.base import Change, Context, Created, Observation, ResourceType, Value
+from orchestrator.resources.base import (
+    NOTHING_TYPE,
+    Change,
+    Context,
+    Created,
+    Observation,
+    ResourceType,
+    Value,
+)
 
 
 class NoneResource(ResourceType):
     """Accepts any property, has every attribute as null, never changes."""
 
-    name = "OS::Heat::None"
+    name = NOTHING_TYPE
     calls_out = False
     any_properties = True
     support_version = "5.0.0"
