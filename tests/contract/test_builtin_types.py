@@ -209,6 +209,12 @@ class TestTestResources:
         seen = resource.observe("CHECK")
         assert (seen.exists, seen.ready, seen.error) == (True, True, "")
 
+    def test_a_check_can_be_asked_for_and_fails_only_without_an_id(self):
+        resource = made(TestResource)
+        assert resource.kind.can_check
+        resource.physical_id = ""
+        assert not resource.observe("CHECK").exists
+
     def test_deletion_takes_its_own_time_and_never_fails(self):
         resource = made(TestResource, wait_secs=9, fail=True, action_wait_secs={"delete": 4})
         resource.delete()
@@ -242,6 +248,12 @@ class TestDelays:
         assert not resource.observe(elapsed=9.99).ready
         assert 0 < resource.observe(elapsed=9.99).retry_after <= 6.01
         assert resource.observe(elapsed=16).ready
+
+    def test_the_longest_wait_must_fit_into_the_stacks_timeout(self):
+        resource = Operated(Delay(), {"min_wait": 50, "max_jitter": 5, "jitter_multiplier": 2})
+        assert not resource.kind.validate(resource.ctx.properties, 60.0)
+        (fault,) = resource.kind.validate(resource.ctx.properties, 59.0)
+        assert fault.message == "OS::Heat::Delay maximum delay 60s exceeds stack timeout."
 
     def test_the_jitter_is_drawn_once(self):
         resource = made(Delay, max_jitter=1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from orchestrator.errors import ActionInProgress, NotSupported, ProviderBusy
@@ -190,21 +192,23 @@ def test_a_suspended_resource_that_a_check_came_over_is_resumed_by_the_next_upda
 
 
 def test_a_check_looks_at_everything_and_says_what_it_cannot_look_at(world, cloud):
-    uuid = made(world, cloud)
+    uuid = made(world, cloud, {**machines(), "d": {"type": "OS::Heat::RandomString", "depends_on": "c"}})
     world.act("s", "check")
     world.deliver_all()
     assert world.state(uuid) == "CHECK_COMPLETE"
     assert reason(world) == (
         "Stack CHECK completed successfully. 'CHECK' not fully supported (see resources)"
     )
-    assert reason(world, "resource", "c") == "CHECK not supported for OS::Heat::TestResource"
+    assert reason(world, "resource", "d") == "CHECK not supported for OS::Heat::RandomString"
     assert told(world, uuid, "CHECK") == [
         "s CHECK_IN_PROGRESS",
         "a CHECK_IN_PROGRESS",
         "a CHECK_COMPLETE",
         "b CHECK_IN_PROGRESS",
         "b CHECK_COMPLETE",
+        "c CHECK_IN_PROGRESS",
         "c CHECK_COMPLETE",
+        "d CHECK_COMPLETE",
         "s CHECK_COMPLETE",
     ]
     assert cloud.calls == ["observe a", "observe b"]
@@ -346,3 +350,16 @@ def test_a_snapshot_copies_each_thing_once_whoever_dies(world, cloud, verb):
     tokens = {thing: token for token, thing in cloud.copies.items()}
     by_name = {thing.split("-")[0]: token for thing, token in tokens.items()}
     assert kept == {"a": {"copy": by_name["a"]}, "b": {"copy": by_name["b"]}, "c": None}
+
+
+@pytest.mark.parametrize("action", ["suspend", "resume"])
+def test_a_delay_takes_its_time_when_suspended_or_resumed(world, action):
+    listed = {"min_wait": 1, "actions": [action.upper()]}
+    uuid = world.create("s", {"d": {"type": "OS::Heat::Delay", "properties": listed}})
+    world.deliver_all()
+    for asked in ("suspend", "resume"):
+        began = time.monotonic()
+        world.act("s", asked)
+        world.deliver_all()
+        assert world.state(uuid) == f"{asked.upper()}_COMPLETE"
+        assert (time.monotonic() - began > 0.9) == (asked == action)

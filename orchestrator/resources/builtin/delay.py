@@ -63,12 +63,7 @@ class Delay(ResourceType):
         longest = _seconds(properties, fraction=1.0)
         if longest <= stack_timeout_seconds:
             return ()
-        return (
-            Fault(
-                f"{self.name} maximum delay {longest:g}s exceeds the stack timeout "
-                f"{stack_timeout_seconds:g}s."
-            ),
-        )
+        return (Fault(f"{self.name} maximum delay {longest:g}s exceeds stack timeout."),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Draw the jitter once, so that every look counts down to the same moment."""

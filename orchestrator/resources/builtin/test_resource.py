@@ -52,8 +52,13 @@ class TestResource(ResourceType):
             },
         ),
         "attr_wait_secs": _number("Seconds to take for the attributes; added to each wait but deletion's."),
-        "client_name": Property("string", "Accepted and not used.", default="", update_allowed=True),
-        "entity_name": Property("string", "Accepted and not used.", default="", update_allowed=True),
+        # Heat asks it while it waits and takes no notice of the answer; here nothing is asked.
+        "client_name": Property(
+            "string", "A client to ask while waiting; of no effect.", default="", update_allowed=True
+        ),
+        "entity_name": Property(
+            "string", "What of the client's to ask for; of no effect.", default="", update_allowed=True
+        ),
         "constraint_prop_secs": Property(
             "number",
             "Seconds to take for validation; added to each wait but deletion's.",
@@ -78,6 +83,8 @@ class TestResource(ResourceType):
         """Ready when the wait is over, unless it is to fail."""
         if ctx.action == "DELETE":
             return wait(ctx, _chosen(ctx.properties, "delete")) or Observation(exists=False)
+        if not physical_id:
+            return Observation(exists=False)
         if ctx.action in ("CREATE", "UPDATE"):
             waiting = wait(ctx, ctx.data.get("seconds", 0))
             if waiting is not None:
@@ -103,6 +110,11 @@ class TestResource(ResourceType):
         value = ctx.data.get("value") if props["fail"] else props["value"]
         seconds = _with_extras(props, _chosen(props, "update")) if "value" in changed else 0
         return Created(physical_id, {"value": value, "seconds": seconds})
+
+    @property
+    def can_check(self) -> bool:
+        """A check looks whether it was made."""
+        return True
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Nothing to remove; `observe` takes as long as it is told."""
