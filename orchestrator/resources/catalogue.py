@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.errors import InvalidRequest, NotSupported
+from orchestrator.errors import InvalidRequest, NotFound, NotSupported
 from orchestrator.resources.base import Attribute, Property, ResourceType
-from orchestrator.resources.registry import Registry
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 
 SUPPORT_STATUSES: Final = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
@@ -35,7 +34,7 @@ _CFN_TYPES: Final = {
 
 
 def list_types(
-    types: Registry,
+    types: Mapping[str, ResourceType],
     *,
     support_status: str | None = None,
     name: str | None = None,
@@ -70,7 +69,9 @@ def list_types(
     return [{"resource_type": kind.name, "description": _doc(kind)} for kind in kinds]
 
 
-def type_schema(types: Registry, name: str, *, with_description: bool = False) -> dict[str, Any]:
+def type_schema(
+    types: Mapping[str, ResourceType], name: str, *, with_description: bool = False
+) -> dict[str, Any]:
     """Return one type's properties and attributes as JSON.
 
     Raises:
@@ -115,7 +116,7 @@ def property_schema(prop: Property) -> dict[str, Any]:
     return schema
 
 
-def type_template(types: Registry, name: str, template_type: str = "cfn") -> dict[str, Any]:
+def type_template(types: Mapping[str, ResourceType], name: str, template_type: str = "cfn") -> dict[str, Any]:
     """Return a template of one such resource: properties as parameters, attributes as outputs.
 
     Raises:
@@ -221,8 +222,10 @@ def _attribute_schema(attribute: Attribute) -> dict[str, Any]:
     return schema
 
 
-def _visible(types: Registry, name: str) -> ResourceType:
-    kind = types[name]
+def _visible(types: Mapping[str, ResourceType], name: str) -> ResourceType:
+    kind = types.get(name)
+    if kind is None:
+        raise NotFound("Resource Type", name)
     if kind.hidden:
         raise NotSupported(name)
     return kind

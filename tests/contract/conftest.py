@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.registry import GROUP, Registry
-from tests.contract.operated import PROPERTIES, Operated
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 
@@ -37,23 +37,12 @@ def installed(plugin_path: None) -> Registry:
     return Registry({point.name: point for point in importlib.metadata.entry_points(group=GROUP)})
 
 
-def registered_names() -> list[str]:
-    """Return the names of our own types and the third party's, for parametrizing."""
+def all_types() -> dict[str, ResourceType]:
+    """Return our own types and the third party's, for parametrizing."""
     ours = importlib.metadata.entry_points(group=GROUP)
-    theirs = importlib.metadata.distributions(path=[str(THING_DIR)])
-    return sorted({p.name for p in ours} | {p.name for d in theirs for p in d.entry_points})
-
-
-@pytest.fixture(params=registered_names())
-def kind(request: pytest.FixtureRequest, installed: Registry) -> ResourceType:
-    """Return each registered type in turn."""
-    found = installed[request.param]
-    if found.calls_out:
-        request.getfixturevalue("things")
-    return found
-
-
-@pytest.fixture
-def operated(kind: ResourceType) -> Operated:
-    """Return one resource of each type in turn, not yet made."""
-    return Operated(kind, PROPERTIES.get(kind.name, {}))
+    theirs = [p for d in importlib.metadata.distributions(path=[str(THING_DIR)]) for p in d.entry_points]
+    sys.path.insert(0, str(THING_DIR))  # for as long as it takes to load it
+    try:
+        return dict(Registry({point.name: point for point in (*ours, *theirs)}).items())
+    finally:
+        sys.path.remove(str(THING_DIR))

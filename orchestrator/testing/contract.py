@@ -1,0 +1,361 @@
+"""What holds for every resource type. A new one passes this before anything else is said about it.
+
+    from orchestrator.testing.contract import TypeContract
+    from orchestrator.testing.samples import Sample
+
+    class TestVolume(TypeContract):
+        @pytest.fixture
+        def sample(self):
+            return Sample("Example::Volume", {"size": 1})
+
+A fixture that the type needs (a server to talk to) is named in the sample, or used by `sample` itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import jsonschema
+import orjson
+import pytest
+
+from orchestrator.engine.revise import as_stored, revise
+from orchestrator.errors import NotSupported
+from orchestrator.resources.base import Observation, Property, ResourceType
+from orchestrator.resources.catalogue import SUPPORT_STATUSES, type_schema, type_template
+from orchestrator.resources.registry import load_registry
+from orchestrator.schema.properties import TYPES, convert
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+from orchestrator.testing.operated import Operated
+from orchestrator.testing.samples import Sample, other_value
+
+AT_ONCE_SECONDS: Final = 2.0  # far above what a call to a healthy service takes, far below any wait
+
+SCHEMA_OF_A_PROPERTY: Final = {
+    "type": "object",
+    "required": ["type", "required", "update_allowed", "immutable"],
+    "properties": {
+        "type": {"enum": list(TYPES)},
+        "required": {"type": "boolean"},
+        "update_allowed": {"type": "boolean"},
+        "immutable": {"type": "boolean"},
+        "description": {"type": "string", "minLength": 1},
+        "constraints": {"type": "array", "items": {"type": "object"}},
+        "schema": {"type": "object", "additionalProperties": {"$ref": "#/$defs/property"}},
+        "default": {},
+    },
+    "additionalProperties": False,
+}
+SCHEMA_OF_A_TYPE: Final = {
+    "$defs": {"property": SCHEMA_OF_A_PROPERTY},
+    "type": "object",
+    "required": ["resource_type", "properties", "attributes", "support_status", "description"],
+    "properties": {
+        "resource_type": {"type": "string", "pattern": "^[A-Za-z]+(::[A-Za-z0-9]+)+$"},
+        "properties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/property"}},
+        "attributes": {
+            "type": "object",
+            "required": ["show"],
+            "additionalProperties": {"type": "object", "required": ["description"]},
+        },
+        "support_status": {
+            "type": "object",
+            "required": ["status", "message", "version", "previous_status"],
+            "properties": {"status": {"enum": list(SUPPORT_STATUSES)}},
+        },
+        "description": {"type": "string", "minLength": 1},
+    },
+    "additionalProperties": False,
+}
+
+
+class Declarations:
+    """What a type says of itself; of every type, whatever its thing is."""
+
+    @pytest.fixture
+    def sample(self) -> Sample:
+        """Return how one is made: to be said by each subclass."""
+        raise NotImplementedError("give the class a fixture `sample`")
+
+    @pytest.fixture
+    def kind(self, sample: Sample) -> ResourceType:
+        """Return the type, found as the orchestrator finds it."""
+        return load_registry()[sample.type]
+
+    def test_its_schema_can_be_told_to_anybody(self, kind: ResourceType) -> None:
+        if kind.hidden:
+            with pytest.raises(NotSupported):
+                type_schema({kind.name: kind}, kind.name)
+            return
+        schema = type_schema({kind.name: kind}, kind.name, with_description=True)
+        jsonschema.validate(orjson.loads(orjson.dumps(schema)), SCHEMA_OF_A_TYPE)
+
+    @pytest.mark.parametrize("dialect", ["hot", "cfn"])
+    def test_a_template_of_it_can_be_generated_and_read(self, kind: ResourceType, dialect: str) -> None:
+        if kind.hidden:
+            with pytest.raises(NotSupported):
+                type_template({kind.name: kind}, kind.name, dialect)
+            return
+        template = load(as_stored(type_template({kind.name: kind}, kind.name, dialect)), Limits())
+        assert [one.type for one in template.resources.values()] == [kind.name]
+        assert set(kind.attributes) <= set(template.outputs)
+
+    def test_its_properties_are_declared_without_contradiction(self, kind: ResourceType) -> None:
+        for name, prop in declared({**kind.properties, **kind.update_policy}):
+            assert prop.type in TYPES, name
+            assert not (prop.update_allowed and prop.immutable), name
+            assert not (prop.required and prop.default is not None), name
+            assert prop.schema is None or prop.type in ("map", "list"), name
+            assert isinstance(prop.schema, Property) == (prop.type == "list" and prop.schema is not None), (
+                name
+            )
+            for constraint in prop.constraints:
+                assert prop.type in constraint.types, name
+
+    def test_its_defaults_obey_its_own_schema(self, kind: ResourceType) -> None:
+        defaults = {name: prop.default for name, prop in kind.properties.items() if prop.default is not None}
+        optional = {name: prop for name, prop in kind.properties.items() if not prop.required}
+        converted, faults = convert(optional, defaults)
+        assert faults == []
+        assert convert(optional, converted) == (converted, [])
+
+    def test_it_has_an_opinion_on_incomplete_properties_only_when_it_can(self, kind: ResourceType) -> None:
+        assert list(kind.validate({}, 3600.0)) == []
+
+    def test_the_sample_itself_is_fine(self, kind: ResourceType, sample: Sample) -> None:
+        properties = Operated(kind, sample.properties, sample).ctx.properties
+        assert list(kind.validate(properties, 3600.0)) == []
+
+    def test_unchanged_properties_are_no_change(self, kind: ResourceType, sample: Sample) -> None:
+        given = Operated(kind, sample.properties, sample).properties
+        before, after = (as_stored(kind.read_properties(given)[0]) for _ in range(2))
+        assert revise(kind, before, after).change == "keep"
+
+    def test_a_change_takes_what_is_declared(self, kind: ResourceType, sample: Sample) -> None:
+        given = Operated(kind, sample.properties, sample).properties
+        for name, prop in changeable(kind, sample):
+            before, after = (
+                as_stored(kind.read_properties(one)[0])
+                for one in (given, {**given, name: other_value(kind, sample, name)})
+            )
+            assert before != after, name
+            revised = revise(kind, before, after)
+            if prop.immutable:
+                assert name in revised.immutable
+                continue
+            wanted = sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
+            assert revised.change == wanted, name
+
+
+class TypeContract(Declarations):
+    """A type whose verbs do something themselves: every one that is no nested type."""
+
+    @pytest.fixture
+    def operate(
+        self, kind: ResourceType, sample: Sample, request: pytest.FixtureRequest
+    ) -> Callable[[], Operated]:
+        """Return a maker of resources, not yet made."""
+        for name in sample.fixtures:
+            request.getfixturevalue(name)
+        return lambda: Operated(kind, sample.properties, sample)
+
+    @pytest.fixture
+    def operated(self, operate: Callable[[], Operated]) -> Operated:
+        """Return one resource, not yet made."""
+        return operate()
+
+    # Creating.
+
+    def test_creating_gives_an_id_and_the_thing_is_observed_in_time(self, operated: Operated) -> None:
+        created = operated.create()
+        assert created.physical_id
+        assert orjson.loads(orjson.dumps(created.data)) == created.data
+        assert is_fine(operated.settled())
+
+    def test_every_verb_returns_at_once(self, operated: Operated) -> None:
+        for verb in (operated.create, operated.observe, operated.delete, operated.observe):
+            began = time.monotonic()
+            verb()
+            assert time.monotonic() - began < AT_ONCE_SECONDS
+
+    def test_what_an_interrupted_create_made_is_found_by_its_token(self, operated: Operated) -> None:
+        kind, ctx = operated.kind, operated.ctx
+        if not kind.can_find:
+            return  # its creates are never repeated: their outcome is "unknown"
+        if kind.calls_out:
+            assert kind.find(ctx, ctx.token) is None
+        operated.create()
+        if kind.calls_out:
+            assert kind.find(ctx, ctx.token) == operated.physical_id
+            assert kind.find(replace(ctx, token="another"), "another") is None  # noqa: S106
+
+    def test_a_thing_in_our_own_row_may_be_created_twice(self, operated: Operated) -> None:
+        if operated.kind.calls_out:
+            return  # it is found by its token instead
+        operated.create()
+        operated.create()
+        assert is_fine(operated.settled())
+
+    def test_what_went_wrong_is_removed_and_made_again_under_a_new_token(self, operated: Operated) -> None:
+        kind, first = operated.kind, operated.ctx.token
+        operated.create()
+        operated.delete()
+        assert not operated.settled().exists
+        operated.make_again()
+        assert operated.ctx.token != first
+        assert is_fine(operated.settled())
+        if kind.calls_out and kind.can_find:
+            assert kind.find(operated.ctx, operated.ctx.token) == operated.physical_id
+            assert kind.find(replace(operated.ctx, token=first), first) is None
+
+    # Looking.
+
+    def test_looking_changes_nothing(self, operated: Operated) -> None:
+        operated.create()
+        first, before = operated.settled(), operated.ctx
+        assert operated.observe() == operated.observe()
+        assert operated.ctx == before
+        checked = operated.observe("CHECK")
+        assert is_fine(checked)
+        assert (checked.attributes, checked.reference_id) == (first.attributes, first.reference_id)
+
+    def test_attributes_are_those_declared_and_can_be_stored(self, operated: Operated) -> None:
+        operated.create()
+        seen, kind = operated.settled(), operated.kind
+        assert set(kind.attributes) - operated.sample.optional <= set(seen.attributes)
+        assert orjson.loads(orjson.dumps(seen.attributes)) == seen.attributes
+        assert all(kind.has_attribute(name) for name in {*kind.attributes, *seen.attributes, "show"})
+
+    def test_its_reference_is_a_text_that_stays(self, operated: Operated) -> None:
+        operated.create()
+        seen = operated.settled()
+        assert isinstance(seen.reference_id, str | None)
+        assert seen.reference_id != ""
+        assert operated.observe("CHECK").reference_id == seen.reference_id
+
+    def test_what_is_secret_is_not_kept_in_the_open(self, operated: Operated) -> None:
+        created = operated.create()
+        seen, kind = operated.settled(), operated.kind
+        kept = orjson.dumps(created.data).decode()
+        for name, attribute in kind.attributes.items():
+            value = seen.attributes.get(name)
+            if attribute.secret and value and not created.secret:
+                assert orjson.dumps(value).decode().strip('"') not in kept, name
+
+    # Changing.
+
+    def test_every_property_that_may_be_is_changed_in_place(
+        self, operate: Callable[[], Operated], sample: Sample
+    ) -> None:
+        for name, prop in changeable(operate().kind, sample):
+            if not prop.update_allowed or sample.answers.get(name, "update") != "update":
+                continue
+            operated = operate()
+            operated.create()
+            assert is_fine(operated.settled()), name
+            value = other_value(operated.kind, sample, name)
+            before = operated.physical_id
+            operated.update(**{name: value})
+            operated.update(**{name: value})  # whoever asked first may have died before it wrote that down
+            seen = operated.settled()
+            assert seen.exists, name
+            assert bool(seen.error) == (name in sample.breaks), (name, seen.error)
+            assert operated.physical_id == before or operated.kind.calls_out, name
+            operated.delete()
+            assert not operated.settled().exists, name
+
+    def test_an_update_of_nothing_but_metadata_is_fine(self, operated: Operated) -> None:
+        operated.create()
+        operated.settled()
+        operated.ctx = replace(operated.ctx, metadata={"a": 1}, action="UPDATE")
+        assert is_fine(operated.settled())
+
+    # Pausing, copying.
+
+    def test_it_is_suspended_and_resumed_and_stays_what_it_is(self, operated: Operated) -> None:
+        operated.create()
+        made = operated.settled()
+        for action in ("SUSPEND", "RESUME"):
+            operated.pause(action)
+            operated.pause(action)
+            seen = operated.settled()
+            assert is_fine(seen), action
+            assert seen.reference_id == made.reference_id, action
+        assert operated.observe("CHECK").attributes == made.attributes
+
+    def test_a_copy_is_made_once_a_token_and_removed_twice(self, operated: Operated) -> None:
+        kind = operated.kind
+        if not kind.can_copy:
+            return
+        operated.create()
+        operated.settled()
+        operated.ctx = replace(operated.ctx, action="SNAPSHOT", token=f"{operated.uuid}-s1")
+        kept = kind.snapshot(operated.ctx, operated.physical_id)
+        assert kind.snapshot(operated.ctx, operated.physical_id) == kept
+        assert is_fine(operated.settled())
+        assert isinstance(kind.restored(operated.properties, kept), Mapping)
+        for notes in (kept, kept, {}):
+            kind.delete_snapshot(operated.ctx, notes)
+
+    # Deleting.
+
+    def test_deleting_twice_is_fine_and_then_it_is_gone(self, operated: Operated) -> None:
+        operated.create()
+        operated.settled()
+        for _ in range(2):
+            operated.delete()
+            assert not operated.settled().exists
+
+    def test_deleting_what_is_not_ready_is_fine(self, operated: Operated) -> None:
+        operated.create()
+        operated.delete()
+        assert not operated.settled().exists
+
+    def test_deleting_what_lost_its_notes_is_fine(self, operated: Operated) -> None:
+        operated.create()
+        operated.ctx = replace(operated.ctx, data={}, properties={})
+        operated.delete()
+        assert not operated.settled().exists
+
+    def test_whether_a_failure_was_survived_can_be_asked(self, operated: Operated) -> None:
+        operated.create()
+        operated.settled()
+        assert operated.kind.survives_failure(operated.ctx, operated.physical_id) in (True, False)
+        assert operated.observe("CHECK").exists
+
+
+class HiddenContract(Declarations):
+    """A type that is kept for the stacks that have one: whatever else it does, it can be deleted."""
+
+    def test_one_left_from_before_can_be_deleted_twice(self, kind: ResourceType, sample: Sample) -> None:
+        operated = Operated(kind, sample.properties, sample)
+        operated.physical_id = "left-from-before"
+        for _ in range(2):
+            operated.delete()
+            assert not operated.settled().exists
+
+
+def is_fine(seen: Observation) -> bool:
+    """Whether a thing is there as wanted."""
+    return (seen.exists, seen.ready, seen.error) == (True, True, "")
+
+
+def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Property]]:
+    """Go over the properties that may be given and are to be tried."""
+    for name, prop in kind.properties.items():
+        if prop.implemented and name not in sample.left_out:
+            yield name, prop
+
+
+def declared(schema: Mapping[str, Any]) -> Iterator[tuple[str, Property]]:
+    """Go over properties and their members."""
+    for name, prop in schema.items():
+        yield name, prop
+        if isinstance(prop.schema, Property):
+            yield from declared({f"{name}[]": prop.schema})
+        elif prop.schema is not None:
+            yield from declared(dict(prop.schema))

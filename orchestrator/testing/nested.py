@@ -1,0 +1,142 @@
+"""What holds for every nested type: one whose thing is a stack (`orchestrator/resources/nested.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from orchestrator.resources.base import ResourceType, Value
+from orchestrator.resources.nested import Bring, Member, NestedStep, NestedType, Pause, Settled
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+from orchestrator.testing.contract import Declarations
+from orchestrator.testing.operated import Operated
+from orchestrator.testing.samples import Sample
+
+MOST_STEPS: Final = 1_000  # to the end of one operation
+
+Read = Callable[[str], tuple[Mapping[str, str], Sequence[str]]]  # names and types, names of outputs
+
+
+def as_template(text: str) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the resources of a template with their types, and its outputs."""
+    template = load(text, Limits())
+    return {name: one.type for name, one in template.resources.items()}, list(template.outputs)
+
+
+@dataclass
+class Child:
+    """A stack that becomes at once what it is asked to be."""
+
+    read: Read = as_template
+    uuid: str | None = None
+    arn: str | None = None
+    template: str | None = None
+    made_at: dict[str, float] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    output_names: Sequence[str] = ()
+
+    def become(self, text: str) -> None:
+        """Be what the text says."""
+        self.uuid, self.template = "11111111-2222-3333-4444-555555555555", text
+        self.arn = f"arn:openstack:heat::p:stacks/s-a-abcdefghijkl/{self.uuid}"
+        self.types, self.output_names = self.read(text)
+        now = 1_000.0 + len(self.made_at)
+        self.made_at = {name: self.made_at.get(name, now + i) for i, name in enumerate(self.types)}
+
+    def members(self) -> Sequence[Member]:
+        """Return its resources, oldest first."""
+        made = [
+            Member(name, kind, "CREATE", "COMPLETE", f"id-{name}", f"id-{name}", self.made_at[name])
+            for name, kind in self.types.items()
+        ]
+        return sorted(made, key=lambda member: member.created_at)
+
+    def outputs(self) -> Mapping[str, Value]:
+        """Return a value for each output."""
+        return dict.fromkeys(self.output_names, "value")
+
+
+class NestedContract(Declarations):
+    """A type that says what its child is to be, step by step."""
+
+    @pytest.fixture
+    def child(self) -> Child:
+        """Return what stands for its stack; override it where the type's texts are no plain templates."""
+        return Child()
+
+    @pytest.fixture
+    def nested(self, kind: ResourceType, sample: Sample, request: pytest.FixtureRequest) -> Operated:
+        """Return one resource, not yet made."""
+        for name in sample.fixtures:
+            request.getfixturevalue(name)
+        assert isinstance(kind, NestedType)
+        return Operated(kind, sample.properties, sample)
+
+    def test_it_is_made_step_by_step_and_comes_to_an_end(self, nested: Operated, child: Child) -> None:
+        steps = brought(nested, child, "CREATE")
+        assert isinstance(steps[-1], Settled)
+        assert all(orjson.loads(orjson.dumps(one.data)) == one.data for one in steps if one.data is not None)
+
+    def test_the_first_step_asked_for_twice_is_the_same(self, nested: Operated, child: Child) -> None:
+        assert _step(nested, child, 0) == _step(nested, child, 0)
+
+    def test_an_update_of_nothing_asks_for_no_other_child(self, nested: Operated, child: Child) -> None:
+        brought(nested, child, "CREATE")
+        before = set(child.types)
+        brought(nested, child, "UPDATE")
+        assert set(child.types) == before
+
+    def test_its_attributes_can_be_asked_for_at_any_time(self, nested: Operated, child: Child) -> None:
+        kind = _kind(nested)
+        asked = [*kind.attributes, "show"]
+        assert all(kind.has_attribute(name) for name in asked)
+        before = kind.child_attributes(nested.ctx, child, asked)
+        assert orjson.loads(orjson.dumps(before)) == before
+        brought(nested, child, "CREATE")
+        after = kind.child_attributes(nested.ctx, child, asked)
+        assert set(after) <= set(asked)
+        assert orjson.loads(orjson.dumps(after)) == after
+
+    def test_it_has_a_reference_once_there_is_a_child(self, nested: Operated, child: Child) -> None:
+        kind = _kind(nested)
+        kind.child_reference_id(nested.ctx, child)
+        brought(nested, child, "CREATE")
+        assert isinstance(kind.child_reference_id(nested.ctx, child), str)
+
+
+def brought(nested: Operated, child: Child, action: str) -> list[NestedStep]:
+    """Follow a type's steps to the end of an operation; return them."""
+    nested.ctx = replace(nested.ctx, action=action)
+    steps: list[NestedStep] = []
+    while not steps or not isinstance(steps[-1], Settled):
+        step = _step(nested, child, len(steps))
+        match step:
+            case Bring(child=wanted, data=data):
+                child.become(wanted.text)
+                _keep(nested, data)
+            case Pause(seconds=seconds, data=data):
+                assert seconds >= 0
+                _keep(nested, data)
+            case Settled(data=data) if data is not None:
+                _keep(nested, data)
+        steps.append(step)
+        assert len(steps) < MOST_STEPS, "it never settles"
+    return steps
+
+
+def _step(nested: Operated, child: Child, turn: int) -> NestedStep:
+    return _kind(nested).step(nested.ctx, nested.ctx.properties, child, turn)
+
+
+def _keep(nested: Operated, data: Mapping[str, Any]) -> None:
+    nested.ctx = replace(nested.ctx, data=dict(data))
+
+
+def _kind(nested: Operated) -> NestedType:
+    assert isinstance(nested.kind, NestedType)
+    return nested.kind

@@ -1,0 +1,106 @@
+"""One resource, operated by a test as the engine would."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.engine.names import physical_name
+from orchestrator.resources.base import Context, Created, Observation, ResourceType
+from orchestrator.testing.samples import Sample, full_properties
+
+PATIENCE_SECONDS: Final = 10.0  # for a thing that is really elsewhere; our own clock is moved
+LONGEST_NAP_SECONDS: Final = 0.25
+
+
+class Operated:
+    """One resource of a type: its row, so to speak, and the verbs called the way the engine calls them."""
+
+    def __init__(
+        self, kind: ResourceType, properties: Mapping[str, Any], sample: Sample | None = None
+    ) -> None:
+        """`properties` are as a template has them, functions evaluated."""
+        self.kind, self.sample = kind, sample or Sample(kind.name)
+        self.properties = full_properties(kind, properties)
+        self.uuid, self.attempt = uuid.uuid4(), 1
+        self.physical_id = ""
+        self.ctx = self.sample.dress(
+            Context(
+                name="a",
+                physical_name=physical_name("stack", "a", self.uuid),
+                token=f"{self.uuid}-1",
+                action="CREATE",
+                properties=self._read(self.properties),
+                deadline_seconds=5.0,
+            )
+        )
+
+    def _read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        seen, faults = self.kind.read_properties(given)
+        assert faults == []
+        return seen
+
+    def create(self) -> Created:
+        """Create it and keep what it says to keep."""
+        self.ctx = replace(self.ctx, action="CREATE")
+        created = self.kind.create(self.ctx, self.ctx.properties)
+        self.physical_id = created.physical_id
+        self.ctx = replace(self.ctx, data=dict(created.data))
+        return created
+
+    def make_again(self) -> Created:
+        """Create it under a new token, as is done after what was made went wrong and was removed."""
+        self.attempt += 1
+        self.ctx = replace(self.ctx, token=f"{self.uuid}-{self.attempt}", data={})
+        return self.create()
+
+    def update(self, **changes: Any) -> Created:
+        """Change properties in place."""
+        self.properties = {**self.properties, **changes}
+        before, given = self.ctx.properties, self._read(self.properties)
+        changed = frozenset(name for name in {*before, *given} if before.get(name) != given.get(name))
+        self.ctx = replace(self.ctx, action="UPDATE", properties=given)
+        updated = self.kind.update(self.ctx, self.physical_id, given, changed)
+        self.physical_id = updated.physical_id
+        if updated.data:
+            self.ctx = replace(self.ctx, data=dict(updated.data))
+        return updated
+
+    def pause(self, action: str) -> None:
+        """Ask for SUSPEND or RESUME."""
+        self.ctx = replace(self.ctx, action=action)
+        verb = self.kind.suspend if action == "SUSPEND" else self.kind.resume
+        verb(self.ctx, self.physical_id)
+
+    def delete(self) -> None:
+        """Ask for its removal."""
+        self.ctx = replace(self.ctx, action="DELETE")
+        self.kind.delete(self.ctx, self.physical_id)
+
+    def observe(self, action: str | None = None, elapsed: float = 0.0) -> Observation:
+        """Look at it, `elapsed` seconds into the operation."""
+        ctx = replace(self.ctx, action=action or self.ctx.action, elapsed_seconds=elapsed)
+        return self.kind.observe(ctx, self.physical_id)
+
+    def settled(self) -> Observation:
+        """Look until the operation is over, and return what is seen then."""
+        elapsed, deadline = 0.0, time.monotonic() + PATIENCE_SECONDS
+        seen = self.observe()
+        while not self._over(seen):
+            self.sample.finish(self)
+            elapsed += seen.retry_after or 0.0
+            seen = self.observe(elapsed=elapsed)
+            if self._over(seen):
+                break
+            assert time.monotonic() < deadline, f"it does not come to an end: {seen}"
+            if self.kind.calls_out:
+                time.sleep(min(seen.retry_after or LONGEST_NAP_SECONDS, LONGEST_NAP_SECONDS))
+        return seen
+
+    def _over(self, seen: Observation) -> bool:
+        if seen.error:
+            return True
+        return not seen.exists if self.ctx.action == "DELETE" else seen.ready or not seen.exists

@@ -1,0 +1,17 @@
+"""Types that call nobody, and the one that tests have elsewhere."""
+
+from __future__ import annotations
+
+from orchestrator.testing.samples import Sample
+
+SAMPLES = (
+    Sample("OS::Heat::TestResource", breaks=frozenset({"fail"})),
+    Sample("OS::Heat::Value", {"value": {"a": [1]}}, changes={"type": "json"}),
+    Sample(
+        "OS::Heat::RandomString",
+        {"length": 12},
+        # Its old name for a class becomes a class.
+        changes={"sequence": "octdigits"},
+    ),
+    Sample("Test::Thing", fixtures=("things",), breaks=frozenset({"error"}), left_out=frozenset({"silent"})),
+)

@@ -1,0 +1,183 @@
+"""Every registered type in a stack: what its contract promises, seen through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+import pytest
+
+from orchestrator.operations.outputs import resolve_outputs
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
+from orchestrator.testing.contract import changeable
+from orchestrator.testing.samples import Sample, full_properties, other_value
+from tests.contract.conftest import all_types
+from tests.contract.samples import samples
+from tests.scenarios.world import World
+
+TYPES, SAMPLES = all_types(), samples()
+# Nested types join when the engine makes children.
+NAMES = [name for name, kind in TYPES.items() if not kind.hidden and not isinstance(kind, NestedType)]
+
+ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = 'it' AND NOT leftover"
+
+
+class Stack:
+    """A stack with one resource of the type, called "it", and what that needs beside it."""
+
+    def __init__(self, world: World, kind: ResourceType, sample: Sample, name: str = "s") -> None:
+        self.world, self.kind, self.sample, self.name = world, kind, sample, name
+        self.properties = full_properties(kind, {**sample.properties, **sample.in_stack})
+        self.uuid = ""
+
+    def resources(self, **changes: Any) -> dict[str, Any]:
+        """Return the section of the template, some properties changed."""
+        it = {"type": self.kind.name, "properties": {**self.properties, **changes}}
+        return {**self.sample.beside, "it": it}
+
+    def submit(self, **more: Any) -> Stack:
+        """Ask for it; nothing is done yet."""
+        self.uuid = self.world.create(self.name, self.resources(), **more)
+        return self
+
+    def finished(self) -> str:
+        """Let everything happen and return the stack's state."""
+        signals = list(self.sample.signals)
+        self.world.deliver_all()
+        while signals and self.world.state(self.uuid).endswith("IN_PROGRESS"):
+            self.world.signal(self.name, *signals.pop(0))
+            self.world.deliver_all()
+        return self.world.state(self.uuid)
+
+    def update(self, **changes: Any) -> str:
+        """Change properties and return the stack's state afterwards."""
+        self.world.update(self.name, self.resources(**changes))
+        return self.finished()
+
+    @property
+    def row(self) -> Any:
+        """The resource's row."""
+        (row,) = self.world.rows(
+            f"{ROW} AND stack_id = (SELECT id FROM stack WHERE uuid = :uuid)", uuid=self.uuid
+        )
+        return row
+
+    def outputs(self) -> dict[str, tuple[Any, str | None]]:
+        """Return the outputs, each with its error."""
+        world = self.world
+        stack = world.stack_row(self.name)
+        return {
+            one.key: (one.value, one.error) for one in resolve_outputs(world.database, world.cipher, stack)
+        }
+
+
+@pytest.fixture(scope="module")
+def world(new_database: Callable[[], str]) -> Iterator[World]:
+    """One installation for all."""
+    made = World(new_database(), types=TYPES)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=NAMES)
+def stack(request: pytest.FixtureRequest, world: World) -> Stack:
+    """Return a stack of each type in turn, not yet asked for."""
+    sample = SAMPLES.get(request.param) or Sample(request.param)
+    for name in sample.fixtures:
+        request.getfixturevalue(name)
+    return Stack(world, TYPES[request.param], sample, f"s{world.random.randrange(10**9)}")
+
+
+def told(kind: ResourceType) -> dict[str, Any]:
+    """Return outputs that tell each attribute and the reference."""
+    attributes = {name: {"value": {"get_attr": ["it", name]}} for name in kind.attributes}
+    return {**attributes, "reference of it": {"value": {"get_resource": "it"}}}
+
+
+def test_attributes_and_reference_are_there_after_its_creation_and_null_before(stack: Stack):
+    stack.submit(outputs=told(stack.kind))
+    assert set(stack.outputs()) == {*stack.kind.attributes, "reference of it"}
+    assert {stack.outputs()[name] for name in stack.kind.attributes} <= {(None, None)}
+    assert stack.finished() == "CREATE_COMPLETE"
+    outputs = stack.outputs()
+    reference, error = outputs.pop("reference of it")
+    assert (type(reference), error) == (str, None)
+    for name, (value, wrong) in outputs.items():
+        assert wrong is None, name
+        assert value is not None or name in stack.sample.optional, name
+
+
+def test_secrets_are_sealed_in_the_database(stack: Stack):
+    secret = [name for name, attribute in stack.kind.attributes.items() if attribute.secret]
+    stack.submit(outputs=told(stack.kind))
+    stack.finished()
+    outputs, columns = (
+        stack.outputs(),
+        "SELECT r::text AS line FROM resource r UNION SELECT e::text FROM event e",
+    )
+    written = "\n".join(row.line for row in stack.world.rows(columns))
+    for name in secret:
+        value = outputs[name][0]
+        assert value, name
+        assert orjson.dumps(value).decode().strip('"') not in written, name
+
+
+def test_an_update_of_nothing_touches_nothing(stack: Stack):
+    stack.submit()
+    stack.finished()
+    before, events = stack.row, stack.world.told(stack.uuid, "it")
+    assert stack.update() == "UPDATE_COMPLETE"
+    assert stack.row == before
+    assert stack.world.told(stack.uuid, "it") == events
+
+
+def test_every_property_is_changed_as_declared(stack: Stack):
+    for name, prop in changeable(stack.kind, stack.sample):
+        one = Stack(stack.world, stack.kind, stack.sample, f"{stack.name}-{name.replace(':', '-')}").submit()
+        assert one.finished() == "CREATE_COMPLETE"
+        before = one.row
+        state = one.update(**{name: other_value(stack.kind, stack.sample, name)})
+        after = one.row
+        if name in stack.sample.breaks or prop.immutable:
+            assert state == "UPDATE_FAILED", name
+            continue
+        assert state == "UPDATE_COMPLETE", name
+        wanted = stack.sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
+        assert (after.id == before.id) == (wanted != "replace"), name
+        assert (after.action == "UPDATE") == (wanted == "update"), name
+        assert len(one.world.rows("SELECT 1 FROM resource WHERE uuid = :u", u=before.uuid)) == (
+            wanted != "replace"
+        ), name
+
+
+def test_it_is_checked_suspended_resumed_and_deleted(stack: Stack):
+    stack.submit()
+    stack.finished()
+    world, reference = stack.world, stack.row.physical_id
+    for action in ("check", "suspend", "resume", "check"):
+        world.act(stack.name, action)
+        assert stack.finished() == f"{action.upper()}_COMPLETE"
+        assert (stack.row.physical_id, stack.row.status) == (reference, "COMPLETE")
+    unsupported = f"CHECK not supported for {stack.kind.name}"
+    assert any(unsupported in line for line in world.told(stack.uuid, "it")) != stack.kind.can_check
+    world.delete(stack.name)
+    assert stack.finished() == "DELETE_COMPLETE"
+    assert (
+        world.rows(
+            "SELECT 1 FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.uuid = :u", u=stack.uuid
+        )
+        == []
+    )
+
+
+def test_what_was_deleted_can_be_made_again_under_its_name(stack: Stack):
+    made: list[Mapping[str, Any]] = []
+    for _ in range(2):
+        stack.submit()
+        assert stack.finished() == "CREATE_COMPLETE"
+        made.append(stack.row.physical_id)
+        stack.world.delete(stack.name)
+        assert stack.finished() == "DELETE_COMPLETE"
+    assert made[0] != made[1]
