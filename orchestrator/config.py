@@ -61,6 +61,12 @@ class Settings(BaseSettings):
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
+    # Texts that a template or a request names by an address, fetched by the API: clients/fetch.py.
+    template_fetch_timeout: float = Field(default=60.0, gt=0, description="seconds, for all of one request")
+    template_fetch_private: bool = Field(
+        default=False, description="whether from addresses that only this network has"
+    )
+
     max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
 
     # What is off unless an operator wants it: letting stacks go, and taking over what others made.

@@ -120,6 +120,15 @@ class ActionNotSupported(NotSupported):
         OrchestratorError.__init__(self, f"{action} is not supported for resource.")
 
 
+class CouldNotFetch(InvalidRequest):
+    """The text at an address could not be had; the message is Heat's, `why` what there is to say besides."""
+
+    def __init__(self, url: str, problem: str, why: str = "") -> None:
+        """Name the address and the problem."""
+        self.url, self.why = url, why
+        super().__init__(problem)
+
+
 class InvalidHook(InvalidRequest):
     """No hook of that name, or the resource does not wait at it."""
 

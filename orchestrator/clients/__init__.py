@@ -1,4 +1,5 @@
-"""Adapters to the APIs of providers: the only place where a provider's SDK is imported.
+"""Adapters to what others serve: the only place where a provider's SDK is imported.
 
-Empty so far: the types that come with the orchestrator call nobody.
+Every call has a deadline of its own. `fetch.py` is the one to read first: it goes where templates say, and so
+must trust nobody.
 """

@@ -1,0 +1,176 @@
+"""Fetch a text that a template names by its address, for callers who are not to be trusted with our network.
+
+Bounded in size, time and redirects; nothing that only this network has is reached unless the operator says
+so: what a name leads to is looked at once, by us, and that very address is connected to, so that an answer
+that changes in between gains nobody anything. Proxies, cookies and credentials are not used.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urljoin, urlsplit
+
+import httpcore
+import httpx
+
+from orchestrator.errors import CouldNotFetch
+
+REMOTE: Final = ("http", "https")
+MOST_REDIRECTS: Final = 5
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_HEADERS: Final = ((b"Accept-Encoding", b"identity"), (b"User-Agent", b"stack-orchestrator"))
+_BROKEN: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class _TooLarge(Exception):
+    """More came than may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What may be fetched: `max_bytes` a text, within `seconds` for all that one `Fetcher` fetches."""
+
+    max_bytes: int
+    seconds: float = 60.0
+    most: int = 100  # texts
+    private: bool = False  # addresses that only this network has
+
+
+class Fetcher:
+    """Fetches the texts of one request."""
+
+    def __init__(self, rules: Fetched) -> None:
+        """The time starts with the first text."""
+        self.rules = rules
+        self._left, self._deadline = rules.most, 0.0
+
+    def __call__(self, url: str, schemes: Collection[str] = REMOTE) -> str:
+        """Return the text at an address; `file` among `schemes` lets it be one of this machine's files.
+
+        Raises:
+            CouldNotFetch: it is not there, too large or too slow, or not for us to fetch.
+        """
+        scheme = url.partition(":")[0].lower() if ":" in url else ""
+        if scheme not in schemes:
+            raise CouldNotFetch(url, f"Invalid URL scheme {scheme}")
+        if not self._deadline:
+            self._deadline = time.monotonic() + self.rules.seconds
+        if not self._left:
+            raise _failed(url, f"a request may make us fetch {self.rules.most} texts")
+        self._left -= 1
+        try:
+            data = self._read_file(url) if scheme == "file" else self._get(url)
+            return data.decode()
+        except _TooLarge as error:
+            message = f"Template exceeds maximum allowed size ({self.rules.max_bytes} bytes)"
+            raise CouldNotFetch(url, message) from error
+        except UnicodeDecodeError as error:
+            raise _failed(url, "it is no text in UTF-8") from error
+        except (OSError, ValueError, httpx.InvalidURL, *_BROKEN) as error:
+            raise _failed(url, str(error) or type(error).__name__) from error
+        except httpcore.TimeoutException as error:
+            raise _failed(url, f"it took longer than {self.rules.seconds:g} seconds") from error
+
+    def _read_file(self, url: str) -> bytes:
+        with Path(unquote(urlsplit(url).path)).open("rb") as file:
+            return self._bounded([file.read(self.rules.max_bytes + 1)])
+
+    def _get(self, url: str) -> bytes:
+        backend = _Backend(self.rules.private)
+        with httpcore.ConnectionPool(network_backend=backend, ssl_context=_verifying()) as pool:
+            for _ in range(MOST_REDIRECTS + 1):
+                with pool.stream(
+                    "GET", _parts(url), headers=_headers(url), extensions=self._times()
+                ) as answer:
+                    if answer.status not in REDIRECTS:
+                        return self._body(answer)
+                    url = _onwards(url, answer.headers)
+        raise ValueError(f"it leads on more than {MOST_REDIRECTS} times")
+
+    def _body(self, answer: httpcore.Response) -> bytes:
+        if answer.status != httpx.codes.OK:
+            raise ValueError(f"the answer was {answer.status}")
+        return self._bounded(self._in_time(answer.iter_stream()))
+
+    def _bounded(self, chunks: Iterable[bytes]) -> bytes:
+        data = bytearray()
+        for chunk in chunks:
+            data += chunk
+            if len(data) > self.rules.max_bytes:
+                raise _TooLarge
+        return bytes(data)
+
+    def _in_time(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._times()
+            yield chunk
+
+    def _times(self) -> dict[str, Any]:
+        """Return what is left of the time, as one step may have it."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout
+        return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)}
+
+
+class _Backend(httpcore.SyncBackend):
+    """Connects to public addresses only, unless told otherwise."""
+
+    def __init__(self, private: bool) -> None:
+        self._private = private
+
+    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        usable = [address for address in map(str, found) if self._private or is_public(address)]
+        if not usable:
+            raise ValueError("its address is not a public one")
+        return super().connect_tcp(usable[0], port, *args, **kwargs)
+
+
+def is_public(text: str) -> bool:
+    """Whether anybody on the internet could reach an address, and not only this machine or its network."""
+    address: Address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+    return address.is_global and not address.is_multicast
+
+
+def _verifying() -> Any:
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _parts(url: str) -> httpcore.URL:
+    known = httpx.URL(url)
+    if known.userinfo or not known.host:
+        raise ValueError("its address must have a host, and no user")
+    return httpcore.URL(scheme=known.raw_scheme, host=known.raw_host, port=known.port, target=known.raw_path)
+
+
+def _headers(url: str) -> list[tuple[bytes, bytes]]:
+    return [(b"Host", httpx.URL(url).netloc), *_HEADERS]
+
+
+def _onwards(url: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
+    there = next((value.decode("latin-1") for name, value in headers if name.lower() == b"location"), "")
+    onwards = urljoin(url, there)
+    allowed = ("https",) if urlsplit(url).scheme == "https" else REMOTE
+    if not there or urlsplit(onwards).scheme not in allowed:
+        raise ValueError("it leads on to nowhere that may be fetched")
+    return onwards
+
+
+def _failed(url: str, why: str) -> CouldNotFetch:
+    return CouldNotFetch(url, f"Failed to retrieve template from {url}", why)
