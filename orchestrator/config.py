@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     hidden_stack_tags: str = "data-processing-cluster"
 
     # Texts that a template or a request names by an address, fetched by the API: clients/fetch.py.
+    max_fetched_size: int = Field(default=4 * 1024 * 1024, ge=1, description="bytes of one")
     template_fetch_timeout: float = Field(default=60.0, gt=0, description="seconds, for all of one request")
     template_fetch_private: bool = Field(
         default=False, description="whether from addresses that only this network has"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable
+from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidTemplate, ResourceTypeUnavailable
 from orchestrator.graph.build import build
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.known_types import KNOWN, unavailable
@@ -28,6 +28,7 @@ from orchestrator.template.resource_registry import ResourceRegistry, Target
 from orchestrator.template.template import Template
 
 MOST_WALKED: Final = 1_000_000  # resources met while looking for circles that implied requirements close
+Fetch = Callable[[str, Collection[str]], str]  # by address and schemes allowed; raises CouldNotFetch
 NO_FETCHING: Final = "nothing is fetched: send the text of the template along in files, under this name"
 
 
@@ -82,17 +83,22 @@ class Kinds:
         max_depth: int = 10,
         max_resources: int = 2_000_000,
         read: dict[str, NestedTemplate | InvalidTemplate] | None = None,
+        fetch: Fetch | None = None,
+        fetched: dict[str, str] | None = None,
     ) -> None:
         """`registry` is that of `environment`; `overlook` lets known types pass that are not there.
 
         `depth` is how deep the stack is nested, `max_depth` how deep any may be, `max_resources` how many
-        there may be in the tree; `read` are the nested templates read so far.
+        there may be in the tree; `read` are the nested templates read so far. `fetch` gets the text at an
+        address that is not among the files (None: nothing is fetched), which then is among `fetched`.
         """
         self.types, self.registry, self.files, self.limits = types, registry, files, limits
         self.environment = environment if environment is not None else Environment()
         self.overlook, self.depth = overlook, depth
         self.max_depth, self.max_resources = max_depth, max_resources
         self._read = read if read is not None else {}
+        self.fetch, self.fetched = fetch, fetched if fetched is not None else {}
+        self._addressed: dict[str, TemplateType] = {}
         self._found: dict[object, _Found] = {}
         self._children: dict[int, Kinds] = {}
         self._closures: dict[int, frozenset[str]] = {}
@@ -114,6 +120,7 @@ class Kinds:
         overlook: bool = False,
         max_depth: int = 10,
         max_resources: int = 2_000_000,
+        fetch: Fetch | None = None,
     ) -> Kinds:
         """Return the kinds of a root stack; `globals` is the operator's `resource_registry`.
 
@@ -129,6 +136,7 @@ class Kinds:
             overlook=overlook,
             max_depth=max_depth,
             max_resources=max_resources,
+            fetch=fetch,
         )
 
     def of(self, definition: ResourceDefinition) -> ResourceType | Missing:
@@ -184,6 +192,8 @@ class Kinds:
                 max_depth=self.max_depth,
                 max_resources=self.max_resources,
                 read=self._read,
+                fetch=self.fetch,
+                fetched=self.fetched,
             )
         return known
 
@@ -258,6 +268,38 @@ class Kinds:
             facade=self.types.get(definition.type),
         )
 
+    def at(self, url: str) -> TemplateType:
+        """Return the type that the template at an address makes, for a type that nests what it names.
+
+        Raises:
+            InvalidTemplate: it is not there, or no template.
+        """
+        known = self._addressed.get(url)
+        if known is None:
+            target = Target("template", url, user=True)
+            known = TemplateType(url, self._nested(target), target, self.environment)
+            self._addressed[url] = known
+        return known
+
+    def _text(self, target: Target) -> str:
+        """Return the text of a template: a file's, or what is at its address.
+
+        Raises:
+            InvalidTemplate: it is not there.
+        """
+        url = target.name
+        text = self.files.get(url)
+        if text is None:
+            text = self.fetched.get(url)
+        if text is None:
+            if self.fetch is None:
+                raise _unfetched(target, self.files)
+            try:
+                text = self.fetched[url] = self.fetch(url, target.schemes)
+            except CouldNotFetch as error:
+                raise _unfetched(target, self.files, error) from error
+        return text
+
     def _nested(self, target: Target) -> NestedTemplate:
         """Return a nested template, read once for the whole tree.
 
@@ -267,11 +309,8 @@ class Kinds:
         url = target.name
         known = self._read.get(url)
         if known is None:
-            text = self.files.get(url)
             try:
-                if text is None:
-                    raise _unfetched(target, self.files)
-                known = NestedTemplate.read(url, text, self.limits)
+                known = NestedTemplate.read(url, self._text(target), self.limits)
             except InvalidTemplate as error:
                 known = error
             self._read[url] = known
@@ -362,7 +401,9 @@ def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> Missing:
     return Missing((fault,), unavailable=True)
 
 
-def _unfetched(target: Target, files: Mapping[str, str]) -> InvalidTemplate:
+def _unfetched(
+    target: Target, files: Mapping[str, str], error: CouldNotFetch | None = None
+) -> InvalidTemplate:
     """Return why a template that did not come with the request is not there."""
     url = target.name
     scheme = url.partition("://")[0] if "://" in url else ""
@@ -371,4 +412,6 @@ def _unfetched(target: Target, files: Mapping[str, str]) -> InvalidTemplate:
         problem = f"Failed to retrieve template from {url}"
     message = f'Could not fetch remote template "{url}": {problem}'
     hint = did_you_mean(url, files)
+    if error is not None and scheme in target.schemes:
+        message, hint = f'Could not fetch remote template "{url}": {error}', hint or error.why
     return InvalidTemplate([Diagnostic("template-not-sent", message, hint=hint or NO_FETCHING)])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -20,6 +21,7 @@ from orchestrator.engine.nested import beside, circles, in_file, within
 from orchestrator.engine.properties import BEFORE, Resolved, function_fault, resolve_properties
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
 from orchestrator.schema.hints import did_you_mean
 from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
@@ -247,7 +249,10 @@ class _StackCheck:
             for warning in deprecations(kind.properties, resolved.values, path=path):
                 yield replace(resolved.of(warning), severity="warning")
         if isinstance(kind, TemplateType):
-            yield from self._of_values(self._inside(kind, place, given, resolved))
+            build = partial(_values, kind, given, resolved)
+            yield from self._of_values(self._inside(kind, place, path, build))
+        elif isinstance(kind, NestedType) and not faults and not failed:
+            yield from self._of_values(self._named(kind, place, given, resolved))
 
     def _has_deprecated(self, kind: ResourceType) -> bool:
         known = self.tree.deprecated.get(id(kind))
@@ -341,10 +346,29 @@ class _StackCheck:
 
     # Nested stacks.
 
-    def _inside(
-        self, kind: TemplateType, place: str, given: Mapping[str, Any], resolved: Resolved
+    def _named(
+        self, kind: NestedType, place: str, given: Mapping[str, Any], resolved: Resolved
     ) -> Iterator[Diagnostic]:
-        """Yield what is wrong in the template that a resource stands for, told once wherever it is used."""
+        """Yield what is wrong with a template that a resource names, and in it."""
+        named = kind.template_of(given)
+        if named is None:
+            return
+        try:
+            inner = self.kinds.at(named.url)
+        except InvalidTemplate as error:
+            yield from Missing(error.diagnostics).at(join(resolved.path, named.url_property))
+            return
+        known = resolved.values.keys() <= given.keys()
+        build = partial(_given, inner.template, named.parameters if known else None, bool(resolved.secrets))
+        yield from self._inside(inner, place, join(resolved.path, named.parameters_property), build)
+
+    def _inside(
+        self, kind: TemplateType, place: str, path: str, build: Callable[[], ParameterValues]
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong in the template that a resource stands for, told once wherever it is used.
+
+        `path` is that of the properties, of which `build` makes the values of its parameters.
+        """
         for mismatch in kind.mismatches:
             yield Diagnostic("facade", mismatch, f"{place}.{self.words.type}")
         prefix = f"{place}<{kind.template.url}>"
@@ -355,12 +379,11 @@ class _StackCheck:
             yield replace(within(fault, prefix), path=f"{place}.{self.words.type}")
             return
         try:
-            values = _values(kind, given, resolved)
+            values = build()
         except InvalidTemplate as error:
             values = _unknown(kind.template)
             for fault in error.diagnostics:
-                path = join(resolved.path, fault.path.rpartition(".")[2])
-                yield replace(within(fault, prefix), path=path)
+                yield replace(within(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
         key = (id(kinds), _key(values))
         if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
             values = _unknown(kind.template)
@@ -440,6 +463,19 @@ def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) ->
     missing = built.missing | unknown | set(template.form.pseudo)
     hidden = built.hidden | kind.secret_parameters | resolved.secrets
     return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
+
+
+def _given(template: NestedTemplate, given: Mapping[str, Any] | None, secret: bool) -> ParameterValues:
+    """Return the values of a nested template's parameters; None is given when they are not known yet.
+
+    Raises:
+        InvalidTemplate: there is one too many, too few or wrong.
+    """
+    if given is None:
+        return _unknown(template)
+    built = ParameterValues.build(template.parameters, given, {}, {})
+    hidden = built.hidden | (set(template.parameters) if secret else set())
+    return ParameterValues(dict(built), frozenset(hidden), built.missing | set(template.form.pseudo))
 
 
 def _unknown(template: NestedTemplate) -> ParameterValues:

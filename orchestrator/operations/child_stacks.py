@@ -279,9 +279,9 @@ class Orphan(NestedType):
 class LiveChild:
     """A child stack as it is now, read when asked for."""
 
-    def __init__(self, db: Hot, stacks: ChildStacks, child: ChildState | None) -> None:
-        """Take what is known of it."""
-        self._db, self._stacks = db, stacks
+    def __init__(self, db: Hot, stacks: ChildStacks, child: ChildState | None, visit: Visit) -> None:
+        """Take what is known of it, and who asks."""
+        self._db, self._stacks, self._visit = db, stacks, visit
         self._child = None if child is None or child.gone else child
         self._outputs: dict[str, Any] | None = None
         self.touched_secret = False
@@ -330,3 +330,13 @@ class LiveChild:
                     self._outputs[output.key] = output.value
                     self.touched_secret = self.touched_secret or output.secret
         return self._outputs
+
+    def file(self, name: str) -> str | None:
+        """Return a file of the stack around it."""
+        return self._stacks.around(self._visit.stack).kinds.files.get(name)
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment that it has: what it inherits, and these parameters."""
+        assert self._visit.resource is not None
+        around = self._stacks.around(self._visit.stack).environment
+        return around.child(self._visit.resource.name, parameters, None)

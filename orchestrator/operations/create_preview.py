@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine.properties import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.outputs import Output
 from orchestrator.operations.request import StackRequest, read_request
 from orchestrator.operations.vetting import Vetted, vet
@@ -57,7 +58,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: it would be refused.
     """
-    request = read_request(body.read())
+    request = read_request(body.read(), fetcher(context.settings))
     vetted = vet(context, request, stack_uuid="None")
     project = context.caller.project_id
     with previewing.moment(context.database) as db:

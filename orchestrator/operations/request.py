@@ -5,14 +5,15 @@ names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate
+from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidRequest, InvalidTemplate
 
+Fetch = Callable[[str], str]  # a text by its address; raises CouldNotFetch
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 TAG_LENGTH = 80
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -79,8 +80,8 @@ def read_object(body: bytes) -> dict[str, Any]:
     return document
 
 
-def read_request(body: bytes, *, named: bool = True) -> StackRequest:
-    """Return the request of a body; `named` where a stack name must be given.
+def read_request(body: bytes, fetch: Fetch, *, named: bool = True) -> StackRequest:
+    """Return the request of a body; `named` where a stack name must be given, `fetch` gets a `template_url`.
 
     Raises:
         InvalidRequest: a key is missing or has a value it cannot have.
@@ -96,15 +97,15 @@ def read_request(body: bytes, *, named: bool = True) -> StackRequest:
             raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
     data = document.get("adopt_stack_data")
     if data is None:
-        return _request(document, name, needs_template=True)
+        return _request(document, name, fetch, needs_template=True)
     if not named:
         raise InvalidRequest("'adopt_stack_data' makes a stack: it can be neither previewed nor validated.")
     if not isinstance(data, str):
         raise InvalidRequest("'adopt_stack_data' must be a text in JSON or YAML.")
-    return replace(_request(document, name, needs_template=False), adopt_stack_data=data)
+    return replace(_request(document, name, fetch, needs_template=False), adopt_stack_data=data)
 
 
-def read_update(body: bytes, *, patch: bool) -> UpdateRequest:
+def read_update(body: bytes, fetch: Fetch, *, patch: bool) -> UpdateRequest:
     """Return the update of a body; a PATCH may leave out everything.
 
     Raises:
@@ -116,7 +117,7 @@ def read_update(body: bytes, *, patch: bool) -> UpdateRequest:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidRequest("'clear_parameters' must be a list of names.")
     return UpdateRequest(
-        _request(document, "", needs_template=not patch),
+        _request(document, "", fetch, needs_template=not patch),
         patch,
         None if document.get("disable_rollback") is None else _boolean(document, "disable_rollback", True),
         None if document.get("keep_going") is None else _boolean(document, "keep_going", False),
@@ -126,10 +127,10 @@ def read_update(body: bytes, *, patch: bool) -> UpdateRequest:
     )
 
 
-def _request(document: Mapping[str, Any], name: Any, *, needs_template: bool) -> StackRequest:
+def _request(document: Mapping[str, Any], name: Any, fetch: Fetch, *, needs_template: bool) -> StackRequest:
     template = document.get("template")
     if template is None and document.get("template_url"):
-        raise InvalidRequest("'template_url' is not supported yet: send the text as 'template'.")
+        template = _fetched(document["template_url"], fetch)
     if template is None and needs_template:
         raise InvalidRequest("No template specified")
     if template is not None and not isinstance(template, dict | str):
@@ -148,6 +149,16 @@ def _request(document: Mapping[str, Any], name: Any, *, needs_template: bool) ->
         environment_files=_environment_files(document, files),
         parameters_win=_boolean(document, "parameters_win", False),
     )
+
+
+def _fetched(url: Any, fetch: Fetch) -> str:
+    if not isinstance(url, str):
+        raise InvalidRequest("'template_url' must be the address of a template.")
+    try:
+        return fetch(url)
+    except CouldNotFetch as error:
+        why = f" ({error.why})" if error.why else ""
+        raise CouldNotFetch(url, f"Could not retrieve template: {error}{why}") from error
 
 
 def check_name(name: Any) -> None:

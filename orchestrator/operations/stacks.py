@@ -18,6 +18,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound
 from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.store import children, snapshots, traversals
@@ -51,7 +52,7 @@ def accept(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[Opened, Wanted, Template]:
     """Check a create and write it down; with a `lease` the caller goes on to plan it."""
-    request, adopted = read_request(body.read()), None
+    request, adopted = read_request(body.read(), fetcher(context.settings)), None
     if request.adopt_stack_data is not None:
         request, adopted = adopting(context, request)
     stack_uuid = uuid.uuid4()

@@ -13,6 +13,7 @@ import orjson
 
 from orchestrator.errors import Conflict, Diagnostic, InvalidTemplate, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import StackRequest, UpdateRequest, read_update
 from orchestrator.operations.stacks import Accepted, wanted_of
@@ -100,7 +101,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    asked = read_update(body.read(), patch=patch)
+    asked = read_update(body.read(), fetcher(context.settings), patch=patch)
     before = revisions.desired(context.database, stack)
     assert before is not None
     request = _request(context, stack, asked, before)

@@ -9,6 +9,7 @@ from orchestrator.engine.kinds import Kinds
 from orchestrator.engine.validate import Unmade
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.request import read_request
 from orchestrator.operations.vetting import vet
 from orchestrator.resources.template_type import TemplateType
@@ -41,7 +42,7 @@ def validate(
     Raises:
         InvalidTemplate: with every fault found.
     """
-    request = read_request(body.read(), named=False)
+    request = read_request(body.read(), fetcher(context.settings), named=False)
     vetted = vet(context, request, stack_uuid="None", strict=False, overlook=overlook)
     template, environment = vetted.template, vetted.environment
     schemas, defaults = template.parameters, environment.parameter_defaults

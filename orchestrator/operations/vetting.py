@@ -18,6 +18,7 @@ from orchestrator.engine.nested import beside, circles
 from orchestrator.engine.validate import validate_stack
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
@@ -61,7 +62,7 @@ class Vetted:
     environment: Environment
     values: ParameterValues
     kinds: Kinds
-    files: Mapping[str, str]  # the request's, without environments that hold secrets
+    files: Mapping[str, str]  # the request's, without environments that hold secrets, and what was fetched
     warnings: Sequence[Diagnostic]
 
 
@@ -116,7 +117,7 @@ def vet(
     warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
         raise InvalidTemplate(first_as_heat(errors, template.form.words))
-    return Vetted(draft.document, template, environment, values, kinds, files, warnings)
+    return Vetted(draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings)
 
 
 def kinds_of(
@@ -133,6 +134,7 @@ def kinds_of(
         overlook=overlook,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
+        fetch=fetcher(settings),
     )
 
 

@@ -39,7 +39,7 @@ _CLIENTS: Final = {
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "": {
         "AWS::AutoScaling": "AutoScalingGroup LaunchConfiguration ScalingPolicy",
-        "AWS::CloudFormation": "Stack WaitCondition WaitConditionHandle",
+        "AWS::CloudFormation": "WaitCondition WaitConditionHandle",
         "AWS::EC2": "InternetGateway SecurityGroup",
         "AWS::ElasticLoadBalancing": "LoadBalancer",
         "AWS::IAM": "AccessKey User",

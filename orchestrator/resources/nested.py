@@ -20,6 +20,7 @@ __all__ = [
     "ChildTemplate",
     "ChildView",
     "Member",
+    "Named",
     "NestedStep",
     "NestedType",
     "Pause",
@@ -60,6 +61,16 @@ class Member:
         return self.status == "FAILED" or self.unhealthy
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A template named by its address, with values for its parameters."""
+
+    url: str
+    parameters: Mapping[str, Value]
+    url_property: str  # the property that named it
+    parameters_property: str  # the one that holds the values
+
+
 class ChildView(Protocol):
     """The child as it is now, read when asked for."""
 
@@ -80,6 +91,12 @@ class ChildView(Protocol):
 
     def outputs(self) -> Mapping[str, Value]:
         """Return the values of its outputs; one that cannot be evaluated is None."""
+
+    def file(self, name: str) -> str | None:
+        """Return a file of the stack around it, None when there is none of that name."""
+
+    def environment(self, parameters: Mapping[str, Value]) -> Environment:
+        """Return the environment that a stack nested here has: what it inherits, and these parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,14 @@ class NestedType(ResourceType):
         the step before kept.
         """
         raise NotImplementedError(self.name)
+
+    def template_of(self, props: Mapping[str, Value]) -> Named | None:
+        """Return which template the child is to be made from, as far as known.
+
+        For a type that names a template it does not make itself, so that it is looked into before a stack is
+        accepted; values not known yet are absent.
+        """
+        return None
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
         """Return those of the attributes `asked` for that there are; by default they are the child's outputs.

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.resources.base import ResourceType, Value
 from orchestrator.resources.nested import Bring, Member, NestedStep, NestedType, Pause, Settled
+from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from orchestrator.testing.contract import Declarations
@@ -33,6 +34,7 @@ class Child:
     """A stack that becomes at once what it is asked to be."""
 
     read: Read = as_template
+    files: Mapping[str, str] = field(default_factory=dict)
     uuid: str | None = None
     arn: str | None = None
     template: str | None = None
@@ -60,14 +62,22 @@ class Child:
         """Return a value for each output."""
         return dict.fromkeys(self.output_names, "value")
 
+    def file(self, name: str) -> str | None:
+        """Return a file of the stack around it."""
+        return self.files.get(name)
+
+    def environment(self, parameters: Mapping[str, Value]) -> Environment:
+        """Return an environment with these parameters."""
+        return Environment(parameters)
+
 
 class NestedContract(Declarations):
     """A type that says what its child is to be, step by step."""
 
     @pytest.fixture
-    def child(self) -> Child:
+    def child(self, sample: Sample) -> Child:
         """Return what stands for its stack; override it where the type's texts are no plain templates."""
-        return Child()
+        return Child(files=sample.files)
 
     @pytest.fixture
     def nested(self, kind: ResourceType, sample: Sample, request: pytest.FixtureRequest) -> Operated:

@@ -10,7 +10,6 @@ import pytest
 
 from orchestrator.operations.outputs import resolve_outputs
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import NestedType
 from orchestrator.testing.contract import changeable
 from orchestrator.testing.samples import Sample, full_properties, other_value
 from tests.contract.conftest import all_types
@@ -18,8 +17,7 @@ from tests.contract.samples import samples
 from tests.scenarios.world import World
 
 TYPES, SAMPLES = all_types(), samples()
-# Nested types join when the engine makes children.
-NAMES = [name for name, kind in TYPES.items() if not kind.hidden and not isinstance(kind, NestedType)]
+NAMES = [name for name, kind in TYPES.items() if not kind.hidden]
 
 ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = 'it' AND NOT leftover"
 
@@ -39,7 +37,7 @@ class Stack:
 
     def submit(self, **more: Any) -> Stack:
         """Ask for it; nothing is done yet."""
-        self.uuid = self.world.create(self.name, self.resources(), **more)
+        self.uuid = self.world.create(self.name, self.resources(), files=dict(self.sample.files), **more)
         return self
 
     def finished(self) -> str:
@@ -53,7 +51,7 @@ class Stack:
 
     def update(self, **changes: Any) -> str:
         """Change properties and return the stack's state afterwards."""
-        self.world.update(self.name, self.resources(**changes))
+        self.world.update(self.name, self.resources(**changes), files=dict(self.sample.files))
         return self.finished()
 
     @property
