@@ -7,6 +7,7 @@ from flask import Blueprint, Response
 from api import queries
 from api.formats import json_response
 from api.parts import parts
+from orchestrator.operations.offered import OfferedTypes
 from orchestrator.resources import catalogue as types
 
 catalogue = Blueprint("catalogue", __name__)
@@ -16,7 +17,7 @@ catalogue = Blueprint("catalogue", __name__)
 def type_index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the types."""
     listed = types.list_types(
-        parts().types,
+        _offered(),
         support_status=queries.text("support_status"),
         name=queries.text("name"),
         version=queries.text("version"),
@@ -29,15 +30,17 @@ def type_index(project_id: str) -> Response:  # noqa: ARG001 - every path starts
 def type_schema(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a type's properties and attributes."""
     described = queries.boolean("with_description")
-    return json_response(types.type_schema(parts().types, type_name, with_description=described))
+    return json_response(types.type_schema(_offered(), type_name, with_description=described))
 
 
 @catalogue.get("/<project_id>/resource_types/<type_name>/template")
 def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a template of one such resource."""
-    return json_response(
-        types.type_template(parts().types, type_name, queries.text("template_type") or "cfn")
-    )
+    return json_response(types.type_template(_offered(), type_name, queries.text("template_type") or "cfn"))
+
+
+def _offered() -> OfferedTypes:
+    return OfferedTypes(parts().types, parts().settings)
 
 
 @catalogue.get("/<project_id>/build_info")

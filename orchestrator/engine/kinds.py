@@ -29,7 +29,7 @@ from orchestrator.template.template import Template
 
 MOST_WALKED: Final = 1_000_000  # resources met while looking for circles that implied requirements close
 Fetch = Callable[[str, Collection[str]], str]  # by address and schemes allowed; raises CouldNotFetch
-NO_FETCHING: Final = "nothing is fetched: send the text of the template along in files, under this name"
+NO_FETCHING: Final = "send the text of the template along in files, under this name"
 
 
 @dataclass(frozen=True, slots=True)

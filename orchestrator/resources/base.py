@@ -142,6 +142,7 @@ class ResourceType:
     signals_always: ClassVar[bool] = False  # takes signals while the stack is suspended or deleted, too
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
+    support_message: ClassVar[str | None] = None  # what to use instead, for one
     support_version: ClassVar[str | None] = None
 
     def read_properties(

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.errors import InvalidRequest, NotFound, NotSupported
+from orchestrator.errors import InvalidRequest, InvalidValue, NotFound, NotSupported
 from orchestrator.resources.base import Attribute, Property, ResourceType
+from orchestrator.resources.template_type import STACK_ID
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 
 SUPPORT_STATUSES: Final = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
@@ -46,18 +47,16 @@ def list_types(
     `name` is a regular expression matched from the start; a malformed one matches nothing.
 
     Raises:
-        InvalidRequest: no such support status.
+        InvalidValue: no such support status.
     """
     if support_status is not None and support_status not in SUPPORT_STATUSES:
-        raise InvalidRequest(
-            f"Invalid support status ({support_status}), should be one of {', '.join(SUPPORT_STATUSES)}"
-        )
+        raise InvalidValue(f"Invalid support status and should be one of {SUPPORT_STATUSES}")
     try:
         pattern = re.compile(name or "")
     except re.error:
         return []
     kinds = [
-        kind
+        (known, kind)
         for known, kind in types.items()
         if not kind.hidden
         and pattern.match(known)
@@ -65,8 +64,8 @@ def list_types(
         and version in (None, kind.support_version)
     ]
     if not with_description:
-        return [kind.name for kind in kinds]
-    return [{"resource_type": kind.name, "description": _doc(kind)} for kind in kinds]
+        return [known for known, _ in kinds]
+    return [{"resource_type": known, "description": _doc(kind)} for known, kind in kinds]
 
 
 def type_schema(
@@ -80,12 +79,12 @@ def type_schema(
     """
     kind = _visible(types, name)
     schema: dict[str, Any] = {
-        "resource_type": kind.name,
+        "resource_type": name,
         "properties": {key: property_schema(prop) for key, prop in _shown(kind).items()},
         "attributes": {key: _attribute_schema(attribute) for key, attribute in _attributes(kind).items()},
         "support_status": {
             "status": kind.support_status,
-            "message": None,
+            "message": kind.support_message,
             "version": kind.support_version,
             "previous_status": None,
         },
@@ -127,27 +126,28 @@ def type_template(types: Mapping[str, ResourceType], name: str, template_type: s
     if template_type not in ("hot", "cfn"):
         raise InvalidRequest(f'Template type is not supported: {template_type}, should be "hot" or "cfn"')
     kind = _visible(types, name)
-    logical = kind.name.rpartition("::")[2]
-    shown = _shown(kind)
-    return _hot(kind, logical, shown) if template_type == "hot" else _cfn(kind, logical, shown)
+    logical, shown = name.rpartition("::")[2], _shown(kind)
+    make = _hot if template_type == "hot" else _cfn
+    return make(kind, name, logical, shown)
 
 
-def _hot(kind: ResourceType, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+def _hot(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
     return {
         "heat_template_version": "2016-10-14",
         "description": f"Initial template of {logical}",
         "parameters": {key: _hot_parameter(prop) for key, prop in shown.items()},
         "resources": {
-            logical: {"type": kind.name, "properties": {key: {"get_param": key} for key in shown}},
+            logical: {"type": name, "properties": {key: {"get_param": key} for key in shown}},
         },
         "outputs": {
             key: {"description": attribute.doc, "value": {"get_attr": [logical, key]}}
             for key, attribute in _attributes(kind).items()
-        },
+        }
+        | {STACK_ID: {"value": {"get_resource": logical}}},
     }
 
 
-def _cfn(kind: ResourceType, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+def _cfn(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
     def fed(key: str, prop: Property) -> dict[str, Any]:
         reference = {"Ref": key}
         return {"Fn::Split": [",", reference]} if prop.type == "list" else reference
@@ -157,12 +157,13 @@ def _cfn(kind: ResourceType, logical: str, shown: Mapping[str, Property]) -> dic
         "Description": f"Initial template of {logical}",
         "Parameters": {key: _cfn_parameter(prop) for key, prop in shown.items()},
         "Resources": {
-            logical: {"Type": kind.name, "Properties": {key: fed(key, prop) for key, prop in shown.items()}},
+            logical: {"Type": name, "Properties": {key: fed(key, prop) for key, prop in shown.items()}},
         },
         "Outputs": {
             key: {"Description": attribute.doc, "Value": {"Fn::GetAtt": [logical, key]}}
             for key, attribute in _attributes(kind).items()
-        },
+        }
+        | {STACK_ID: {"Value": {"Ref": logical}}},
     }
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from orchestrator.errors import InvalidRequest, Misconfigured, NotFound, NotSupported
+from orchestrator.errors import InvalidRequest, InvalidValue, Misconfigured, NotFound, NotSupported
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.builtin.test_resource import TestResource
@@ -116,8 +116,12 @@ def test_the_list_can_be_filtered(filters, names):
 
 
 def test_a_support_status_that_there_is_not_is_refused():
-    with pytest.raises(InvalidRequest, match="GOOD"):
+    with pytest.raises(InvalidValue) as caught:
         list_types(TYPES, support_status="GOOD")
+    assert str(caught.value) == (
+        "Data supplied was not valid: Invalid support status and should be one of "
+        "('UNKNOWN', 'SUPPORTED', 'DEPRECATED', 'UNSUPPORTED', 'HIDDEN')"
+    )
 
 
 def test_the_list_can_have_descriptions():
@@ -158,7 +162,7 @@ def test_a_generated_hot_template_is_a_template():
     template = load(type_template(TYPES, "OS::Heat::TestResource", "hot"), Limits())
     assert template.resources["TestResource"].type == "OS::Heat::TestResource"
     assert template.parameters["wait_secs"].default == 0
-    assert set(template.outputs) == {"output", "show"}
+    assert set(template.outputs) == {"output", "show", "OS::stack_id"}
 
 
 def test_a_generated_cfn_template_splits_lists():
@@ -171,7 +175,33 @@ def test_a_generated_cfn_template_splits_lists():
             "Properties": {"names": {"Fn::Split": [",", {"Ref": "names"}]}},
         }
     }
-    assert template["Outputs"]["show"]["Value"] == {"Fn::GetAtt": ["Deprecated", "show"]}
+    assert template["Outputs"] == {
+        "show": {
+            "Description": "Detailed information about resource.",
+            "Value": {"Fn::GetAtt": ["Deprecated", "show"]},
+        },
+        "OS::stack_id": {"Value": {"Ref": "Deprecated"}},
+    }
+
+
+def test_a_generated_template_says_what_each_constraint_is():
+    hot = type_template(TYPES, "OS::Heat::RandomString", "hot")["parameters"]["length"]
+    cfn = type_template(TYPES, "OS::Heat::RandomString")["Parameters"]["length"]
+    assert hot == {
+        "type": "number",
+        "description": "Length of the string to make.",
+        "default": 32,
+        "constraints": [{"range": {"min": 1, "max": 512}}],
+    }
+    assert cfn == {
+        "Type": "Number",
+        "Description": "Length of the string to make.",
+        "Default": 32,
+        "MinValue": 1,
+        "MaxValue": 512,
+    }
+    fail = type_template(TYPES, "OS::Heat::TestResource")["Parameters"]["fail"]
+    assert fail["AllowedValues"] == ["True", "true", "False", "false"]
 
 
 def test_another_dialect_is_refused():

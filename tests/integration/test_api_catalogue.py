@@ -3,6 +3,8 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+from pathlib import Path
+
 from api_world import Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 
@@ -20,6 +22,88 @@ def test_types_are_listed_shown_and_made_into_templates(api: Client, project: st
     assert (
         api.message("GET", f"{types}/Test::Gone", 404) == "The Resource Type (Test::Gone) could not be found."
     )
+
+
+TEMPLATE = """
+heat_template_version: 2021-04-16
+description: A pair of words
+parameters:
+  left: {type: string, description: The one on the left}
+  count: {type: number, default: 2, constraints: [{range: {min: 1}}]}
+resources:
+  it: {type: Test::Plain}
+outputs:
+  both: {description: Both of them, value: 1}
+"""
+OPERATORS = """
+resource_registry:
+  Own::Pair: file://{folder}/pair.template
+  Own::Alias: Test::Plain
+  Own::Missing: file://{folder}/none.template
+  Own::Server: OS::Nova::Server
+"""
+
+
+def test_the_operators_templates_are_types_like_any_other(world: World, project: str, tmp_path: Path) -> None:
+    (tmp_path / "pair.template").write_text(TEMPLATE)
+    (tmp_path / "own.yaml").write_text(OPERATORS.format(folder=tmp_path))
+    client = world.client(environment_dir=tmp_path)
+    types = f"{root(project)}/resource_types"
+    assert client.get(types) == {"resource_types": ["Own::Pair", "Test::Plain"]}
+    assert client.get(f"{types}?with_description=true&name=Own") == {
+        "resource_types": [{"resource_type": "Own::Pair", "description": "A pair of words"}]
+    }
+    schema = client.get(f"{types}/Own::Pair")
+    assert schema["properties"] == {
+        "left": {
+            "type": "string",
+            "required": True,
+            "update_allowed": True,
+            "immutable": False,
+            "description": "The one on the left",
+        },
+        "count": {
+            "type": "number",
+            "required": False,
+            "update_allowed": True,
+            "immutable": False,
+            "constraints": [{"range": {"min": 1}}],
+        },
+    }
+    assert schema["attributes"] == {
+        "both": {"description": "Both of them"},
+        "show": {"description": "Detailed information about resource.", "type": "map"},
+    }
+    made = client.get(f"{types}/Own::Pair/template?template_type=hot")
+    assert made["resources"] == {
+        "Pair": {
+            "type": "Own::Pair",
+            "properties": {"left": {"get_param": "left"}, "count": {"get_param": "count"}},
+        }
+    }
+
+
+def test_an_alias_is_not_listed_and_shows_what_it_leads_to(
+    world: World, project: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(OPERATORS.format(folder=tmp_path))
+    client, types = world.client(environment_dir=tmp_path), f"{root(project)}/resource_types"
+    schema = client.get(f"{types}/Own::Alias")
+    assert (schema["resource_type"], set(schema["attributes"])) == ("Own::Alias", {"open", "shut", "show"})
+    message = client.message("GET", f"{types}/Own::Server", 400)
+    assert message.startswith("HEAT-E99001 Service nova is not available for resource type Own::Server")
+    client.get(f"{types}/Own::Missing", 500)
+
+
+def test_a_type_that_is_known_and_not_there_is_refused_as_such(api: Client, project: str) -> None:
+    for path in ("", "/template"):
+        message = api.message("GET", f"{root(project)}/resource_types/OS::Nova::Server{path}", 400)
+        assert message.startswith("HEAT-E99001 Service nova is not available")
+
+
+def test_a_template_of_no_known_kind_is_refused(api: Client, project: str) -> None:
+    path = f"{root(project)}/resource_types/Test::Plain/template?template_type=tosca"
+    assert api.message("GET", path, 400).startswith("Template type is not supported: ")
 
 
 def test_versions_are_listed_with_their_aliases(api: Client, project: str) -> None:
