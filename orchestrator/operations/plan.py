@@ -74,15 +74,20 @@ class Planner:
 
         `template` saves parsing it again, and is used up: what is not to be written is let go of.
         """
-        stack = visit.stack
-        if visit.traversal > 1:
+        stack, removals = visit.stack, visit.label == planning.REMOVALS
+        if visit.traversal > 1 and not removals:
             planning.wait_for_older_checks(db)
-            if planning.is_begun(db, stack.id, visit.traversal):
-                return self._begin_again(db, visit, lease)
+        compares = visit.traversal > 1 or removals
+        if compares and planning.is_begun(db, stack.id, visit.traversal, visit.node_id):
+            return self._begin_again(db, visit, lease)
         try:
             target = self._target(db, stack, (visit.node_id, lease))
-            acts = stack.action in ACTS
-            bring = self._visit_all(db, stack, target) if acts else self._bring(db, stack, target, template)
+            if removals:
+                bring = self._remove(db, stack, target)
+            elif stack.action in ACTS:
+                bring = self._visit_all(db, stack, target)
+            else:
+                bring = self._bring(db, stack, target, template)
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
@@ -216,7 +221,40 @@ class Planner:
         visits = _Visits([*(row.name for row in rows), *(_key(row.id) for row in unending)], going)
         rows += unending + going
         layout = lay_out(build_anyhow(visits.keys, [requires.get(key, ()) for key in visits.keys]))
-        ids = _Ids(db, target, layout, visits)
+        yield from self._write(db, _Ids(db, target, layout, visits), rows)
+
+    def begin_removals(self, db: Connection[TupleRow], visit: Visit, lease: int) -> Visit | None:
+        """Hold a claimed finish node by the plan of what is to be removed now that all else is done; return
+        the visit to that, None when there is nothing to remove (adr/0002).
+
+        Raises:
+            Superseded: the traversal is over, or the finish node is another's by now.
+        """
+        stack = visit.stack
+        if stack.action in ACTS or not planning.count_leftovers(db, stack.id, visit.traversal, 1):
+            return None
+        target = self._target(db, stack)
+        node_id = planning.plan_removals(db, target, lease, self.settings.lease_seconds)
+        if node_id is None:
+            raise Superseded("another came to the end of the traversal")
+        return visit._replace(node_id=node_id, kind="plan", label=planning.REMOVALS)
+
+    def _remove(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
+        """Write the removal of leftovers; who stands on one goes before it."""
+        rows = planning.leftovers(db, stack.id, stack.traversal)
+        among = {row.id for row in rows}
+        above: dict[int, list[str]] = {}
+        for row in rows:
+            for id_ in row.requires:
+                if id_ in among:
+                    above.setdefault(id_, []).append(_key(row.id))
+        work = _Visits([], rows)
+        layout = lay_out(build_anyhow(work.keys, [above.get(row.id, ()) for row in rows]))
+        yield from self._write(db, _Ids(db, target, layout, work, fresh=True), rows)
+
+    def _write(self, db: Connection[TupleRow], ids: _Ids, rows: Sequence[Row]) -> Iterator[None]:
+        """Write the nodes that visit what is there, and their joins."""
+        target, size = ids.target, ids.layout.size
         for part in ids.slices():
             with planning.slice_of(db, target):
                 ids.hold_finish_once(db)
@@ -224,43 +262,10 @@ class Planner:
                 written = [
                     ids.row(node, node_ids[node], rows[node].id, None, self._queue(rows[node].kind))
                     for node in part
-                    if node < layout.size
+                    if node < size
                 ]
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
-
-    def clean(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring] | None:
-        """Plan the removal of leftovers when all else is done; None when there are none (adr/0002)."""
-        stack = visit.stack
-        if stack.action in ACTS or (stack.traversal == 1 and stack.action == "CREATE"):
-            return None
-        rows = planning.leftovers(db, stack.id, stack.traversal)
-        if not rows:
-            return None
-        target = self._target(db, stack)
-        positions = {row.id: position for position, row in enumerate(rows)}
-        requires: list[list[str]] = [[] for _ in rows]
-        for row in rows:  # who stands on it goes first
-            for id_ in row.requires:
-                if id_ in positions:
-                    requires[positions[id_]].append(_key(row.id))
-        work = _Cleanups(rows, [_key(row.id) for row in rows])
-        layout = lay_out(build_anyhow(work.keys, requires))
-        ids = _Ids(db, target, layout, work)
-        parts = list(ids.slices())
-        with planning.slice_of(db, target):
-            if not planning.hold_again(db, target, lease, layout.finish_blockers):
-                return []
-            for part in parts:
-                node_ids = ids.assign(db, part)
-                written = [
-                    ids.row(node, node_ids[node], rows[node].id, None, self._queue(rows[node].kind))
-                    for node in part
-                    if node < layout.size
-                ]
-                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
-        root, window = self.stacks.root_of(stack), self.settings.ring_window
-        return nodes.top_up(db, stack.root_id, root, window).rings
 
 
 class _Visits:
@@ -270,15 +275,6 @@ class _Visits:
         self.visited, self.cleanups = visited, cleanups
         self.keys = [*visited, *(_key(row.id) for row in cleanups)]
         self.dirty = set(visited)
-
-
-class _Cleanups:
-    """What a layout of removals alone is about."""
-
-    def __init__(self, rows: Sequence[Row], keys: Sequence[str]) -> None:
-        self.visited: list[str] = []
-        self.cleanups, self.keys = rows, keys
-        self.dirty: set[str] = set()
 
 
 class _Work:
@@ -389,10 +385,20 @@ class _Ids:
     """Which node of a layout has which row; what an earlier plan wrote is known from its labels."""
 
     def __init__(
-        self, db: Connection[TupleRow], target: Target, layout: Layout, work: _Work | _Visits | _Cleanups
+        self,
+        db: Connection[TupleRow],
+        target: Target,
+        layout: Layout,
+        work: _Work | _Visits,
+        *,
+        fresh: bool = False,
     ) -> None:
+        """`fresh`: what the traversal has under the same labels is another plan's."""
         self.target, self.layout, self.work = target, layout, work
         self._ids = array("q", bytes(8 * len(layout.needed_by)))  # 0: not written yet
+        self.resumed = False
+        if fresh:
+            return
         nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
         cleanups = planning.cleanups(db, target.stack_id, target.traversal)
         nodes_written |= {_key(int(row)): node for row, node in cleanups.items()}

@@ -22,7 +22,7 @@ from psycopg.rows import TupleRow
 from orchestrator.config import settings
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.visit import StackView, Visit
+from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations import lifecycle
 from orchestrator.operations.child_stacks import ChildStacks
@@ -32,7 +32,7 @@ from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import DESTROYS, Planner
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
-from orchestrator.store import nodes
+from orchestrator.store import nodes, planning
 from orchestrator.store.database import open_database
 from orchestrator.telemetry import configure_logs, logger
 
@@ -40,6 +40,7 @@ log = logger()
 
 START_SECONDS = 30.0  # in which a process starts, on however busy a machine
 SMALL = 2_000  # resources whose removal a worker plans by itself
+MANY = 10_000  # leftovers, of which it needs to know less
 
 _children: list[subprocess.Popen[bytes]] = []
 
@@ -71,7 +72,7 @@ class PlanVisit:
             rings = planner.run_small(db, visit, lease, allowance)
             if rings is not None:
                 return rings
-        if self._is_large(db, stack):
+        if self._is_large(db, visit):
             seconds = max(planner.settings.lease_seconds, START_SECONDS)
             nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
             self.start_apart(visit.node_id, lease)
@@ -86,11 +87,15 @@ class PlanVisit:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
         db = self.planner.database.hot(durable=True)
         try:
-            return self.planner.clean(db, visit, lease)
+            plan = self.planner.begin_removals(db, visit, lease)
         except Superseded:  # since it was looked at
             return nodes.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
+        return None if plan is None else self(plan, lease)
 
-    def _is_large(self, db: Connection[TupleRow], stack: StackView) -> bool:
+    def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:
+        stack = visit.stack
+        if visit.label == planning.REMOVALS:
+            return planning.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
         if stack.action in DESTROYS or stack.action in ACTS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.engine.accepts import accepted, what_helps
+from orchestrator.store.planning import REMOVALS
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.why import Held, Standing, Unfinished
 
@@ -67,6 +68,9 @@ def given_up(stack: StackRow) -> bool:
 
 def _planned(node: Unfinished, stack: StackRow) -> Because:
     since = stack.action_started_at
+    if node.name == REMOVALS:
+        text = "all else is done; the removal of what is not wanted any more is being planned"
+        return Because("being-planned", f"{text}{_rung(node)}{_lost(node)}", node.waiting_since)
     if node.state == "checking":
         return Because("being-planned", f"being planned since {time(since)}{_lost(node)}", since)
     return Because("being-planned", f"a worker comes to plan it{_rung(node)}{_lost(node)}", since)

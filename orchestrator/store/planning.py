@@ -71,7 +71,7 @@ SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal =
 """
 BEGUN = """
 SELECT EXISTS (SELECT 1 FROM graph_node WHERE stack_id = %s AND traversal = %s
-    AND kind IN ('update', 'cleanup', 'join'))
+    AND kind IN ('update', 'cleanup', 'join') AND id > %s)
 """
 HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
 FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
@@ -173,9 +173,9 @@ def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
     return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
 
 
-def is_begun(db: Db, stack_id: int, traversal: int) -> bool:
-    """Whether an earlier, interrupted plan has written nodes."""
-    row = db.execute(BEGUN, (stack_id, traversal)).fetchone()
+def is_begun(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
+    """Whether the plan of this node, interrupted, has written nodes: those of a plan come after its own."""
+    row = db.execute(BEGUN, (stack_id, traversal, plan)).fetchone()
     return row is not None and row[0]
 
 
@@ -259,7 +259,12 @@ def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
 
 
 def rows(db: Db, stack_id: int) -> list[Row]:
-    """Return every resource row of a stack, oldest first.
+    """Return every resource row of a stack, oldest first."""
+    return _rows(db, ROWS, (stack_id,))
+
+
+def _rows(db: Db, query: str, values: tuple[int, ...]) -> list[Row]:
+    """Return resource rows, oldest first.
 
     What many rows say is kept once: there may be a million.
     """
@@ -270,7 +275,7 @@ def rows(db: Db, stack_id: int) -> list[Row]:
 
     found = []
     for id_, name, kind, action, status, op, attempt, built, requires, digests, value, *rest in _streamed(
-        db, ROWS, stack_id
+        db, query, values
     ):
         inputs = tuple([once(digest) for digest in digests])
         words = once(kind), once(action), once(status), once(op)
@@ -283,40 +288,65 @@ def _by_id(row: Row) -> int:
     return row.id
 
 
-def _streamed(db: Db, query: str, stack_id: int) -> Iterator[tuple[Any, ...]]:
+def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query without holding all of them at once."""
     with db.transaction(), db.cursor(name="streamed") as cursor:
         cursor.itersize = STREAMED
-        yield from cursor.execute(query, (stack_id,))
+        yield from cursor.execute(query, values)
 
 
-LEFTOVERS = """
-SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended
-FROM resource r WHERE stack_id = %s AND leftover AND NOT EXISTS (
-    SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.traversal = %s AND n.kind = 'cleanup'
-        AND n.resource_id = r.id)
-ORDER BY id
+REMOVALS = "removals"  # the label of the plan node of a traversal's second plan (operations/adr/0002)
+
+LEFTOVERS = f"""
+{ROWS.strip()} AND leftover AND NOT EXISTS (
+    SELECT 1 FROM graph_node n WHERE n.stack_id = resource.stack_id AND n.traversal = %s
+        AND n.kind = 'cleanup' AND n.resource_id = resource.id)
 """
-HOLD_AGAIN = """
-UPDATE graph_node SET state = 'blocked', blocked_by = %s, lease = NULL, leased_until = NULL, rung_at = NULL
-WHERE id = %s AND state IN ('checking', '') AND lease = %s
+LEFTOVERS_UP_TO = f"SELECT count(*) FROM ({LEFTOVERS} LIMIT %s) AS found"
+PLAN_REMOVALS = """
+WITH held AS (
+    UPDATE graph_node SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, rung_at = NULL
+    WHERE id = %(finish)s AND state IN ('checking', '') AND lease = %(lease)s
+    RETURNING id, stack_id, root_id, traversal
+)
+INSERT INTO graph_node
+    (stack_id, root_id, traversal, kind, queue, label, needed_by, state, rung_at, lease, leased_until)
+SELECT stack_id, root_id, traversal, 'plan', 'bulk', %(label)s, ARRAY[id], 'checking', now(), %(lease)s,
+    clock_timestamp() + make_interval(secs => %(seconds)s)
+FROM held RETURNING id
 """
 
 
 def leftovers(db: Db, stack_id: int, traversal: int) -> list[Row]:
-    """Return the rows that no template has and that this traversal does not clean up yet."""
-    return [Row(*row) for row in db.execute(LEFTOVERS, (stack_id, traversal)).fetchall()]
+    """Return the rows that no template has and that this traversal does not clean up yet, oldest first."""
+    return _rows(db, LEFTOVERS, (stack_id, traversal))
 
 
-def hold_again(db: Db, target: Target, lease: int, feeders: int) -> bool:
-    """Let a claimed finish node wait once more; False when it is no longer ours."""
-    return db.execute(HOLD_AGAIN, (feeders, target.finish_id, lease)).rowcount == 1
+def count_leftovers(db: Db, stack_id: int, traversal: int, limit: int) -> int:
+    """Return how many such rows there are, `limit` at most."""
+    row = db.execute(LEFTOVERS_UP_TO, (stack_id, traversal, limit)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def plan_removals(db: Db, target: Target, lease: int, seconds: float) -> int | None:
+    """Let a claimed finish node wait for a plan node, which takes its lease over for `seconds`; return that
+    node's id, None when the finish node is no longer ours.
+
+    Raises:
+        Superseded: the traversal is over.
+    """
+    values = {"finish": target.finish_id, "lease": lease, "seconds": seconds, "label": REMOVALS}
+    with slice_of(db, target):
+        row = db.execute(PLAN_REMOVALS, values).fetchone()
+    return None if row is None else row[0]
 
 
 def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
     """Return the definitions in force: name to id, digest and the revision they came with."""
-    return {name: (id_, digest, since) for name, id_, digest, since in _streamed(db, DEFINITIONS, stack_id)}
+    return {
+        name: (id_, digest, since) for name, id_, digest, since in _streamed(db, DEFINITIONS, (stack_id,))
+    }
 
 
 def close_definitions(db: Db, target: Target, names: Sequence[str]) -> None:

@@ -43,7 +43,8 @@ REFUSE = f"""
 PLANNING = """
 SELECT EXISTS (
     SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
-    WHERE s.id = %s AND n.kind = 'plan' AND n.state NOT IN ('ready', 'failed', 'dropped'))
+    WHERE s.id = %s AND n.kind = 'plan' AND n.label = 'plan'
+        AND n.state NOT IN ('ready', 'failed', 'dropped'))
 """
 
 # A lease that ran out is taken over only when its check is known to be lost: the check would otherwise end

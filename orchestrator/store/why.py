@@ -244,7 +244,7 @@ SELECT
         WHERE m.state = 'checking' AND r.op IS NULL) b) AS running,
     (SELECT s.action_started_at FROM stack s WHERE s.id = :stack_id AND EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'plan'
-            AND n.state IN ('queued', 'checking', 'waiting'))) AS planning_since,
+            AND n.label = 'plan' AND n.state IN ('queued', 'checking', 'waiting'))) AS planning_since,
     (SELECT count(*) FROM (SELECT 1 FROM failure f WHERE f.stack_id = :stack_id AND f.traversal = :traversal
         LIMIT :most) c) AS cause_count
 """

@@ -1,9 +1,11 @@
-"""A process that plans a large stack has time to start, however short leases are."""
+"""What a process of its own plans: large stacks, and what large updates leave over."""
 
 from __future__ import annotations
 
 import pytest
 
+from orchestrator.operations import planner
+from orchestrator.store import nodes, planning
 from tests.scenarios.world import World, test_resource
 
 
@@ -20,5 +22,33 @@ def test_a_planner_that_starts_slowly_is_not_taken_for_lost(
             "SELECT id, leased_until - now() > interval '20 s' AS long FROM graph_node WHERE kind = 'plan'"
         )
         assert (started, row.long) == ([row.id], True)
+    finally:
+        world.close()
+
+
+def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[int, int]] = []
+    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
+    monkeypatch.setattr(planner, "MANY", 2)
+    world = World(postgres_url, lease_seconds=1.0)
+    try:
+        uuid = world.create("s", {name: test_resource(update_replace_value="1") for name in "abc"})
+        world.deliver_all()
+        world.update("s", {name: test_resource(update_replace_value="2") for name in "abc"})
+        while not started:
+            assert world.deliver()
+        [row] = world.rows(
+            """SELECT id, label, leased_until - now() > interval '20 s' AS long
+            FROM graph_node WHERE kind = 'plan' AND state = 'checking'"""
+        )
+        [(node_id, lease)] = started
+        assert (row.id, row.label, row.long) == (node_id, planning.REMOVALS, True)
+        world.deliver_all()
+        assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_IN_PROGRESS", 6)
+        db = world.database.hot(durable=True)
+        [visit] = nodes.look(db, [node_id], lease)
+        assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
+        world.deliver_all()
+        assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_COMPLETE", 3)
     finally:
         world.close()

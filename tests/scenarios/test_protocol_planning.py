@@ -141,6 +141,99 @@ def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_th
     world.verify({**wanted, "c": thing()})
 
 
+# 6. The removal of what was replaced is planned in slices, too.
+
+
+def replaced(number: str) -> dict[str, Any]:
+    """A row of things, each of which is replaced with another number."""
+    return {
+        f"r{n}": thing(**{"!a": number}, on=[{"get_resource": f"r{n - 1}"}] if n else []) for n in range(6)
+    }
+
+
+def at_the_second_slice_of_removals(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]
+) -> list[int]:
+    """Do something there, once; return a list of how many removals each slice of the second traversal has."""
+    written: list[int] = []
+    copy_nodes, acted = planning.copy_nodes, once(action)
+
+    def copied(db: Any, target: Any, rows: Any) -> None:
+        rows = list(rows)
+        if target.traversal == 2 and any(row.kind == "cleanup" for row in rows):
+            written.append(len(rows))
+        copy_nodes(db, target, rows)
+
+    def act() -> None:
+        if len(written) == 1:
+            acted()
+
+    monkeypatch.setattr(planning, "copy_nodes", copied)
+    before_each(monkeypatch, planning, "slice_of", act)
+    monkeypatch.setattr(plan, "SLICE", 2)
+    return written
+
+
+def test_removals_are_planned_slice_by_slice(world: Simulator, monkeypatch: pytest.MonkeyPatch):
+    world.create("s", replaced("1"))
+    world.rest()
+    written = at_the_second_slice_of_removals(world, monkeypatch, lambda: None)
+    world.update("s", replaced("2"))
+    world.rest()
+    world.verify(replaced("2"))
+    assert written == [2, 2, 2]
+    assert world.done("delete") == ["r5", "r4", "r3", "r2", "r1", "r0"]
+
+
+def test_a_plan_of_removals_whose_planner_dies_is_made_anew(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    """What its first slice holds has its turn with the others."""
+
+    def die() -> None:
+        raise Crash
+
+    uuid = world.create("s", replaced("1"))
+    world.rest()
+    written = at_the_second_slice_of_removals(world, monkeypatch, die)
+    world.update("s", replaced("2"))
+    world.rest()
+    assert (world.crashes, written, world.stack().traversal) == (1, [2], 3)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.verify(replaced("2"))
+    assert world.done("delete") == ["r5", "r4", "r3", "r2", "r1", "r0"]
+
+
+def test_a_plan_of_removals_that_died_before_its_first_slice_is_taken_up(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    def die() -> None:
+        raise Crash
+
+    uuid = world.create("s", replaced("1"))
+    world.rest()
+    before_each(monkeypatch, planning, "leftovers", once(die))
+    world.update("s", replaced("2"))
+    world.rest()
+    assert (world.crashes, world.stack().traversal) == (1, 2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.verify(replaced("2"))
+
+
+def test_a_superseded_plan_of_removals_stops_at_its_next_slice(
+    world: Simulator, monkeypatch: pytest.MonkeyPatch
+):
+    world.create("s", replaced("1"))
+    world.rest()
+    written = at_the_second_slice_of_removals(
+        world, monkeypatch, lambda: world.update("s", {**replaced("2"), "c": thing()})
+    )
+    world.update("s", replaced("2"))
+    world.rest()
+    assert written == [2]
+    world.verify({**replaced("2"), "c": thing()})
+
+
 # 7. What is dirty is decided against what each resource was built with.
 
 

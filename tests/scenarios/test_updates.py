@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from orchestrator.errors import InvalidTemplate, NotSupported
-from orchestrator.operations import updates
+from orchestrator.graph.layout import lay_out
+from orchestrator.operations import plan, updates
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World, test_resource
 
@@ -437,3 +440,18 @@ def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, mon
     world.deliver_all()
     assert world.state(uuid) == "SUSPEND_COMPLETE"
     assert len(world.rows("SELECT 1 FROM revision")) == 1
+
+
+def test_the_removal_of_more_than_one_join_takes_comes_to_its_end(world, monkeypatch):
+    """Both plans of the update have joins before the end: the second's are its own."""
+    monkeypatch.setattr(plan, "lay_out", partial(lay_out, width=3))
+    wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
+    uuid = world.create("s", wanted)
+    world.deliver_all()
+    wanted = {f"r{n}": test_resource("1", update_replace_value="2") for n in range(10)}
+    world.update("s", wanted)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM resource")) == 10
+    joins = "SELECT 1 FROM graph_node WHERE kind = 'join' AND traversal = 2 AND state = 'ready'"
+    assert len(world.rows(joins)) == 2 * (4 + 2)
