@@ -121,3 +121,33 @@ class Visit(NamedTuple):
     def halted(self) -> bool:
         """Whether this traversal has failed and is winding down."""
         return self.stack.halted_traversal == self.traversal
+
+
+def heir_of(visit: Visit, uuid: str) -> Visit:
+    """Return a visit to what takes a resource's place, as if it were there already, not begun.
+
+    It goes by the id of the one that it replaces until it has one of its own.
+    """
+    replaced, definition = visit.resource, visit.definition
+    assert replaced is not None
+    assert definition is not None
+    heir = ResourceView(
+        id=replaced.id,
+        uuid=uuid,
+        name=replaced.name,
+        type=definition.body["type"],
+        action="INIT",
+        status="COMPLETE",
+        physical_id=None,
+        reference_id=None,
+        properties=None,
+        attributes=None,
+        data=None,
+        sealed=None,
+        attempt=0,
+        op=None,
+        op_seconds=None,
+        lost_seconds=None,
+        runs_as=definition.body.get("runs_as"),
+    )
+    return visit._replace(resource=heir, retry_count=0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -64,8 +64,19 @@ NO_ID = "Resource ID was not provided."
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
+class Wanted(NamedTuple):
+    """What a definition comes to."""
+
+    properties: Mapping[str, Any]
+    metadata: Any
+    secret: bool
+    external_id: str | None
+
+
 class Plugin(Dealing):
     """Carries out what was decided for one resource."""
+
+    wanted: Wanted | None = None  # once it was evaluated
 
     def carry_out(self, step: Step, retries_left: int) -> Done:
         """Do what was decided and look; errors of the type become outcomes."""
@@ -420,10 +431,24 @@ class Plugin(Dealing):
 
     def _resolve(self) -> str | None:
         """Bring properties, metadata and requirements to what they are now; return the `external_id`."""
-        definition, known, name = self.visit.definition, self.known, self.resource.name
+        definition, known = self.visit.definition, self.known
         assert definition is not None
+        wanted = self.wanted = self.wanted or self._read()
         inputs = sorted(self.visit.inputs)  # by id
+        known.properties, known.definition_id = wanted.properties, definition.id
+        if known.given_metadata is None or (wanted.metadata or {}) != known.given_metadata:
+            known.metadata, known.given_metadata = wanted.metadata, None  # else what signals made of it stays
+        known.secret = wanted.secret
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
+        return wanted.external_id
+
+    def _read(self) -> Wanted:
+        """Evaluate the definition with what the requirements hand on now."""
+        definition, name = self.visit.definition, self.resource.name
+        assert definition is not None
         body, used = definition.body, definition.dep_attrs
+        inputs = sorted(self.visit.inputs)  # by id
         proxies = {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs}
         view = StackDefinition(
             body["version"],
@@ -432,17 +457,10 @@ class Plugin(Dealing):
             self.files.reader(body.get("files", NOTHING)),
             mappings=body.get("mappings", NOTHING),
         )
-        known.properties = resolve_properties(body, view, self.kind, name)
-        known.definition_id = definition.id
+        properties = resolve_properties(body, view, self.kind, name)
         metadata = body.get("metadata")
         metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
-        if known.given_metadata is None or (metadata or {}) != known.given_metadata:
-            known.metadata, known.given_metadata = metadata, None  # else what signals made of it stays
-        known.secret = view.touched_secret
-        known.requires = tuple([data.id for data in inputs])
-        known.input_digests = tuple([data.value_digest or "" for data in inputs])
-        external = body.get("external_id")
-        if external is None:
-            return None
-        external = view.resolve(external, f"resources.{name}.external_id")
-        return None if external is None else str(external)
+        secret, external = view.touched_secret, body.get("external_id")
+        if external is not None:
+            external = view.resolve(external, f"resources.{name}.external_id")
+        return Wanted(properties, metadata, secret, None if external is None else str(external))

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 from psycopg.types.json import Json
 
 from orchestrator.config import Settings
 from orchestrator.engine import hooks
-from orchestrator.engine.decide import Adopt, Drop, decide
+from orchestrator.engine.decide import Adopt, Create, Drop, decide
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
     Ended,
@@ -34,7 +35,7 @@ from orchestrator.engine.outcome import (
     failure_reason,
 )
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.visit import Visit, heir_of
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.operations import lifecycle, moving
 from orchestrator.operations.carry_out import Plugin
@@ -46,15 +47,14 @@ from orchestrator.operations.nested import NestedPlugin
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
-from orchestrator.resources.base import ResourceType
+from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import act_statements, children, nodes
+from orchestrator.store import act_statements, children, heir_statements, nodes
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
-from orchestrator.template.parameters import ParameterValues
 
 log = logger()
 
@@ -153,6 +153,11 @@ def _was_fine(visit: Visit) -> bool:
 _Write = tuple[Visit, Known, dict[str, Any]]
 
 
+def _seen(seen: Observation) -> dict[str, Any]:
+    """Return what is written of a resource that is as wanted."""
+    return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
+
+
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
@@ -237,15 +242,14 @@ class _Round:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
-        engine = self.engine
         try:
             seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
-            values = engine.parameters.get(seen.stack)
-            plugin = self._plugin(seen, kind, values)
+            plugin = self._plugin(seen, kind)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))
-            self._record(visit, done, begun=plugin.begun)
+            if not (isinstance(done.outcome, Replaced) and self._make_heir(visit, plugin)):
+                self._record(visit, done, begun=plugin.begun)
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
             return False
@@ -253,11 +257,38 @@ class _Round:
             log.warning("database_unreachable", resource=visit.resource.name, error=str(error))
         return True
 
-    def _plugin(self, visit: Visit, kind: ResourceType, values: ParameterValues) -> Plugin:
+    def _plugin(self, visit: Visit, kind: ResourceType) -> Plugin:
         engine = self.engine
+        values = engine.parameters.get(visit.stack)
         make = NestedPlugin if isinstance(kind, NestedType) else Plugin
         plugin = make(visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
         return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin
+
+    def _make_heir(self, visit: Visit, plugin: Plugin) -> bool:
+        """Make what takes a resource's place at once, where that calls nobody (adr/0004); False when it takes
+        a visit of its own, and whatever was made here is nothing.
+        """
+        if self.lease is not None or visit.hooks:
+            return False
+        heir = heir_of(visit, str(uuid4()))
+        assert heir.resource is not None
+        kind = self.engine.types.get(heir.resource.kind)
+        if kind is None or kind.is_claimed or isinstance(kind, NestedType):
+            return False
+        step = decide(heir, kind)
+        if not isinstance(step, Create):  # the traversal is over, or an adoption
+            return False
+        maker = self._plugin(heir, kind)
+        if kind is plugin.kind:
+            maker.wanted = plugin.wanted  # the same of both: no need to evaluate it again
+        done = maker.carry_out(step, self.engine.settings.action_retry_limit)
+        if not isinstance(done.outcome, Ready):
+            return False
+        row = self._row(heir, done) | _seen(done.outcome.observation)
+        row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
+        row["was_fine"] = _was_fine(visit)
+        self.writes.setdefault(heir_statements.SETTLE_HEIR, []).append((visit, done.known, row))
+        return True
 
     def _as_adopted(self, visit: Visit) -> Visit:
         """Return a visit to what is to be taken over, with the definition and parameters it was adopted with.
@@ -307,12 +338,8 @@ class _Round:
                     statement = act_statements.SETTLE_SEEN
                 elif visit.stack.action in ACTS and visit.kind == "update":
                     statement = act_statements.SETTLE_ACT
-                row |= {
-                    "status": "COMPLETE",
-                    "reason": seen.reason or "state changed",
-                    "observed": "ready",
-                    "changed": done.known.value_digest != visit.resource.value_digest,
-                }
+                row |= _seen(seen)
+                row["changed"] = done.known.value_digest != visit.resource.value_digest
             case Kept():
                 statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
             case Replaced():

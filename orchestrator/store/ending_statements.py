@@ -8,12 +8,13 @@ messages to send, `queued` for nodes freed without one, `held` for the resources
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from orchestrator.store.node_statements import CHECKING, QUEUED
 
 # What a visit writes: column and type. A statement gets its rows as one JSON array or, when there is just
-# one, column by column: then `i` dissolves into parameters, and the plan is half the size.
+# one, the columns that it uses one by one: then `i` dissolves into parameters, and the plan is half the size.
 COLUMNS = {
     "node_id": "bigint",
     "resource_id": "bigint",
@@ -45,6 +46,9 @@ COLUMNS = {
     "traversal": "bigint",
     "unanswered": "boolean",
     "continued": "boolean",
+    "heir": "uuid",
+    "runs_as": "text",
+    "was_fine": "boolean",
 }
 ROWS = f"""
 WITH i AS MATERIALIZED (
@@ -54,10 +58,14 @@ WITH i AS MATERIALIZED (
 })
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )"""
-ONE_ROW = f"""
-WITH i AS NOT MATERIALIZED (
-    SELECT {", ".join(f"%({name})s::{type_} AS {name}" for name, type_ in COLUMNS.items())}
-)"""
+
+
+def of_one(statement: str) -> str:
+    """Return an ending for just one row."""
+    used = set(re.findall(r"\bi\.(\w+)", statement))
+    columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in COLUMNS if name in used)
+    return statement.replace(ROWS, f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)")
+
 
 # A node is ours to settle while our claim of it stands.
 OURS = f"{CHECKING} AND n.lease = %(lease)s"
@@ -435,7 +443,7 @@ def forms(endings: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the forms for nodes that no claim was made for, and those of all for just one row."""
     free = {ending: unclaimed(ending) for ending in endings}
     every = (*endings, *free.values())
-    return free, {ending: ending.replace(ROWS, ONE_ROW).replace(COUNTED, EACH) for ending in every}
+    return free, {ending: of_one(ending).replace(COUNTED, EACH) for ending in every}
 
 
 UNCLAIMED, OF_ONE = forms((SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL))

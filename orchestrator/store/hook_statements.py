@@ -82,16 +82,12 @@ _GONE_PAUSED = (
 )
 
 
-def _of_one(statement: str) -> str:
-    return statement.replace(ending.ROWS, ending.ONE_ROW)
-
-
 # Whether the resource is gone, and whether the node was claimed -> the statement that pauses after it.
 AFTER = {
-    (False, True): _of_one(_SETTLE_PAUSED),
-    (False, False): _of_one(ending.unclaimed(_SETTLE_PAUSED)),
-    (True, True): _of_one(_GONE_PAUSED),
-    (True, False): _of_one(ending.unclaimed(_GONE_PAUSED)),
+    (False, True): ending.of_one(_SETTLE_PAUSED),
+    (False, False): ending.of_one(ending.unclaimed(_SETTLE_PAUSED)),
+    (True, True): ending.of_one(_GONE_PAUSED),
+    (True, False): ending.of_one(ending.unclaimed(_GONE_PAUSED)),
 }
 
 # Every node of the name that waits at the hook goes on: two copies of a resource may be waiting to be

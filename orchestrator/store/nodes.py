@@ -20,14 +20,15 @@ from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, St
 from orchestrator.errors import Superseded
 from orchestrator.store import act_statements as act
 from orchestrator.store import ending_statements as ending
+from orchestrator.store import heir_statements as heir
 from orchestrator.store import node_statements as sql
 from orchestrator.store.hot import fetched
 
 Hot = Connection[TupleRow]
 
 PASSED_AT_ONCE = 512
-UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED
-OF_ONE = ending.OF_ONE | act.OF_ONE
+UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED | heir.UNCLAIMED
+OF_ONE = ending.OF_ONE | act.OF_ONE | heir.OF_ONE
 
 
 @dataclass(frozen=True, slots=True)
