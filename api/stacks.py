@@ -196,5 +196,6 @@ def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, st
     template = Template.from_outline(revision.outline)
     schemas = template.parameters
     values = pseudo(str(stack.uuid), stack.name, stack.project_id, template.form)
-    hidden = frozenset(name for name, schema in schemas.items() if schema.hidden)
-    return ParameterValues({**values, **revision.parameters}, hidden).public(schemas)
+    given = {name: value for name, value in revision.parameters.items() if name in schemas}
+    hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # is sealed
+    return ParameterValues({**values, **given}, hidden).public(schemas)

@@ -447,16 +447,7 @@ class Plugin(Dealing):
         """Evaluate the definition with what the requirements hand on now."""
         definition, name = self.visit.definition, self.resource.name
         assert definition is not None
-        body, used = definition.body, definition.dep_attrs
-        inputs = sorted(self.visit.inputs)  # by id
-        proxies = {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs}
-        view = StackDefinition(
-            body["version"],
-            self.values,
-            proxies,
-            self.files.reader(body.get("files", NOTHING)),
-            mappings=body.get("mappings", NOTHING),
-        )
+        body, view = definition.body, self._view()
         properties = resolve_properties(body, view, self.kind, name)
         metadata = body.get("metadata")
         metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
@@ -464,3 +455,17 @@ class Plugin(Dealing):
         if external is not None:
             external = view.resolve(external, f"resources.{name}.external_id")
         return Wanted(properties, metadata, secret, None if external is None else str(external))
+
+    def _view(self) -> StackDefinition:
+        """Return what the functions in the definition see."""
+        definition = self.visit.definition
+        assert definition is not None
+        body, used = definition.body, definition.dep_attrs
+        inputs = sorted(self.visit.inputs)  # by id
+        return StackDefinition(
+            body["version"],
+            self.values,
+            {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs},
+            self.files.reader(body.get("files", NOTHING)),
+            mappings=body.get("mappings", NOTHING),
+        )

@@ -38,6 +38,7 @@ from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load, read
+from orchestrator.template.view import ParentResourceProxy
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -172,6 +173,7 @@ class ChildStacks:
         child_uuid: str,
         name: str,
         secret: bool,
+        parent: ParentResourceProxy,
     ) -> tuple[ChildWanted, bool]:
         """Return a child as it is to be written down, and whether anything in it is secret.
 
@@ -184,19 +186,19 @@ class ChildStacks:
         environment = child.environment
         given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
-            draft.parameters, environment.parameters, environment.parameter_defaults, given
+            draft.parameters,
+            environment.parameters,
+            environment.parameter_defaults,
+            given,
+            parent=parent,
         )
         template = draft.define(values)
         count = len(template.resources)
         if count > MOST_PLAIN:
             self._refuse_too_many(visit.stack.root_id, count, settings.max_resources_per_stack)
-        own = values.hidden if not secret else frozenset(template.parameters)
-        hidden = {one: values[one] for one in own if one in values and one in template.parameters}
-        shown = {
-            one: None if one in hidden else value
-            for one, value in values.items()
-            if one in template.parameters
-        }
+        own = values.hidden if not secret else values.hidden | frozenset(template.parameters)
+        hidden = {one: values[one] for one in own if one in values}
+        shown = {one: None if one in hidden else v for one, v in values.items() if one not in given}
         kept = environment.to_json()
         for section in ("parameters", "parameter_defaults"):
             kept[section] = {one: None if one in hidden else value for one, value in kept[section].items()}

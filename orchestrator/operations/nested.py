@@ -32,6 +32,7 @@ from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
 from orchestrator.store import children
 from orchestrator.store.nodes import Hot
+from orchestrator.template.view import ParentResourceProxy
 
 STOPPED = "{} aborted (user triggered cancel)"
 VANISHED = "Its stack is gone."
@@ -188,10 +189,26 @@ class NestedPlugin(Plugin):
             child_uuid=str(uuid.uuid4()) if fresh or child is None else child.uuid,
             name=self.physical_name if fresh or child is None else child.name,
             secret=known.secret,
+            parent=self._facade(),
         )
         known.secret = known.secret or secret
         known.physical_id = ready.uuid
         return self._move(Move("create" if fresh else "update", self.child, wanted=ready, turn=turn))
+
+    def _facade(self) -> ParentResourceProxy:
+        """Return what the child may ask of the resource that it stands for (spec/hot-language.md §5.1)."""
+        definition = self.visit.definition
+        assert definition is not None
+        body, view = definition.body, self._view()
+        policy = body.get("update_policy")
+        if policy:
+            policy = view.resolve(policy, f"resources.{self.resource.name}.update_policy")
+        return ParentResourceProxy(
+            self.known.metadata,
+            str(body.get("deletion_policy") or "Delete").capitalize(),
+            policy,
+            secret=self.known.secret or view.touched_secret,
+        )
 
     def _settle(self, live: LiveChild) -> Done:
         """Take what the child hands on."""

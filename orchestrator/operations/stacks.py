@@ -27,6 +27,7 @@ from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.template import Template
+from orchestrator.template.view import FACADE_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def wanted_of(
     shown = {
         name: None if name in hidden else value
         for name, value in vetted.values.items()
-        if name in vetted.template.parameters
+        if name in vetted.template.parameters or name in FACADE_PARAMETERS
     }
     template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
     refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not

@@ -5,7 +5,6 @@ PUT brings everything anew; PATCH starts from what the stack was last asked to b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
 from orchestrator.template.environment import Environment
+from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template
 
@@ -105,8 +105,13 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     before = revisions.desired(context.database, stack)
     assert before is not None
     request = _request(context, stack, asked, before)
-    vetted = vet(context, request, stack_uuid=str(stack.uuid))
-    _refuse_immutable(context, stack, before, vetted)
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    old = stored_values(dict(before.parameters), before.sealed, context.cipher, given)
+    parent, hide = old.parent, frozenset[str]()
+    if parent is not None and asked.patch:  # what the stack around it gave stays as secret as it was
+        hide = old.hidden - asked.request.parameters.keys()
+    vetted = vet(context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide)
+    _refuse_immutable(old, before, vetted)
     return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
 
 
@@ -168,16 +173,12 @@ def _environment(context: OperationContext, asked: UpdateRequest, before: Revisi
     return {section: value for section, value in made.items() if value}
 
 
-def _refuse_immutable(
-    context: OperationContext, stack: StackRow, before: RevisionRow, vetted: Vetted
-) -> None:
+def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: Vetted) -> None:
     """Refuse a new value of an immutable parameter that the stack had before.
 
     Raises:
         InvalidTemplate: with each of them.
     """
-    given: Mapping[str, str] = pseudo(str(stack.uuid), stack.name, stack.project_id)
-    old = stored_values(dict(before.parameters), before.sealed, context.cipher, dict(given))
     known = before.outline["parameters"]
     faults = [
         Diagnostic(

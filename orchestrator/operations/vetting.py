@@ -6,7 +6,7 @@ each as far as the others let it, and answered together.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.places import placed
 from orchestrator.template.template import Draft, FaultyTemplate, Template, read
+from orchestrator.template.view import ParentResourceProxy
 
 log = logger()
 
@@ -74,10 +75,14 @@ def vet(
     stack_uuid: str,
     strict: bool = True,
     overlook: bool = False,
+    parent: ParentResourceProxy | None = None,
+    hide: Collection[str] = (),
 ) -> Vetted:
     """Return a request's parts, checked; `strict` where parameter values must be complete.
 
-    `overlook` lets types pass that are known and not available, their properties unchecked.
+    `overlook` lets types pass that are known and not available, their properties unchecked. `parent` is the
+    resource that the stack stands for; `hide` names parameters whose values are secret whatever the template
+    says.
 
     Raises:
         InvalidTemplate: with every fault found, the first being the one Heat would tell.
@@ -93,7 +98,7 @@ def vet(
         known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
         environment = replace(environment, parameters=known)
     given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
-    values, faults, complete = _values(draft, environment, given, strict=strict)
+    values, faults, complete = _values(draft, environment, given, strict=strict, parent=parent, hide=hide)
     template, broken = _define(draft, values if complete else None)
     if not strict:
         broken = [_excused(fault, ONLY_WITH_VALUES) for fault in broken]
@@ -171,17 +176,30 @@ def _environment(
 
 
 def _values(
-    draft: Draft, environment: Environment, given: Mapping[str, str], *, strict: bool
+    draft: Draft,
+    environment: Environment,
+    given: Mapping[str, str],
+    *,
+    strict: bool,
+    parent: ParentResourceProxy | None,
+    hide: Collection[str],
 ) -> tuple[ParameterValues, list[Diagnostic], bool]:
     """Return the parameters' values and what is wrong with them; then there are none."""
     schemas, supplied = draft.parameters, environment.parameters
     try:
         values = ParameterValues.build(
-            schemas, supplied, environment.parameter_defaults, given, missing_ok=not strict
+            schemas,
+            supplied,
+            environment.parameter_defaults,
+            given,
+            missing_ok=not strict,
+            parent=parent,
+            hide=hide,
         )
     except InvalidTemplate as error:
         faults = list(error.diagnostics)
-        return _without({fault.path for fault in faults}, draft, environment, given), faults, False
+        wrong = {fault.path for fault in faults}
+        return _without(wrong, draft, environment, given, parent), faults, False
     return values, [], True
 
 
@@ -193,12 +211,18 @@ def _beside(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Dia
 
 
 def _without(
-    wrong: Container[str], draft: Draft, environment: Environment, given: Mapping[str, str]
+    wrong: Container[str],
+    draft: Draft,
+    environment: Environment,
+    given: Mapping[str, str],
+    parent: ParentResourceProxy | None,
 ) -> ParameterValues:
     """Return the values of the parameters whose faults are not at one of these places."""
     good = {name: one for name, one in draft.parameters.items() if f"parameters.{name}" not in wrong}
     supplied = {name: value for name, value in environment.parameters.items() if name in good}
-    built = ParameterValues.build(good, supplied, environment.parameter_defaults, given, missing_ok=True)
+    built = ParameterValues.build(
+        good, supplied, environment.parameter_defaults, given, missing_ok=True, parent=parent
+    )
     missing = built.missing | (draft.parameters.keys() - good.keys())
     hidden = built.hidden | {name for name, schema in draft.parameters.items() if schema.hidden}
     return ParameterValues(dict(built), hidden, frozenset(missing))

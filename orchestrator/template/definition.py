@@ -25,7 +25,7 @@ from orchestrator.template.functions import (
 from orchestrator.template.functions.allowance import SPENT, charge, is_spent
 from orchestrator.template.functions.whole import cost, measure
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.view import UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
+from orchestrator.template.view import FACADE, UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
 
 __all__ = [
     "UNKNOWN",
@@ -118,12 +118,8 @@ class StackDefinition:
         strict: bool = True,
         *,
         mappings: Mapping[str, Any] = NOTHING,
-        parent: ParentResourceProxy | None = None,
     ) -> None:
-        """Only the names in `resources` may be referred to; `version` is the name of the template's format.
-
-        `parent` is the resource that a nested stack stands for.
-        """
+        """Only names in `resources` may be referred to; `version` is the name of the template's format."""
         self.version = version
         self.touched_secret = False
         self.touched_uncreated = False
@@ -134,7 +130,6 @@ class StackDefinition:
         self._files = files
         self._strict = strict
         self._mappings = mappings
-        self._parent = parent
         self._unknowns = 0
         self._is_timed = False
 
@@ -332,10 +327,9 @@ class StackDefinition:
 
     def facade(self, key: str) -> Any:
         """Return the parent resource's `metadata`, `deletion_policy` or `update_policy`."""
-        if self._parent is None:
+        if FACADE[key] not in self._parameters:
             raise FunctionError("there is no parent resource: this is not a nested stack")
-        value = getattr(self._parent, key)
-        return {} if value is None and key != "deletion_policy" else value
+        return self.parameter(FACADE[key])
 
     def zones(self) -> list[str]:
         """Return the names of the compute zones."""

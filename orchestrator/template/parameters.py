@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from orchestrator.schema.constraints import (
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.json_text import DEEPEST_JSON, number, read_json, too_deep
+from orchestrator.template.view import FACADE, ParentResourceProxy
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 KEYS: Final = frozenset(
@@ -192,8 +193,13 @@ class ParameterValues(Mapping[str, Any]):
         pseudo: Mapping[str, Any],
         *,
         missing_ok: bool = False,
+        parent: ParentResourceProxy | None = None,
+        hide: Collection[str] = (),
     ) -> ParameterValues:
         """Choose and convert the values: supplied, else the environment's defaults, else the template's.
+
+        `parent` is the resource that a nested stack stands for; `hide` names values that are secret whatever
+        the template says.
 
         Raises:
             InvalidTemplate: with every fault; the path is the parameter's, under `parameters`.
@@ -204,8 +210,21 @@ class ParameterValues(Mapping[str, Any]):
         if build.faults:
             raise InvalidTemplate(build.faults)
         present = {name: value for name, value in values.items() if value is not _ABSENT}
-        hidden = frozenset(name for name, schema in schemas.items() if schema.hidden)
-        return cls({**present, **pseudo}, hidden, frozenset(build.missing))
+        hidden = frozenset(name for name, schema in schemas.items() if schema.hidden or name in hide)
+        if parent is None:
+            return cls({**present, **pseudo}, hidden, frozenset(build.missing))
+        facade = parent.values()
+        hidden |= frozenset(facade) if parent.secret else frozenset()
+        return cls({**present, **pseudo, **facade}, hidden, frozenset(build.missing))
+
+    @property
+    def parent(self) -> ParentResourceProxy | None:
+        """The resource that a nested stack stands for, None in a root stack."""
+        values = self._values
+        if FACADE["deletion_policy"] not in values:
+            return None
+        facade = {key: values.get(name) for key, name in FACADE.items()}
+        return ParentResourceProxy(**facade, secret=FACADE["metadata"] in self.hidden)
 
     def __getitem__(self, name: str) -> Any:
         """Return a converted value."""

@@ -182,6 +182,8 @@ class Scanner:
                     found.parameters.add(name)
                 else:
                     self._unresolved(UnknownParameter(name), UnknownParameter.code, name, link, at)
+        if used.facades:
+            found.parameters |= used.facades
         if used.files:
             found.files |= used.files
         if used.mappings:

@@ -18,7 +18,7 @@ from orchestrator.template.formats import Format
 from orchestrator.template.functions import FunctionError, References
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.scan import Fault, Scanner
-from orchestrator.template.view import UNKNOWN
+from orchestrator.template.view import FACADE_PARAMETERS, UNKNOWN
 
 CONSTRAINT: Final = re.compile(r"(constraints)\[(\d+)\]")
 DESCRIPTION: Final = "No description"
@@ -82,7 +82,7 @@ class Sections:
         section, form = self.words.parameters, self.form
         made = {}
         for name, body in self.section(section):
-            if name in form.reserved:
+            if name in form.reserved or name in FACADE_PARAMETERS:
                 message = f"The parameter name ({name}) is reserved"
                 self.faults.add("reserved-name", message, (section, name))
                 continue

@@ -21,6 +21,13 @@ class Unknown(Enum):
 # Stands for a value that exists only once a resource does; seen while validating, never while carrying out.
 UNKNOWN: Final = Unknown.UNKNOWN
 
+# The pseudo parameters that hold what `resource_facade` gives; no template can name them.
+FACADE: Final[Mapping[str, str]] = {
+    key: f"OS::facade::{key}" for key in ("metadata", "deletion_policy", "update_policy")
+}
+
+FACADE_PARAMETERS: Final = frozenset(FACADE.values())
+
 CREATED: Final = frozenset(
     {"CREATE", "ADOPT", "SUSPEND", "RESUME", "UPDATE", "ROLLBACK", "SNAPSHOT", "CHECK"}
 )
@@ -47,10 +54,18 @@ class ResourceProxy:
 class ParentResourceProxy:
     """The resource that a nested stack stands for, as `resource_facade` sees it: values, not expressions."""
 
-    name: str
     metadata: Any = None
-    deletion_policy: Any = None
+    deletion_policy: Any = "Delete"
     update_policy: Any = None
+    secret: bool = False  # what it gives must not be shown
+
+    def values(self) -> dict[str, Any]:
+        """Return the facade as pseudo parameters, so that it is kept, hidden and compared as those are."""
+        return {
+            FACADE["metadata"]: self.metadata or {},
+            FACADE["deletion_policy"]: self.deletion_policy,
+            FACADE["update_policy"]: self.update_policy or {},
+        }
 
 
 class View(Protocol):

@@ -75,7 +75,9 @@ def called(name: str) -> str:
 
 
 def values(template: str) -> ParameterValues:
-    return ParameterValues.build(read(template, Limits()).parameters, {}, {}, {})
+    return ParameterValues.build(
+        read(template, Limits()).parameters, {}, {}, {}, parent=ParentResourceProxy()
+    )
 
 
 def outputs(template: str) -> dict[str, Any]:
@@ -93,7 +95,6 @@ def outputs(template: str) -> dict[str, Any]:
         made,
         FILES.get,
         mappings=loaded.mappings,
-        parent=ParentResourceProxy("parent", metadata={}),
     )
     return {name: view.resolve(output.value) for name, output in loaded.outputs.items()}
 

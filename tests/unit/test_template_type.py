@@ -63,7 +63,7 @@ def test_parameters_are_properties_that_may_always_change():
     assert {name for name, prop in found.items() if prop.required} == {"s"}
     assert all(prop.update_allowed and prop.default is None for prop in found.values())
     assert (found["s"].doc, found["s"].constraints) == ("A text.", (Length(None, 3),))
-    assert kind(PARAMETERS).secret == {"j"}
+    assert kind(PARAMETERS).secret_parameters == {"j"}
 
 
 def test_a_default_of_the_environment_makes_a_property_optional():

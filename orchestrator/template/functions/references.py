@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
-from orchestrator.template.view import UNKNOWN, View
+from orchestrator.template.view import FACADE, UNKNOWN, View
 
 # What a nested template may ask of the resource it stands for, in both dialects' words.
-FACADES: Final = ("metadata", "deletion_policy", "update_policy")
+FACADES: Final = tuple(FACADE)
 CFN_FACADES: Final[Mapping[str, str]] = {
     "Metadata": "metadata",
     "DeletionPolicy": "deletion_policy",
@@ -178,9 +178,10 @@ def get_file(view: View, args: Any) -> Any:
     return text
 
 
-def _check_facade(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_facade(args: Any, found: References) -> None:
     if not isinstance(args, str) or args not in FACADES:
         raise ValueError(f'Incorrect arguments to "resource_facade" should be one of: {", ".join(FACADES)}')
+    found.facades.add(FACADE[args])
 
 
 @raw_function("resource_facade", check=_check_facade)
@@ -189,10 +190,11 @@ def resource_facade(view: View, args: Any) -> Any:
     return view.facade(args)
 
 
-def _check_cfn_facade(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_cfn_facade(args: Any, found: References) -> None:
     if not isinstance(args, str) or args not in CFN_FACADES:
         words = ", ".join(CFN_FACADES)
         raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {words}')
+    found.facades.add(FACADE[CFN_FACADES[args]])
 
 
 @raw_function("Fn::ResourceFacade", check=_check_cfn_facade)

@@ -91,8 +91,9 @@ class UnknownParameter(FunctionError):
 class References:
     """What an expression needs, by name; `ALL` stands for all, where the name itself is computed.
 
-    `either` are names of resources or else of parameters, as `Ref` takes them. `macros` says that something
-    in it is replaced when the template is read.
+    `either` are names of resources or else of parameters, as `Ref` takes them, `facades` those of the pseudo
+    parameters about the resource that a nested stack stands for. `macros` says that something in it is
+    replaced when the template is read.
     """
 
     requires: set[str] = field(default_factory=set)
@@ -101,6 +102,7 @@ class References:
     either: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     mappings: set[str] = field(default_factory=set)
+    facades: set[str] = field(default_factory=set)
     macros: bool = False
 
 
