@@ -28,8 +28,6 @@ from orchestrator.store.planning import NodeRow
 MOST: Final = 200  # resources
 LARGEST: Final = 256 * 1024  # bytes of a template
 
-_ids = small_plans.IdPool()
-
 
 def plan_small(
     db: Connection[TupleRow],
@@ -65,7 +63,7 @@ def plan_small(
     layout = lay_out(build_anyhow(names, [drafts.wanted[name].requires for name in names]))
     if not names or len(layout.needed_by) > layout.size:
         return None
-    ids = _ids.take(db, len(names))
+    ids = small_plans.new_ids(db, len(names))
     rows = []
     for position in layout.order:
         name = names[position]

@@ -5,7 +5,6 @@ Nothing is there yet to compare with, and nothing to be taken up again: the plan
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -78,7 +77,6 @@ SELECT nextval((SELECT pg_get_serial_sequence('resource_definition', 'id'))),
     nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))
 FROM generate_series(1, %(count)s::integer)
 """
-AT_ONCE: Final = 500  # ids taken for this process
 
 
 class Read(NamedTuple):
@@ -95,23 +93,9 @@ class Read(NamedTuple):
     is_begun: bool
 
 
-class IdPool:
-    """Ids taken ahead, of rows of stacks that have none yet: there is nothing whose order they upset."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._held: list[tuple[int, int, int]] = []
-        self._lock = threading.Lock()
-
-    def take(self, db: Db, count: int) -> list[tuple[int, int, int]]:
-        """Return `count` ids of a definition, a resource and a node."""
-        with self._lock:
-            if len(self._held) < count:
-                self._held += [
-                    (row[0], row[1], row[2]) for row in fetched(db, IDS, {"count": str(max(AT_ONCE, count))})
-                ]
-            taken, self._held = self._held[:count], self._held[count:]
-            return taken
+def new_ids(db: Db, count: int) -> list[tuple[Any, ...]]:
+    """Return `count` ids of a definition, a resource and a node."""
+    return fetched(db, IDS, {"count": str(count)})
 
 
 def read(db: Db, stack_id: int, traversal: int, revision_id: int) -> Read | None:
