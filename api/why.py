@@ -126,6 +126,7 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
         "waits_for_count": node.waits_for_count,
         "holds_up": list(node.holds_up),
         "holds_up_count": node.holds_up_count,
+        "nested_stack": _child(node),
         "lease_until": time(node.leased_until or node.held_until),
         "operation": node.op,
         "operation_since": time(node.op_started_at),
@@ -136,6 +137,13 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
         "last_error": node.last_error,
         "hook": node.hook if node.state == "paused" else None,
     }
+
+
+def _child(node: Unfinished) -> Mapping[str, Any] | None:
+    """Return the stack that a node waits for, of which the same can be asked."""
+    if node.child_uuid is None:
+        return None
+    return {"id": node.child_uuid, "stack_name": node.child_name, "stack_status": node.child_state}
 
 
 def _marker(given: str | None) -> Marker | None:

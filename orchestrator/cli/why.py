@@ -78,6 +78,8 @@ def _tell(out: Console, node: Mapping[str, Any]) -> None:
     line.append(f"  {node['word']}", style=style)
     line.append(f"  {one_line(node['text'])}")
     _print(out, line)
+    if node.get("nested_stack"):
+        _print(out, Text(f"    └ further: orchestrator why {node['nested_stack']['id']}", style="dim"))
     for name in _below(node):
         _print(out, Text(f"    └ holds up {clean(name)}", style="dim"))
 

@@ -2,9 +2,10 @@
 (DESIGN.md invariant 9).
 
 `explain` turns one row into both. The words: `being-planned`, `ending`, `waiting-for` others, `queued` for a
-worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`, `retrying` what
-went wrong, `held` by another visit to the same resource, `holding` up a newer traversal, `paused-at-hook`,
-`failed`, `given-up` after another failed, and `nothing`.
+worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`,
+`waiting-for-its-stack` that is at work, `retrying` what went wrong, `held` by another visit to the same
+resource, `holding` up a newer traversal, `paused-at-hook`, `failed`, `given-up` after another failed, and
+`nothing`.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def _checked(node: Unfinished, stack: StackRow) -> Because:
 
 def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
     if node.traversal != stack.traversal:
-        text = f"{_operation(node)}, begun for an earlier template, and looked at again {_at(node)}"
+        next_ = f"waits for {_child(node)}" if node.child_name else f"looked at again {_at(node)}"
+        text = f"{_operation(node)}, begun for an earlier template, and {next_}"
         return Because("holding", text, _since(node))
     if node.held_until is not None:
         whose = "another visit"
@@ -104,12 +106,19 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
         return Because("retrying", f"{tries}; the last one failed: {node.last_error}", node.waiting_since)
+    if node.child_name:
+        text = f"{_operation(node)}: waits for {_child(node)}"
+        return Because("waiting-for-its-stack", text, _since(node))
     if node.until_told:
         return Because(
             "waiting-to-be-told", f"{_operation(node)}: waits for a signal{_noted(node)}", _since(node)
         )
     text = f"{_operation(node)}: looked at again {_at(node)}{_noted(node)}{_lost(node)}"
     return Because("waiting-until", text, _since(node))
+
+
+def _child(node: Unfinished) -> str:
+    return f"its stack {node.child_name} ({node.child_state})"
 
 
 def _waits_for(node: Unfinished) -> str:

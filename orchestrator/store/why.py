@@ -73,6 +73,9 @@ class Unfinished:
     held_until: dt.datetime | None  # by whoever holds the resource
     other_traversal: int | None  # of another visit to the same resource
     other_kind: str | None
+    child_uuid: str | None  # of the stack that it waits for
+    child_name: str | None
+    child_state: str | None
     waits_for: tuple[Held, ...] = ()  # NAMES at most
     waits_for_count: int = 0  # at least so many
     holds_up: tuple[str, ...] = ()  # NAMES at most
@@ -123,7 +126,8 @@ SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retr
     n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
     r.status, r.status_reason, r.physical_id, r.op, r.op_started_at,
     CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,
-    o.traversal AS other_traversal, o.kind AS other_kind
+    o.traversal AS other_traversal, o.kind AS other_kind,
+    c.uuid::text AS child_uuid, c.name AS child_name, c.action || '_' || c.status AS child_state
 FROM unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS x(id, nth)
 CROSS JOIN LATERAL (SELECT k.* FROM graph_node k WHERE k.id = x.id OFFSET 0) n
 LEFT JOIN LATERAL (SELECT k.* FROM resource k WHERE k.id = n.resource_id OFFSET 0) r ON true
@@ -132,6 +136,10 @@ LEFT JOIN LATERAL (
     WHERE m.stack_id = n.stack_id AND m.resource_id = n.resource_id AND m.id <> n.id
         AND m.state IN ('checking', 'waiting', 'paused')
     ORDER BY m.id LIMIT 1) o ON n.state = 'waiting'
+LEFT JOIN LATERAL (
+    SELECT k.uuid, k.name, k.action, k.status FROM stack k
+    WHERE k.parent_resource_id = n.resource_id AND k.deleted_at IS NULL AND k.status = 'IN_PROGRESS'
+    OFFSET 0) c ON n.state = 'waiting' AND n.due_at = 'infinity'
 WHERE n.stack_id = :stack_id
 ORDER BY x.nth
 """

@@ -115,3 +115,13 @@ def test_show_tells_how_far_a_stack_at_work_is(stub: Stub, run: Run) -> None:
     assert "3 of 12 ready, 2 running, 1 failed, 6 to come" in run("stack", "show", "shop").output
     stub.add("done", status="CREATE_COMPLETE", progress=FIGURES)
     assert "of 12 ready" not in run("stack", "show", "done").output
+
+
+def test_why_tells_where_to_ask_about_a_nested_stack(stub: Stub, run: Run) -> None:
+    text = "CREATE is in progress: waits for its stack shop-db-abc (CREATE_IN_PROGRESS)"
+    nested = {"id": "c0ffee", "stack_name": "shop-db-abc", "stack_status": "CREATE_IN_PROGRESS"}
+    stub.add(
+        "shop", why=[{"why": told(node("db", "waiting-for-its-stack", text) | {"nested_stack": nested})}]
+    )
+    result = run("why", "shop")
+    assert "    └ further: orchestrator why c0ffee" in result.output.splitlines()
