@@ -70,7 +70,13 @@ class PreviewUpdate(Protocol):
     """Says what another template would do to a stack."""
 
     def __call__(
-        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+        self,
+        context: OperationContext,
+        stack: StackRow,
+        body: Body,
+        *,
+        patch: bool = False,
+        show_nested: bool = False,
     ) -> UpdatePreview:
         """Return what would become of each resource; see `orchestrator.operations.update_preview`."""
 

@@ -7,7 +7,7 @@ Resources have the form that Heat's engine gives them: action and status apart, 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from api.outputs import output_body
 from api.parts import caller, operation_context, parts
 from api.resources import shown_attributes, shown_metadata
 from api.stacks import NO_DESCRIPTION
+from orchestrator.operations.create_preview import Unmade
 from orchestrator.operations.update_preview import Item, UpdatePreview
 from orchestrator.store.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks import StackRow
@@ -59,26 +60,30 @@ def create(project_id: str) -> Response:
         "tags": list(preview.tags),
         "capabilities": [],
         "notification_topics": [],
-        "resources": [
-            identity.unmade(
-                one.name, one.type, one.required_by, one.description, one.attributes, one.metadata
-            )
-            | {"properties": one.properties}
-            for one in preview.resources
-        ],
+        "resources": [_created(identity, one) for one in preview.resources],
     }
     return json_response({"stack": shown})
+
+
+def _created(identity: _Identity, one: Unmade) -> Form | list[Any]:
+    """Return a resource that would be made; one that stands for a stack is the list of what is in that."""
+    if one.nested is not None:
+        inner = _Identity(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
+        return [_created(inner, two) for two in one.nested.resources]
+    form = identity.unmade(one.name, one.type, one.required_by, one.description, one.attributes, one.metadata)
+    return form | {"properties": one.properties}
 
 
 @previews.route("/<project_id>/stacks/<stack_name>/<stack_id>/preview", methods=["PUT", "PATCH"])
 def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Show what an update would do to each resource."""
-    queries.boolean("show_nested")  # nothing is nested yet: either way this is all
+    nested, patch = queries.boolean("show_nested"), request.method == "PATCH"
     stack, context = canonical(stack_name, stack_id), operation_context()
     with received(request, context.settings) as body:
-        preview = parts().operations.preview_update(context, stack, body, patch=request.method == "PATCH")
+        preview = parts().operations.preview_update(context, stack, body, patch=patch, show_nested=nested)
     lists = _lists(stack, preview)
-    if sum(map(len, preview.items.values()), len(preview.unchanged)) < WHOLE:
+    every = [preview, *preview.nested]
+    if sum(sum(map(len, one.items.values()), len(one.unchanged)) for one in every) < WHOLE:
         return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
     return Response(_written(lists), mimetype="application/json")
 
@@ -86,7 +91,8 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 class _Identity:
     """One stack's resources in the engine's form."""
 
-    def __init__(self, project_id: str, name: str, stack_id: str) -> None:
+    def __init__(self, project_id: str, name: str, stack_id: str, parent: str | None = None) -> None:
+        self.nested = {} if parent is None else {"parent_resource": parent}
         self.name, self.parts = name, parts()  # a long answer is written when its request is gone
         self.stack = {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}
 
@@ -130,29 +136,44 @@ class _Identity:
             "description": description,
             "metadata": metadata or {},
             "attributes": dict.fromkeys(attributes),
+            **self.nested,
         }
 
 
 def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[Form]]:
     """Return each list to be read when it is written, so that memory does not grow with what is unchanged."""
-    identity = _Identity(stack.project_id, stack.name, str(stack.uuid))
-    lists = {turn: _touched(stack, identity, preview.items.get(turn, ())) for turn in TURNS}
-    return {**lists, "unchanged": _unchanged(stack, identity, preview)}
+    every = [
+        (one, row, _identity(stack.project_id, one, row))
+        for one, row in ((preview, stack), *((one, one.stack) for one in preview.nested))
+    ]
+
+    def of(turn: str) -> Iterator[Form]:
+        for one, row, identity in every:
+            if turn == "unchanged" and row is not None:
+                yield from _unchanged(row, identity, one.unchanged)
+            yield from _touched(row, identity, one.items.get(turn, ()))
+
+    return {turn: of(turn) for turn in TURNS}
 
 
-def _unchanged(stack: StackRow, identity: _Identity, preview: UpdatePreview) -> Iterator[Form]:
-    if preview.unchanged:
+def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -> _Identity:
+    if stack is None:
+        return _Identity(project_id, preview.name, "None", parent=preview.parent)
+    return _Identity(project_id, stack.name, str(stack.uuid), parent=stack.parent_resource)
+
+
+def _unchanged(stack: StackRow, identity: _Identity, names: Collection[str]) -> Iterator[Form]:
+    if names:
         for row in list_resources(identity.parts.database, stack, with_values=True):
-            if row.name in preview.unchanged:
+            if row.name in names:
                 yield identity.made(row, row.required_by)
-    yield from _touched(stack, identity, preview.items.get("unchanged", ()))
 
 
-def _touched(stack: StackRow, identity: _Identity, items: Sequence[Item]) -> Iterator[Form]:
+def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[Item]) -> Iterator[Form]:
     for start in range(0, len(items), WHOLE):
         part = items[start : start + WHOLE]
         ids = [item.row_id for item in part if item.row_id is not None]
-        rows = get_incarnations(identity.parts.database, stack, ids) if ids else {}
+        rows = get_incarnations(identity.parts.database, stack, ids) if ids and stack is not None else {}
         for item in part:
             row = rows.get(item.row_id or 0)
             yield _touched_one(identity, item, row)

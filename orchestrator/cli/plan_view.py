@@ -53,9 +53,9 @@ def show(session: Session, told: Mapping[str, Any]) -> None:
 def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None:
     """Print what an update would do to each resource, and the counts."""
     for turn, (sign, word, style, _) in TURNS.items():
-        for one in sorted(changes[turn], key=lambda one: str(one["resource_name"])):
+        for one in sorted(changes[turn], key=_place):
             certain = one.get("certain", True)
-            told = f"{sign:>3} {one_line(one['resource_name'])}"
+            told = f"{sign:>3} {_name(one)}"
             line = Text(told, style=f"bold {style}")
             line.append(f"  {one_line(one['resource_type'])}", style="not bold dim")
             line.append(f"  {'' if certain else 'may be '}{word}", style=f"not bold {style}")
@@ -65,9 +65,7 @@ def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None
             _properties(out, one)
     for one in changes["unchanged"]:
         if one.get("because"):
-            out.print(
-                Text(f"    {one_line(one['resource_name'])}: {one_line(one['because'])}"), soft_wrap=True
-            )
+            out.print(Text(f"    {_name(one)}: {one_line(one['because'])}"), soft_wrap=True)
     counts = [f"{len(changes[turn])} {of}" for turn, (_, _, _, of) in TURNS.items() if changes[turn]]
     same = f"{len(changes['unchanged'])} unchanged"
     summary = f"{', '.join(counts)}; {same}." if counts else f"Nothing would change: {same}."
@@ -77,14 +75,35 @@ def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None
 def show_create(out: Console, stack: Mapping[str, Any]) -> None:
     """Print what a create would make, with the properties that are known, and how many there are."""
     sign, _, style, of = TURNS["added"]
-    for one in stack["resources"]:
-        line = Text(f"{sign:>3} {one_line(one['resource_name'])}", style=f"bold {style}")
+    every = list(_flat(stack["resources"]))
+    for one in every:
+        line = Text(f"{sign:>3} {_name(one)}", style=f"bold {style}")
         line.append(f"  {one_line(one['resource_type'])}", style="not bold dim")
         out.print(line, soft_wrap=True)
         for name, value in one["properties"].items():
             if value not in (None, "", [], {}):
                 out.print(Text(f"      {clean(name)} = {_short(value)}"), soft_wrap=True)
-    out.print(Text(f"{len(stack['resources'])} {of}.", style="bold"), soft_wrap=True)
+    out.print(Text(f"{len(every)} {of}.", style="bold"), soft_wrap=True)
+
+
+def _name(one: Resource) -> str:
+    """Return a resource's name, of one in a nested stack with the stack's."""
+    name = one_line(one["resource_name"])
+    return f"{one_line(one['stack_name'])}.{name}" if one.get("parent_resource") else name
+
+
+def _place(one: Resource) -> tuple[str, str]:
+    """Return where a resource stands in a list: those of the stack itself first."""
+    return str(one["stack_name"]) if one.get("parent_resource") else "", str(one["resource_name"])
+
+
+def _flat(resources: Sequence[Any]) -> Iterator[Resource]:
+    """Yield resources, of one that stands for a stack what is in that."""
+    for one in resources:
+        if isinstance(one, Mapping):
+            yield one
+        else:
+            yield from _flat(one)
 
 
 def _properties(out: Console, one: Resource) -> None:

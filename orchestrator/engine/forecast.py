@@ -18,6 +18,7 @@ from orchestrator.engine.names import physical_name
 from orchestrator.engine.revise import as_found, as_stored, revise
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.schema.properties import immutable_message, join
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.parameters import MASK, ParameterValues
@@ -91,6 +92,7 @@ class Forecast:
         self.template, self.values, self.kinds, self.files = template, values, kinds, files
         self.stack_name = stack_name
         self.handed: dict[str, Handed] = {}
+        self.outlooks: dict[str, Outlook] = {}  # of those that stand for stacks of their own
         self.faults: list[Diagnostic] = []  # for which the update would fail
 
     def stays(self, there: There) -> None:
@@ -107,9 +109,11 @@ class Forecast:
         seen: Observation | None = None,
         well: bool | None = None,
         unseen: str = "",
+        as_built: bool = False,
     ) -> Expected:
         """Return what becomes of a resource that the update may reach.
 
+        `as_built`: it was left as it was asked to be, from the same definition, and nobody looks further.
         `dirty`: it is visited whatever its requirements hand on. `back`: it takes the place of a newer one.
         `seen` is what was found when it was looked at, `well` whether it is so although it has failed (None:
         nobody asked), `unseen` why it could not be looked at.
@@ -123,11 +127,13 @@ class Forecast:
         elif there.kind != self.kinds.resolved_name(definition) and self._stands_in(definition, there):
             found = visit.stood_in_for(there)
         elif there.kind != self.kinds.resolved_name(definition):
+            if visit.nested:
+                visit.look_ahead(())
             found = visit.replaced(f"its type changes from {there.type} to {definition.type}")
         elif not (dirty or visit.moved or seen is not None):
             found = visit.kept(there)
         else:
-            found = visit.revised(there, seen, well)
+            found = visit.revised(there, seen, well, as_built=as_built)
         if back and there is not None and found.turn != "replaced":
             found = visit.taken_back(found)
         if unseen:
@@ -149,9 +155,10 @@ class _Visit:
         handed = forecast.handed
         self.inputs = {name: handed[name] for name in sorted(definition.requires) if name in handed}
         self.moved = any(one.moved for one in self.inputs.values())
+        self.nested = isinstance(kind, NestedType)
 
     def added(self) -> Expected:
-        outlook = self._look_ahead(())
+        outlook = self.look_ahead(())
         self._hand_on_new("is new")
         known = None if outlook.metadata is UNKNOWN else outlook.metadata
         return Expected(self.name, "added", metadata=MASK if outlook.secret_metadata else known)
@@ -187,12 +194,14 @@ class _Visit:
         because = _joined("the one from before is taken back", found.because)
         return replace(found, turn="replaced", because=because)
 
-    def revised(self, there: There, seen: Observation | None, well: bool | None) -> Expected:
-        outlook = self._look_ahead(there.properties)
+    def revised(
+        self, there: There, seen: Observation | None, well: bool | None, *, as_built: bool = False
+    ) -> Expected:
+        outlook = self.look_ahead(there.properties)
         if outlook.external_id is not None:
             return self._external(there, outlook)
         mended = ""
-        if there.status == "FAILED":
+        if there.status == "FAILED" and not self.nested:
             if not well or there.physical_id is None:
                 return self._failed(there, outlook, well)
             if there.action == "UPDATE":
@@ -217,6 +226,8 @@ class _Visit:
             certain = found.change == sure.change
         if outlook.metadata is UNKNOWN and found.change == "keep":
             found, certain = replace(found, change="update"), False
+        if found.change == "keep" and self.nested and not as_built:
+            return self._gone_through(there, after, outlook)
         if found.change == "keep":
             return self.kept(there, mended, seen=seen)
         shown = self._shown(there, before, after, found.changed, outlook)
@@ -228,6 +239,16 @@ class _Visit:
             return self.replaced(because, certain=certain, **shown)
         self._hand_on_changed(there, after, found.changed, outlook)
         return Expected(self.name, "updated", because, certain, **shown)
+
+    def _gone_through(self, there: There, after: Mapping[str, Any], outlook: Outlook) -> Expected:
+        """Return the update of a stack of its own, which finds out by itself what there is to do."""
+        because = "what its stack is made with changes, or others have changed it"
+        if there.status == "FAILED":
+            because = f"it has failed: {there.status_reason}" if there.status_reason else "it has failed"
+        elif there.op is not None:
+            because = "its stack is at work"
+        self._hand_on_changed(there, after, frozenset(), outlook)
+        return Expected(self.name, "updated", because, there.op is None)
 
     def _failed(self, there: There, outlook: Outlook, well: bool | None) -> Expected:
         said = f": {there.status_reason}" if there.status_reason else ""
@@ -259,10 +280,13 @@ class _Visit:
             self._fault(message, f"{self.words.resources}.{self.name}.{self.words.external_id}")
         return self.kept(there)
 
-    def _look_ahead(self, before: Iterable[str]) -> Outlook:
+    def look_ahead(self, before: Iterable[str]) -> Outlook:
+        """Return what it will be made from; `before` are the properties that it has."""
         forecast = self.forecast
         view = Foreseen(forecast.template, forecast.values, forecast.files, self.inputs)
         outlook = look_ahead(self.definition, self.kind, view, before)
+        if self.nested:
+            forecast.outlooks[self.name] = outlook
         forecast.faults += outlook.faults
         return outlook
 

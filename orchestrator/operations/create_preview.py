@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.engine import validate
 from orchestrator.engine.properties import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
+from orchestrator.operations.inside import UNMADE, Around, Inside, look_inside
 from orchestrator.operations.outputs import Output
 from orchestrator.operations.request import StackRequest, read_request
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.store import previewing
 from orchestrator.store.acceptance import refuse_beyond
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.functions.allowance import allowance
-from orchestrator.template.parameters import MASK
-from orchestrator.template.view import ResourceProxy
+from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.parameters import MASK, ParameterValues
+from orchestrator.template.view import UNKNOWN, ResourceProxy
 
 EXPRESSIONS_SECONDS = 20.0  # for all that a preview lets evaluate
 
@@ -36,6 +40,15 @@ class Unmade:
     properties: Mapping[str, Any]  # null where it comes from what is not there, masked where it is secret
     attributes: Sequence[str]  # names
     metadata: Any
+    nested: Nested | None = None  # the stack that it stands for
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """The stack that a resource would stand for."""
+
+    name: str
+    resources: Sequence[Unmade]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +78,14 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
         refuse_beyond(db, project, context.settings.max_stacks_per_tenant)
         if previewing.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
-    return _shown(request, vetted)
+    return _shown(context, request, vetted)
 
 
 @allowance(EXPRESSIONS_SECONDS)
-def _shown(request: StackRequest, vetted: Vetted) -> CreatePreview:
+def _shown(context: OperationContext, request: StackRequest, vetted: Vetted) -> CreatePreview:
     template = vetted.template
-    nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
-    view = StackDefinition(
-        template.version, vetted.values, nobody, vetted.files.get, mappings=template.mappings
-    )
-    required_by: dict[str, list[str]] = {name: [] for name in template.resources}
-    for name, definition in template.resources.items():
-        for required in definition.requires:
-            required_by[required].append(name)
+    whole = Inside(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+    view = _view(whole)
     return CreatePreview(
         request.stack_name,
         template.description,
@@ -87,18 +94,44 @@ def _shown(request: StackRequest, vetted: Vetted) -> CreatePreview:
             Output(one.name, one.description, _value(view, one.value, f"outputs.{one.name}.value"))
             for one in template.outputs.values()
         ],
-        [_unmade(one, vetted, view, required_by[one.name]) for one in template.resources.values()],
+        unmade(context, whole),
         request.disable_rollback,
         request.timeout_mins,
         request.tags,
     )
 
 
+def unmade(context: OperationContext, whole: Inside) -> list[Unmade]:
+    """Return the resources that would be made with a stack, what is nested in them too."""
+    template, view = whole.template, _view(whole)
+    required_by: dict[str, list[str]] = {name: [] for name in template.resources}
+    for name, definition in template.resources.items():
+        for required in definition.requires:
+            if required in required_by:  # else it is what an undecided condition may leave out
+                required_by[required].append(name)
+    return [_unmade(context, one, whole, view, required_by[one.name]) for one in template.resources.values()]
+
+
+def _view(whole: Inside) -> StackDefinition:
+    """Return a stack as its functions see it when nothing is there: what is not known is null."""
+    template, values = whole.template, whole.values
+    nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
+    filled = ParameterValues({**dict.fromkeys(values.missing), **values}, values.hidden)
+    return StackDefinition(
+        template.version, filled, nobody, whole.kinds.files.get, mappings=template.mappings
+    )
+
+
 def _unmade(
-    definition: ResourceDefinition, vetted: Vetted, view: StackDefinition, required_by: Sequence[str]
+    context: OperationContext,
+    definition: ResourceDefinition,
+    whole: Inside,
+    view: StackDefinition,
+    required_by: Sequence[str],
 ) -> Unmade:
-    body, kind = definition.body, vetted.kinds.of(definition)
-    assert isinstance(kind, ResourceType)
+    body, kind = definition.body, whole.kinds.of(definition)
+    if not isinstance(kind, ResourceType):  # in a nested stack: told when that is made
+        return Unmade(definition.name, definition.type, "", required_by, {}, (), {})
     words = format_named(view.version).words
     place = f"{words.resources}.{definition.name}"
     view.touched_secret = False
@@ -108,6 +141,8 @@ def _unmade(
     secret = {*given, *resolved.secrets} if resolved.secrets and kind.translation else resolved.secrets
     view.touched_secret = False
     metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
+    hidden = view.touched_secret
+    inside = _inside(context, definition, whole, kind) if isinstance(kind, NestedType) else None
     return Unmade(
         definition.name,
         definition.type,
@@ -115,8 +150,36 @@ def _unmade(
         required_by,
         {name: MASK if name in secret else given.get(name) for name in {**kind.properties, **given}},
         sorted(kind.attributes),
-        MASK if view.touched_secret else metadata or {},
+        MASK if hidden else metadata or {},
+        None if inside is None else Nested(inside.name, unmade(context, inside)),
     )
+
+
+def _inside(
+    context: OperationContext, definition: ResourceDefinition, whole: Inside, kind: NestedType
+) -> Inside | None:
+    """Return the stack that a resource would have."""
+    files = whole.kinds.files
+    view = validate.Unmade(whole.template, whole.values, files, nested=whole.values.parent is not None)
+    words = format_named(view.version).words
+    place = f"{words.resources}.{definition.name}"
+    resolved = Resolved(definition.body, view, kind, place, f"{place}.{words.properties}")
+    given, _ = kind.read_properties(resolved.values, unknown=UNKNOWN)
+    view.touched_secret = False
+    try:
+        metadata = view.resolve(definition.body.get("metadata"))
+    except OrchestratorError:
+        metadata = UNKNOWN
+    around = Around(
+        definition.name,
+        given,
+        [name for name in resolved.values if name not in given],
+        resolved.secrets,
+        metadata if knows_all(metadata) else UNKNOWN,
+        view.touched_secret,
+        definition.body.get("deletion_policy"),
+    )
+    return look_inside(context, whole.kinds, kind, around, name=f"{whole.name}-{definition.name}")
 
 
 def _value(view: StackDefinition, written: Any, path: str) -> Any:

@@ -91,12 +91,18 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
 
 
 def preview_update(
-    context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    *,
+    patch: bool = False,
+    show_nested: bool = False,
 ) -> UpdatePreview:
     """Say what an update would do, in this process or, when the body is large, in another."""
     if body.path is None:
-        return update_preview.preview_update(context, stack, body, patch=patch)
-    preview: UpdatePreview = _apart(context, body.path, partial(_preview_update, stack=stack, patch=patch))
+        return update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested)
+    work = partial(_preview_update, stack=stack, patch=patch, show_nested=show_nested)
+    preview: UpdatePreview = _apart(context, body.path, work)
     return preview
 
 
@@ -201,8 +207,11 @@ def _preview_create(job: _Job, answer: Connection) -> None:
     answer.send(create_preview.preview_create(_context(job), Body(path=job.path)))
 
 
-def _preview_update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
-    answer.send(update_preview.preview_update(_context(job), stack, Body(path=job.path), patch=patch))
+def _preview_update(
+    job: _Job, answer: Connection, *, stack: StackRow, patch: bool, show_nested: bool
+) -> None:
+    context, body = _context(job), Body(path=job.path)
+    answer.send(update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested))
 
 
 def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str) -> None:

@@ -1,66 +1,39 @@
 """Say what an update would do, and do nothing (spec/rest-api.md §5.7).
 
-The request is checked as an update is, compared with what is there as a plan compares it, and each resource
-that the update may reach is judged as its check would judge it (`engine/forecast.py`).
+The request is checked as an update is; `stack_preview.py` compares, `nested_preview.py` goes down the tree.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import orjson
 
-from orchestrator.engine.changes import Changes, Row, compare
-from orchestrator.engine.decide import RETAINED
-from orchestrator.engine.forecast import Expected, Forecast, There
-from orchestrator.errors import InvalidTemplate, LimitExceeded
-from orchestrator.graph.build import build
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations import nested_preview
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.drafts import Drafts
-from orchestrator.operations.looking import Seen, look_at
 from orchestrator.operations.parameters import pseudo, stored_values
-from orchestrator.operations.updates import Proposal, propose
-from orchestrator.resources.base import ResourceType
-from orchestrator.security.encryption import Cipher
-from orchestrator.store import planning, previewing
-from orchestrator.store.previewing import Db, Values
+from orchestrator.operations.stack_preview import Intent, Item, Preview, UpdatePreview
+from orchestrator.operations.updates import propose
 from orchestrator.store.stacks import StackRow
-from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.places import placed
 
-SLICE: Final = 1_000  # resources whose values are in memory at once
-EXPRESSIONS_SECONDS: Final = 20.0  # for all that a forecast lets evaluate
+__all__ = ["Item", "UpdatePreview", "preview_update"]
+
 MOST_FAULTS: Final = 1_000
-STAYS: Final = "its deletion policy lets what was made stay where it is"
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One resource that an update would touch, or that there is something to say of."""
-
-    expected: Expected
-    type: str
-    row_id: int | None  # of what is there now
-    required_by: Sequence[str] = ()
-    description: str = ""
-    attributes: Sequence[str] = ()  # names
-
-
-@dataclass(frozen=True, slots=True)
-class UpdatePreview:
-    """What an update would do: `items` by what becomes of them; of those in `unchanged` nothing is to say."""
-
-    unchanged: Collection[str]
-    items: Mapping[str, Sequence[Item]]
 
 
 def preview_update(
-    context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    *,
+    patch: bool = False,
+    show_nested: bool = False,
 ) -> UpdatePreview:
-    """Return what an update would do to the stack as it is now.
+    """Return what an update would do to the stack as it is now; with `show_nested` to all below it too.
 
     A suspended stack is compared like any other.
 
@@ -69,181 +42,16 @@ def preview_update(
         InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail.
     """
     proposal = propose(context, stack, body, patch=patch)
-    return _Preview(context, stack, proposal).run()
-
-
-class _Preview:
-    """One request's work."""
-
-    def __init__(self, context: OperationContext, stack: StackRow, proposal: Proposal) -> None:
-        self.context, self.stack, self.proposal = context, stack, proposal
-        self.template, self.kinds = proposal.vetted.template, proposal.vetted.kinds
-        wanted = proposal.wanted
-        given = pseudo(str(stack.uuid), stack.name, stack.project_id)
-        parameters = orjson.loads(orjson.dumps(wanted.parameters))
-        self.values = stored_values(parameters, wanted.sealed, context.cipher, given)
-        hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
-        self.wanted = Drafts(self.template, self.values, self.kinds, hashes).wanted
-
-    def run(self) -> UpdatePreview:
-        seen = self._look() if self.proposal.asked.converge else None
-        with previewing.moment(self.context.database) as db:
-            rows = planning.rows(db, self.stack.id)
-            changes = compare(rows, self.wanted)
-            if seen is not None:
-                changes.visited = list(self.wanted)
-            expected = self._foretell(db, changes, seen or Seen())
-            deleted = self._deleted(db, rows, changes)
-        return self._preview(rows, changes, expected, deleted)
-
-    def _look(self) -> Seen:
-        """Look at everything that is to stay and that can be looked at; no transaction is open meanwhile.
-
-        Raises:
-            LimitExceeded: that is too much for one answer.
-        """
-        with previewing.moment(self.context.database) as db:
-            chosen = compare(planning.rows(db, self.stack.id), self.wanted).chosen
-            kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
-            most = self.context.settings.max_observed_in_preview
-            if len(kinds) > most:
-                raise LimitExceeded(
-                    f"Previewing what is really there takes a look at {len(kinds)} resources, more than the "
-                    f"{most} of max_observed_in_preview. Leave out 'converge', or check the stack first."
-                )
-            things = self._there(db, kinds)
-        return look_at(self.stack.name, [(kinds[id_], there) for id_, there in things.items()])
-
-    def _looked_at(self, name: str, row: Row) -> ResourceType | None:
-        """Return the type of a resource that can be looked at: what is made and nobody operates on."""
-        kind = self.kinds.of(self.template.resources[name])
-        if not isinstance(kind, ResourceType) or not kind.calls_out:
-            return None
-        made = row.action != "INIT" and row.op is None and row.kind == self.wanted[name].kind
-        return kind if made else None
-
-    @allowance(EXPRESSIONS_SECONDS)
-    def _foretell(self, db: Db, changes: Changes, seen: Seen) -> dict[str, Expected]:
-        """Return what becomes of each resource that the update may reach.
-
-        Raises:
-            InvalidTemplate: with everything for which it would fail.
-        """
-        files = self.proposal.wanted.files.get
-        forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
-        newer = {heir for heir in changes.leaving.values() if heir is not None}
-        visited, found = set(changes.visited), {}
-        for names in self._in_order(changes.visited):
-            near = {one for name in names for one in self.template.resources[name].requires}
-            beside = [one for one in near if one not in visited and one not in forecast.handed]
-            rows = [row for name in (*names, *beside) if (row := changes.chosen.get(name)) and not row.unmade]
-            there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
-            for name in beside:
-                if name in there:
-                    forecast.stays(there[name])
-            for name in names:
-                here = there.get(name)
-                id_ = 0 if here is None else here.id
-                found[name] = forecast.visit(
-                    name,
-                    here,
-                    dirty=name in changes.dirty,
-                    back=id_ in newer and id_ in changes.taken_back,
-                    seen=seen.found.get(id_),
-                    well=seen.well.get(id_),
-                    unseen=seen.unseen.get(id_, ""),
-                )
-        if forecast.faults:
-            vetted, source = self.proposal.vetted, self.proposal.request.template
-            raise InvalidTemplate(placed(forecast.faults[:MOST_FAULTS], source, vetted.document))
-        return found
-
-    def _in_order(self, names: Sequence[str]) -> Iterator[list[str]]:
-        """Yield slices of names, requirements before dependents."""
-        graph = build(names, [self.template.resources[name].requires for name in names])
-        for start in range(0, len(names), SLICE):
-            yield [names[position] for position in graph.order[start : start + SLICE]]
-
-    def _there(self, db: Db, ids: Collection[int]) -> dict[int, There]:
-        if not ids:
-            return {}
-        return {one.id: opened(one, self.context.cipher) for one in previewing.values(db, self.stack.id, ids)}
-
-    def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
-        """Return the rows that the update removes, but for those it replaces, and what there is to say."""
-        kept = {row.id for row in changes.chosen.values()} | set(changes.unmade)
-        going = [row for row in rows if row.id not in kept and changes.leaving.get(row.id) is None]
-        retained = previewing.retained(db, self.stack.id, [row.id for row in going], RETAINED)
-        told = []
-        for row in going:
-            because = ""
-            if row.name in self.wanted:
-                going_on = row.action == "DELETE" or row.op == "DELETE"
-                because = "it is being removed already" if going_on else "it is left over from before"
-            told.append(
-                (row, "; ".join(text for text in (because, STAYS if row.id in retained else "") if text))
-            )
-        return told
-
-    def _preview(
-        self,
-        rows: Sequence[Row],
-        changes: Changes,
-        expected: Mapping[str, Expected],
-        deleted: Sequence[tuple[Row, str]],
-    ) -> UpdatePreview:
-        said = {name for name, one in expected.items() if one.turn != "unchanged" or one.because}
-        required_by = self._required_by(rows, said, {row.name for row, _ in deleted})
-        items: dict[str, list[Item]] = {
-            turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")
-        }
-        for name, definition in self.template.resources.items():
-            if name not in said:
-                continue
-            row, kind = changes.chosen.get(name), self.kinds.of(definition)
-            items[expected[name].turn].append(
-                Item(
-                    expected[name],
-                    definition.type,
-                    None if row is None or row.unmade else row.id,
-                    required_by[name],
-                    str(definition.body.get("description") or ""),
-                    sorted(kind.attributes) if isinstance(kind, ResourceType) else (),
-                )
-            )
-        for row, because in deleted:
-            gone = Expected(row.name, "deleted", because)
-            items["deleted"].append(Item(gone, row.kind, row.id, required_by[row.name]))
-        unchanged = frozenset(name for name in self.template.resources if name not in said)
-        return UpdatePreview(unchanged, items)
-
-    def _required_by(
-        self, rows: Sequence[Row], names: Collection[str], gone: Collection[str]
-    ) -> dict[str, list[str]]:
-        """Return who requires these: by the template, of what is to go by what was built."""
-        found: dict[str, list[str]] = {name: [] for name in (*names, *gone)}
-        for name, definition in self.template.resources.items():
-            for required in definition.requires:
-                if required in names:
-                    found[required].append(name)
-        by_id = {row.id: row.name for row in rows}
-        for row in rows:
-            for id_ in row.requires:
-                required = by_id.get(id_, "")
-                if required in gone and required not in names and row.name not in found[required]:
-                    found[required].append(row.name)
-        return found
-
-
-def opened(stored: Values, cipher: Cipher) -> There:
-    """Return a resource with its values in the open."""
-    known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
-    return There(
-        *stored[:10],
-        known.get("reference_id", stored.reference_id),
-        known.get("properties", stored.properties) or {},
-        known.get("attributes", stored.attributes) or {},
-        known.get("data", stored.data) or {},
-        known.get("metadata", stored.metadata),
-        bool(known),
-    )
+    wanted, vetted = proposal.wanted, proposal.vetted
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    parameters = orjson.loads(orjson.dumps(wanted.parameters))
+    values = stored_values(parameters, wanted.sealed, context.cipher, given)
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
+    intent = Intent(vetted.template, values, vetted.kinds, hashes, proposal.asked.converge)
+    preview = Preview(context, stack, intent)
+    try:
+        found = preview.run()
+    except InvalidTemplate as error:
+        faults = error.diagnostics[:MOST_FAULTS]
+        raise InvalidTemplate(placed(faults, proposal.request.template, vetted.document)) from None
+    return replace(found, nested=nested_preview.below(preview)) if show_nested else found

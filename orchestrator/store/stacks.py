@@ -153,6 +153,23 @@ def get(database: Database, project_id: str, name: str, stack_id: str) -> StackR
     return _row(row) if row is not None else None
 
 
+def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
+    """Return the live stacks nested in a stack's resources, by the row of the resource."""
+    statement = (
+        _rows()
+        .add_columns(Stack.parent_resource_id)
+        .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+    )
+    with database.engine.connect() as connection:
+        found = {}
+        for row in connection.execute(statement.order_by(Stack.id)):
+            values = dict(row._mapping)
+            resource_id = values.pop("parent_resource_id")
+            if resource_id is not None:
+                found[resource_id] = StackRow(**{**values, "tags": tuple(values["tags"])})
+    return found
+
+
 def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
     """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
     marker = _marker(database, project_id, query)

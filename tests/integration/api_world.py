@@ -140,7 +140,13 @@ class Neighbour:
         return CreatePreview("made", "", {}, [], [], True, None, [])
 
     def preview_update(
-        self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
+        self,
+        context: OperationContext,
+        stack: StackRow,
+        body: Body,
+        *,
+        patch: bool = False,
+        show_nested: bool = False,
     ) -> UpdatePreview:
         self._take(context, body)
         self.patched = patch

@@ -171,3 +171,28 @@ def test_colours_are_for_terminals_and_nothing_moves_the_cursor() -> None:
     assert "\x1b" not in shown("a\x1b[2J", "b")
     assert "\x1b[31m" in shown("a", "b", terminal=True)
     assert "\x1b[2J" not in shown("a\x1b[2J", "b\x1b[2J\n\x1b[2J", terminal=True)
+
+
+def test_what_is_in_nested_stacks_is_told_under_their_names() -> None:
+    out = Console(file=StringIO(), width=200)
+    inner = {
+        "resource_name": "first",
+        "resource_type": "OS::Heat::None",
+        "stack_name": "shop-db",
+        "parent_resource": "db",
+        "properties": {},
+    }
+    outer = {**inner, "resource_name": "web", "stack_name": "shop"}
+    del outer["parent_resource"]
+    plan_view.show_create(out, {"resources": [[inner], outer]})
+    changes = {turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")}
+    plan_view.show_update(out, {**changes, "updated": [inner, outer]})
+    told = [line.strip().split("  ")[0] for line in out.file.getvalue().splitlines()]
+    assert told == [
+        "+ shop-db.first",
+        "+ web",
+        "2 to add.",
+        "~ web",
+        "~ shop-db.first",
+        "2 to update; 0 unchanged.",
+    ]

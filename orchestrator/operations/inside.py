@@ -1,0 +1,156 @@
+"""The stack inside a nested resource as it would be, without making it: what previews look into."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.engine.kinds import Kinds, installed, with_implicit
+from orchestrator.errors import OrchestratorError
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.parameters import pseudo
+from orchestrator.resources.base import Context
+from orchestrator.resources.nested import Bring, ChildView, Member, NestedType
+from orchestrator.resources.template_type import TemplateType
+from orchestrator.template.environment import Environment
+from orchestrator.template.global_environment import global_environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import FaultyTemplate, Template, read
+from orchestrator.template.view import FACADE, UNKNOWN, ParentResourceProxy
+
+UNMADE: Final = "None"  # the id of a stack that is not there
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The stack nested in a resource, as it would be; values that are not known are `missing`."""
+
+    name: str
+    uuid: str
+    template: Template
+    values: ParameterValues
+    kinds: Kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a preview knows of a nested resource.
+
+    Of `unknown` properties, and of metadata that are `UNKNOWN`, the value is not known; `secret` are
+    properties that must not be shown.
+    """
+
+    name: str  # of the resource
+    properties: Mapping[str, Any]
+    unknown: Collection[str] = ()
+    secret: Collection[str] = ()
+    metadata: Any = None
+    secret_metadata: bool = False
+    deletion_policy: Any = None
+    data: Mapping[str, Any] | None = None
+
+
+class NoChild:
+    """There is no child."""
+
+    uuid = arn = template = None
+
+    def members(self) -> Sequence[Member]:
+        """Return nothing."""
+        return ()
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return nothing."""
+        return {}
+
+
+def look_inside(
+    context: OperationContext,
+    kinds: Kinds,
+    kind: NestedType,
+    around: Around,
+    *,
+    name: str,
+    uuid: str = UNMADE,
+    child: ChildView | None = None,
+) -> Inside | None:
+    """Return the stack that a resource of this kind would have, under this name; None when it cannot be said.
+
+    `child` is that stack as it is now, if it is there.
+    """
+    try:
+        return _look_inside(context, kinds, kind, around, name, uuid, child or NoChild())
+    except OrchestratorError:  # it would be told when the stack is made; what is wrong before, was told
+        return None
+
+
+def _look_inside(
+    context: OperationContext,
+    kinds: Kinds,
+    kind: NestedType,
+    around: Around,
+    name: str,
+    uuid: str,
+    child: ChildView,
+) -> Inside | None:
+    if kinds.depth >= kinds.max_depth:
+        return None
+    action = "CREATE" if child.uuid is None else "UPDATE"
+    asked = Context(around.name, name, "preview", action, 0.0, around.properties, around.data or {})
+    told = kind.step(asked, around.properties, child, 0)
+    if not isinstance(told, Bring):
+        return None
+    wanted = told.child
+    draft = read(wanted.text, Limits.of(context.settings))
+    unknown = {one for one in around.unknown if one in draft.parameters}
+    environment = wanted.environment
+    built = ParameterValues.build(
+        {one: schema for one, schema in draft.parameters.items() if one not in unknown},
+        {one: value for one, value in environment.parameters.items() if one not in unknown},
+        environment.parameter_defaults,
+        pseudo(uuid, name, context.caller.project_id, draft.form),
+        missing_ok=True,
+        parent=ParentResourceProxy(
+            None if around.metadata is UNKNOWN else around.metadata,
+            str(around.deletion_policy or "Delete").capitalize(),
+            secret=around.secret_metadata,
+        ),
+        hide=around.secret,
+    )
+    missing = built.missing | unknown
+    if around.metadata is UNKNOWN:
+        missing |= {FACADE["metadata"]}
+    known = {one: value for one, value in built.items() if one not in missing}
+    values = ParameterValues(known, built.hidden | (frozenset(around.secret) & missing), missing)
+    try:
+        template = draft.define(values)
+    except FaultyTemplate as error:
+        template = error.rest
+    inner = _kinds(context, kinds, kind, environment)
+    return Inside(name, uuid, with_implicit(template, inner), values, inner)
+
+
+def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environment: Environment) -> Kinds:
+    """Return the kinds of the stack inside a resource.
+
+    Raises:
+        InvalidTemplate: its registry is malformed.
+    """
+    if isinstance(kind, TemplateType):
+        return kinds.child(kind)
+    registry = environment.registry(
+        global_environment(context.settings.environment_dir), installed(context.types)
+    )
+    return Kinds(
+        context.types,
+        registry,
+        kinds.files,
+        kinds.limits,
+        environment=environment,
+        overlook=kinds.overlook,
+        depth=kinds.depth + 1,
+        max_depth=kinds.max_depth,
+        max_resources=kinds.max_resources,
+    )

@@ -1,0 +1,135 @@
+"""What an update would do to the stacks below one, each as a preview of its own (spec/rest-api.md §5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import orjson
+
+from orchestrator.engine.forecast import Expected
+from orchestrator.engine.foreseen import Outlook
+from orchestrator.engine.nesting import asked_of
+from orchestrator.operations.child_stacks import ChildStacks, LiveChild
+from orchestrator.operations.create_preview import Unmade, unmade
+from orchestrator.operations.files import FileCache
+from orchestrator.operations.inside import Around, Inside, look_inside
+from orchestrator.operations.parameters import pseudo
+from orchestrator.operations.stack_preview import Intent, Item, Preview, UpdatePreview
+from orchestrator.resources.nested import NestedType
+from orchestrator.store import children, planning, previewing, stacks
+from orchestrator.store.stacks import StackRow
+from orchestrator.template.parameters import ParameterValues
+
+
+def below(preview: Preview) -> list[UpdatePreview]:
+    """Return what becomes of each stack below one whose own preview is made."""
+    context = preview.context
+    found: list[UpdatePreview] = []
+    there = stacks.children(context.database, preview.stack)
+    for name, definition in preview.template.resources.items():
+        kind = preview.kinds.of(definition)
+        if not isinstance(kind, NestedType):
+            continue
+        row, expected = preview.chosen.get(name), preview.expected.get(name)
+        turn = "unchanged" if expected is None else expected.turn
+        child = there.pop(row.id, None) if row is not None and turn in ("unchanged", "updated") else None
+        if child is None:
+            found += _added(preview, name, kind)
+        elif turn == "unchanged":
+            found += _all(preview, child, "unchanged")
+        else:
+            found += _updated(preview, name, kind, child)
+    for child in there.values():
+        found += _all(preview, child, "deleted")
+    return found
+
+
+def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePreview]:
+    outlook = preview.outlooks.get(name)
+    if outlook is None:
+        return
+    around = _around(preview, name, outlook)
+    inside = look_inside(preview.context, preview.kinds, kind, around, name=f"{preview.stack.name}-{name}")
+    if inside is not None:
+        yield from _made(unmade(preview.context, inside), inside.name, name)
+
+
+def _made(resources: Sequence[Unmade], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
+    """Yield a stack that is to be made, and those below it."""
+    items = [
+        Item(
+            Expected(one.name, "added", metadata=one.metadata),
+            one.type,
+            None,
+            one.required_by,
+            one.description,
+            one.attributes,
+        )
+        for one in resources
+    ]
+    yield UpdatePreview(frozenset(), {"added": items}, None, stack_name, parent)
+    for one in resources:
+        if one.nested is not None:
+            yield from _made(one.nested.resources, one.nested.name, one.name)
+
+
+def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow) -> Iterator[UpdatePreview]:
+    context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
+    if outlook is None:
+        return
+    with previewing.moment(context.database) as db:
+        known = preview.there(db, row.id)
+        data = asked_of({} if known is None else known.data)[1]
+        around = replace(_around(preview, name, outlook), data=data)
+        files = FileCache(context.database)
+        around_it = ChildStacks(context.database, context.cipher, context.types, context.settings, files)
+        inside = look_inside(
+            context,
+            preview.kinds,
+            kind,
+            around,
+            name=child.name,
+            uuid=str(child.uuid),
+            child=LiveChild(db, around_it, children.state(db, row.id)),
+        )
+    if inside is None:
+        return
+    made = Preview(context, child, _intent(preview, inside, child))
+    yield made.run()
+    yield from below(made)
+
+
+def _intent(preview: Preview, inside: Inside, child: StackRow) -> Intent:
+    """Return what a child is to be, its values as they would be stored."""
+    given = pseudo(inside.uuid, inside.name, child.project_id)
+    stored = orjson.loads(orjson.dumps(dict(inside.values)))
+    values = ParameterValues({**stored, **given}, inside.values.hidden, inside.values.missing)
+    return replace(preview.intent, template=inside.template, values=values, kinds=inside.kinds, within=True)
+
+
+def _around(preview: Preview, name: str, outlook: Outlook) -> Around:
+    return Around(
+        name,
+        outlook.properties,
+        outlook.sure | outlook.maybe,
+        outlook.secret,
+        outlook.metadata,
+        outlook.secret_metadata,
+        preview.template.resources[name].body.get("deletion_policy"),
+    )
+
+
+def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview]:
+    """Yield a stack, and those below it, with all of whose resources the same becomes."""
+    context = preview.context
+    with previewing.moment(context.database) as db:
+        rows = [row for row in planning.rows(db, child.id) if not row.leftover]
+    if turn == "unchanged":
+        names = frozenset(row.name for row in rows)
+        yield UpdatePreview(names, {}, child, child.name, child.parent_resource)
+    else:
+        items = [Item(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
+        yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
+    for grandchild in stacks.children(context.database, child).values():
+        yield from _all(preview, grandchild, turn)
