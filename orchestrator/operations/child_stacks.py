@@ -281,9 +281,11 @@ class Orphan(NestedType):
 class LiveChild:
     """A child stack as it is now, read when asked for."""
 
-    def __init__(self, db: Hot, stacks: ChildStacks, child: ChildState | None, visit: Visit) -> None:
-        """Take what is known of it, and who asks."""
-        self._db, self._stacks, self._visit = db, stacks, visit
+    def __init__(
+        self, db: Hot, stacks: ChildStacks, child: ChildState | None, around: Kinds, resource_name: str
+    ) -> None:
+        """Take what is known of it, and of its resource: the kinds of the stack around, and its name."""
+        self._db, self._stacks, self._around, self._name = db, stacks, around, resource_name
         self._child = None if child is None or child.gone else child
         self._outputs: dict[str, Any] | None = None
         self.touched_secret = False
@@ -335,10 +337,8 @@ class LiveChild:
 
     def file(self, name: str) -> str | None:
         """Return a file of the stack around it."""
-        return self._stacks.around(self._visit.stack).kinds.files.get(name)
+        return self._around.files.get(name)
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment that it has: what it inherits, and these parameters."""
-        assert self._visit.resource is not None
-        around = self._stacks.around(self._visit.stack).environment
-        return around.child(self._visit.resource.name, parameters, None)
+        return self._around.environment.child(self._name, parameters, None)

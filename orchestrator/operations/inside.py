@@ -57,6 +57,18 @@ class NoChild:
 
     uuid = arn = template = None
 
+    def __init__(self, around: Kinds, resource_name: str) -> None:
+        """Take what is known of the resource that one would stand for."""
+        self._around, self._name = around, resource_name
+
+    def file(self, name: str) -> str | None:
+        """Return a file of the stack around it."""
+        return self._around.files.get(name)
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment that it would have."""
+        return self._around.environment.child(self._name, parameters, None)
+
     def members(self) -> Sequence[Member]:
         """Return nothing."""
         return ()
@@ -81,7 +93,7 @@ def look_inside(
     `child` is that stack as it is now, if it is there.
     """
     try:
-        return _look_inside(context, kinds, kind, around, name, uuid, child or NoChild())
+        return _look_inside(context, kinds, kind, around, name, uuid, child or NoChild(kinds, around.name))
     except OrchestratorError:  # it would be told when the stack is made; what is wrong before, was told
         return None
 

@@ -166,7 +166,13 @@ class NestedPlugin(Plugin):
     def _turn(self, turn: int) -> Done:
         """Ask the type what is next."""
         known, kind = self.known, self.kind
-        live = LiveChild(self.db, self.stacks, self.child, self.visit)
+        live = LiveChild(
+            self.db,
+            self.stacks,
+            self.child,
+            self.stacks.around(self.visit.stack).kinds,
+            self.resource.name,
+        )
         told = kind.step(self._context(), known.properties, live, turn)
         match told:
             case Settled(data=data):
