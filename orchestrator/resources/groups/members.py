@@ -1,0 +1,49 @@
+"""Which members a group has: what they are called, and who goes when there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from orchestrator.template.ordinals import Ordinals
+
+LONGEST_NUMBER: Final = 18  # digits; a name with more was never given to a member
+
+Victims = Literal["oldest", "newest", "outdated"]
+
+
+def numbered(names: Iterable[str]) -> Ordinals:
+    """Return the numbers among names, written as members are called: without sign or leading zeros."""
+    return Ordinals.of(int(name) for name in names if _is_number(name))
+
+
+def free(count: int, skipped: Ordinals) -> Ordinals:
+    """Return the first `count` numbers that are not skipped: the members of a ResourceGroup."""
+    return (Ordinals.span(0, count + len(skipped)) - skipped).head(count)
+
+
+def staying(
+    present: Ordinals,
+    count: int,
+    *,
+    failed: Ordinals = Ordinals(),  # noqa: B008 - immutable
+    outdated: Ordinals = Ordinals(),  # noqa: B008
+    victims: Victims = "oldest",
+) -> Ordinals:
+    """Return at most `count` members that stay; the higher the number, the younger the member.
+
+    Those that have failed go first, then the `oldest` or the `newest`; with `outdated` those of an older
+    definition first, the oldest of them before others.
+    """
+    queues = [failed, outdated] if victims == "outdated" else [failed]
+    for queue in queues:
+        surplus = len(present) - count
+        if surplus > 0:
+            present -= (present & queue).head(surplus)
+    return present.head(count) if victims == "newest" else present.tail(count)
+
+
+def _is_number(name: str) -> bool:
+    return (
+        name.isascii() and name.isdigit() and len(name) <= LONGEST_NUMBER and (name[0] != "0" or name == "0")
+    )

@@ -1,0 +1,83 @@
+"""How large a group is to be after a scaling policy was signalled, and when it may be again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+Adjustment = Literal["change_in_capacity", "exact_capacity", "percent_change_in_capacity"]
+
+# What CloudFormation calls them.
+CFN_ADJUSTMENTS: Final[Mapping[str, Adjustment]] = {
+    "ChangeInCapacity": "change_in_capacity",
+    "ExactCapacity": "exact_capacity",
+    "PercentChangeInCapacity": "percent_change_in_capacity",
+}
+COOLDOWN_END, IN_PROGRESS = "cooldown_end", "scaling_in_progress"  # keys of a group's metadata
+
+
+def new_capacity(
+    current: int, amount: float, kind: Adjustment, *, min_step: int | None, least: int, most: int
+) -> int:
+    """Return the number of members that an adjustment leads to, within the group's bounds.
+
+    Of a percentage, less than one member counts as one; else what is not a whole member is left out.
+    """
+    match kind:
+        case "change_in_capacity":
+            wanted = current + math.trunc(amount)
+        case "exact_capacity":
+            wanted = math.trunc(amount)
+        case "percent_change_in_capacity":
+            change = current * amount / 100
+            whole = math.trunc(change) or (math.ceil(change) if change > 0 else math.floor(change))
+            if amount and min_step and abs(whole) < min_step:
+                whole = min_step if amount > 0 else -min_step
+            wanted = current + whole
+    return bounded(wanted, least, most)
+
+
+def bounded(size: int, least: int, most: int) -> int:
+    """Return the nearest size within bounds; the upper one counts if they contradict each other."""
+    return min(max(size, least), most)
+
+
+def may_scale(metadata: Mapping[str, Any], now: datetime) -> bool:
+    """Whether a group is neither being scaled nor cooling down."""
+    if metadata.get(IN_PROGRESS):
+        return False
+    return _stamp(now) >= _ends_at(metadata)
+
+
+def begun(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a group's metadata while it is being scaled."""
+    return {**metadata, IN_PROGRESS: True}
+
+
+def finished(
+    metadata: Mapping[str, Any], cooldown: float | None, reason: str | None, now: datetime
+) -> dict[str, Any]:
+    """Return a group's metadata when scaling is over; without a `reason` nothing was changed."""
+    made = {**metadata, IN_PROGRESS: False}
+    if reason is not None:
+        ends_at = _stamp(now + timedelta(seconds=max(cooldown or 0, 0)))
+        made[COOLDOWN_END] = {max(ends_at, _ends_at(metadata)): reason}
+    return made
+
+
+def utc_now() -> datetime:
+    """Return the time, by this machine."""
+    return datetime.now(UTC)
+
+
+def _ends_at(metadata: Mapping[str, Any]) -> str:
+    """Return when a group has cooled down, "" if it has not scaled."""
+    told = metadata.get(COOLDOWN_END)
+    return str(next(iter(told), "")) if isinstance(told, Mapping) else ""
+
+
+def _stamp(moment: datetime) -> str:
+    """Return a time as Heat writes it here: texts that order as the times do."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
