@@ -10,15 +10,15 @@ from api.formats import json_response
 from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import NotFound
-from orchestrator.operations.exports import files_json, shown_environment
-from orchestrator.store.revisions import RevisionRow, desired, read_content
+from orchestrator.operations.exports import files_json, shown_environment, shown_template
+from orchestrator.store.revisions import RevisionRow, desired
 
 documents = Blueprint("documents", __name__)
 
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/template")
 def template(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Send the template as it is stored."""
+    """Send the template as it is stored; that of a group's child as HOT."""
     return template_of(_revision(stack_name, stack_id))
 
 
@@ -36,8 +36,7 @@ def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 def template_of(revision: RevisionRow) -> Response:
     """Send a revision's template in slices: it may be larger than this process should be."""
-    slices = read_content(parts().database, revision.template_hash)
-    return Response(begun(slices), mimetype="application/json")
+    return Response(begun(shown_template(parts().database, revision)), mimetype="application/json")
 
 
 def environment_of(revision: RevisionRow) -> Response:

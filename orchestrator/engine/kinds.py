@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ from orchestrator.schema.hints import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions import ALL
+from orchestrator.template.members import MemberDefinitions
 from orchestrator.template.parse import Limits
 from orchestrator.template.registry_entries import RESOURCES
 from orchestrator.template.resource_registry import ResourceRegistry, Target
@@ -206,7 +207,11 @@ class Kinds:
     def samples(self, template: Template) -> Iterator[ResourceDefinition]:
         """Yield one resource for each kind of thing that a template's resources may be."""
         seen: set[object] = set()
-        for definition in template.resources.values():
+        resources = template.resources
+        found: Iterable[ResourceDefinition] = resources.values()
+        if isinstance(resources, MemberDefinitions) and not self._particular:
+            found = resources.samples()  # the members of one definition are alike
+        for definition in found:
             key = self._key(definition)
             if key not in seen:
                 seen.add(key)

@@ -16,6 +16,7 @@ from orchestrator.store import history, revisions
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.members import is_members, load_stored
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, read
 
@@ -60,11 +61,16 @@ def _side(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(row.parameters), row.sealed, context.cipher, given)
     text = b"".join(revisions.read_content(context.database, row.template_hash))
-    draft = read(text, Limits.of(context.settings))
-    try:
-        template = draft.define(values)
-    except FaultyTemplate as faulty:  # of a plug-in that is gone, say: what can be read is compared
-        template = faulty.rest
+    conditions: Mapping[str, Any] = {}
+    if is_members(text):
+        template = load_stored(text, Limits.of(context.settings))
+    else:
+        draft = read(text, Limits.of(context.settings))
+        conditions = draft.sections.conditions()
+        try:
+            template = draft.define(values)
+        except FaultyTemplate as faulty:  # of a plug-in that is gone, say: what can be read is compared
+            template = faulty.rest
     environment = row.environment
     declared = {name: _parameter(body, values.get(name)) for name, body in template.written.items()}
     sections: dict[str, Mapping[str, Any]] = {
@@ -78,7 +84,7 @@ def _side(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
         "parameters": declared,
         "parameter_defaults": environment.get("parameter_defaults") or {},
         "resource_registry": environment.get("resource_registry") or {},
-        "conditions": draft.sections.conditions(),
+        "conditions": conditions,
         "mappings": template.mappings,
         "resources": {name: definition.body for name, definition in template.resources.items()},
         "outputs": {

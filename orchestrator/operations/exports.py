@@ -22,6 +22,7 @@ from orchestrator.store.exports import ExportRow
 from orchestrator.store.revisions import RevisionRow, desired, of_stack, read_content
 from orchestrator.store.snapshots import CopyRow, SnapshotRow
 from orchestrator.store.stacks import StackRow
+from orchestrator.template.members import as_hot, is_members
 from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template
 
@@ -70,6 +71,19 @@ def shown_environment(revision: RevisionRow) -> dict[str, Any]:
     return shown
 
 
+def shown_template(database: Database, revision: RevisionRow) -> Iterator[bytes]:
+    """Yield a revision's template as it is stored, or as HOT where a group type wrote it; in slices."""
+    slices = read_content(database, revision.template_hash)
+    first = next(slices, None)
+    if first is None:
+        return
+    if is_members(first):
+        yield orjson.dumps(as_hot(b"".join([first, *slices]), revision.parameters))
+        return
+    yield first
+    yield from slices
+
+
 def files_json(database: Database, hashes: Mapping[str, str]) -> Iterator[bytes]:
     """Yield a JSON object of files, name to content."""
     yield b"{"
@@ -104,7 +118,7 @@ def _document(
     yield orjson.dumps(head)[:-1] + b',"files":'
     yield from files_json(database, revision.files)
     yield b',"template":'
-    yield from read_content(database, revision.template_hash)
+    yield from shown_template(database, revision)
     yield b',"resources":{'
     secrets: dict[str, Any] = {}
     for number, row in enumerate(rows):

@@ -39,9 +39,10 @@ from orchestrator.store import hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
+from orchestrator.template.members import load_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import Template, load
+from orchestrator.template.template import Template
 
 log = logger()
 
@@ -154,7 +155,7 @@ class Planner:
         kinds: Kinds,
     ) -> Template:
         text = planning.template_text(db, stack.revision_id)
-        return with_implicit(load(text, Limits.of(self.settings), values), kinds)
+        return with_implicit(load_stored(text, Limits.of(self.settings), values), kinds)
 
     def _bring(
         self, db: Connection[TupleRow], stack: StackView, target: Target, template: Template | None

@@ -35,6 +35,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes, planning
 from orchestrator.store.database import open_database
 from orchestrator.telemetry import configure_logs, logger
+from orchestrator.template.members import Members, is_members
 
 log = logger()
 
@@ -100,11 +101,10 @@ class PlanVisit:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL
-        query = (
-            "SELECT length(c.body) FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
-        )
-        row = db.execute(query, (stack.revision_id,)).fetchone()
-        return row is not None and row[0] > self.planner.settings.inline_body_size
+        text = planning.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
+        if text is None:
+            return True
+        return is_members(text) and len(Members.parse(text).all) > SMALL
 
 
 def limit_memory(limit: int) -> None:

@@ -27,6 +27,7 @@ from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import format_of
+from orchestrator.template.members import is_members
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 
@@ -168,6 +169,8 @@ def _made_from_copies(
             continue
         if template is None or document is None or kinds is None:
             text = b"".join(revisions.read_content(context.database, revision.template_hash))
+            if is_members(text):  # nothing to change in it: what was copied is made anew
+                return None
             document = dict(orjson.loads(text))
             given = pseudo(str(stack.uuid), stack.name, stack.project_id)
             values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)

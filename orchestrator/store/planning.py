@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import orjson
 from psycopg import Connection
@@ -392,9 +392,16 @@ def revision(db: Db, revision_id: int) -> RevisionTexts:
     return RevisionTexts(row[0] or {}, row[1] or {})
 
 
-def template_text(db: Db, revision_id: int) -> bytes:
-    """Return a revision's template as stored: JSON text."""
-    query = "SELECT c.body FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
-    row = db.execute(query, (revision_id,)).fetchone()
+@overload
+def template_text(db: Db, revision_id: int) -> bytes: ...
+@overload
+def template_text(db: Db, revision_id: int, at_most: int) -> bytes | None: ...
+def template_text(db: Db, revision_id: int, at_most: int | None = None) -> bytes | None:
+    """Return a revision's template as stored: JSON text; None if it has more than `at_most` bytes."""
+    query = (
+        "SELECT CASE WHEN %s::int IS NULL OR length(c.body) <= %s THEN c.body END"
+        " FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
+    )
+    row = db.execute(query, (at_most, at_most, revision_id)).fetchone()
     assert row is not None
-    return bytes(row[0])
+    return None if row[0] is None else bytes(row[0])

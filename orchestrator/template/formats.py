@@ -18,6 +18,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
 from orchestrator.telemetry import logger
 from orchestrator.template import versions
 from orchestrator.template.functions import Function
+from orchestrator.template.functions.member import MEMBER
 from orchestrator.template.parameters import ParameterSchema
 
 log = logger()
@@ -116,6 +117,11 @@ class Format:
     def family(self) -> str:
         """Return whose words it is written in: `hot` or `cfn`."""
         return "hot" if self.words.resources == Words().resources else "cfn"
+
+
+# What the child of a group is written in, by us alone: among the installed formats it is not, so nobody can
+# send it (`template/members.py`).
+MEMBERS: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +223,8 @@ def all_formats() -> Mapping[str, Format]:
 
 
 def format_named(name: str) -> Format:
-    """Return the format with this name; see `Installed.named`."""
-    return installed().named(name)
+    """Return the format with this name, or that of groups; see `Installed.named`."""
+    return MEMBERS if name == MEMBERS.name else installed().named(name)
 
 
 def find_format(key: str, value: str) -> Format | None:

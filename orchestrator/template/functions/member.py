@@ -1,0 +1,48 @@
+"""`member`: what one member of a group has, in the texts that group types write (`template/members.py`).
+
+No version of the language has it. What it gives is a value and never looked into for functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.template.functions.registry import Function, FunctionError, References
+from orchestrator.template.view import UNKNOWN, View
+
+NAME: Final = "member"
+INDEXED: Final = "properties"  # the key whose texts may name the member
+
+
+def member(view: View, args: Any) -> Any:
+    """``{member: [parameter, digest, name, key]}``: a key of one of the definitions in a parameter."""
+    parameter, digest, name, key = args
+    held = view.parameter(parameter)
+    if held is UNKNOWN:
+        return UNKNOWN
+    definition = held.get(digest)
+    if definition is None:
+        raise FunctionError(f"The definition of the member {name} is not there any more")
+    value, index_var = definition.get(key), definition.get("index_var")
+    return indexed(value, index_var, name) if index_var and key == INDEXED else value
+
+
+def indexed(value: Any, index_var: str, name: str) -> Any:
+    """Return a value with the member's name in place of `index_var` in every text, keys apart."""
+    if isinstance(value, str):
+        return value.replace(index_var, name)
+    if isinstance(value, Mapping):
+        return {key: indexed(item, index_var, name) for key, item in value.items()}
+    if isinstance(value, list):
+        return [indexed(item, index_var, name) for item in value]
+    return value
+
+
+def _check(args: Any, found: References) -> None:
+    if not isinstance(args, list) or len(args) != 4 or not all(isinstance(arg, str) for arg in args):
+        raise ValueError(f'Incorrect arguments to "{NAME}"')
+    found.parameters.add(args[0])
+
+
+MEMBER: Final = Function(NAME, raw=True, call=member, check=_check)
