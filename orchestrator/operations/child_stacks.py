@@ -25,7 +25,7 @@ from orchestrator.operations.files import FileCache
 from orchestrator.operations.outputs import resolve_outputs
 from orchestrator.operations.parameters import pseudo
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import ChildTemplate, Member, NestedType
+from orchestrator.resources.nested import Beside, ChildTemplate, Member, NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import children
 from orchestrator.store.children import ChildWanted
@@ -35,9 +35,10 @@ from orchestrator.store.nodes import Hot
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
+from orchestrator.template.members import load_stored, read_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import Template, load, read
+from orchestrator.template.template import Template
 from orchestrator.template.view import ParentResourceProxy
 
 K = TypeVar("K")
@@ -158,7 +159,7 @@ class ChildStacks:
         text = self.files.get(hash_)
         if text is None:
             return None
-        template = load(text, Limits.of(self.settings), values)
+        template = load_stored(text, Limits.of(self.settings), values)
         if len(template.resources) > most:
             return None
         if CONDITIONAL.search(text) is None:
@@ -182,8 +183,11 @@ class ChildStacks:
         """
         settings, limits = self.settings, Limits.of(self.settings)
         around = self.around(visit.stack)
-        draft = read(child.text, limits)
         environment = child.environment
+        if not child.url:  # the type knows nothing of what is around its resource
+            assert visit.resource is not None
+            environment = around.environment.child(visit.resource.name, environment.parameters, None)
+        draft = read_stored(child.text, limits)
         given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
@@ -282,10 +286,17 @@ class LiveChild:
     """A child stack as it is now, read when asked for."""
 
     def __init__(
-        self, db: Hot, stacks: ChildStacks, child: ChildState | None, around: Kinds, resource_name: str
+        self,
+        db: Hot,
+        stacks: ChildStacks,
+        child: ChildState | None,
+        around: Kinds,
+        stack_id: int,
+        resource_name: str,
     ) -> None:
-        """Take what is known of it, and of its resource: the kinds of the stack around, and its name."""
-        self._db, self._stacks, self._around, self._name = db, stacks, around, resource_name
+        """Take what is known of it, and of its resource: that one's stack, with its kinds, and its name."""
+        self._db, self._stacks, self._around = db, stacks, around
+        self._stack_id, self._name = stack_id, resource_name
         self._child = None if child is None or child.gone else child
         self._outputs: dict[str, Any] | None = None
         self.touched_secret = False
@@ -309,6 +320,16 @@ class LiveChild:
         if self._child is None or self._child.revision_id is None:
             return None
         return children.template(self._db, self._child.revision_id)
+
+    def beside(self, id_: str) -> Beside | None:
+        """Return the resource of the stack around it with this reference or physical id."""
+        for name, properties, metadata, sealed in children.beside(self._db, self._stack_id, id_):
+            opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
+            self.touched_secret = self.touched_secret or bool(opened)
+            return Beside(
+                name, opened.get("properties", properties) or {}, opened.get("metadata", metadata) or {}
+            )
+        return None
 
     def members(self) -> Sequence[Member]:
         """Return its resources, oldest first."""

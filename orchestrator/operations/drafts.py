@@ -14,6 +14,7 @@ from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
+from orchestrator.template.members import MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
@@ -100,6 +101,12 @@ class Drafts:
 
 def _asked(template: Template, kinds: Kinds) -> dict[str, set[str]]:
     """Return which attributes a template uses of those of its resources that are stacks."""
+    resources = template.resources
+    if isinstance(resources, MemberDefinitions):  # nobody knows what of them the group will be asked for
+        if not any(kinds.is_nested(one) for one in kinds.samples(template)):
+            return {}
+        nested = {name: kinds.of(one) for name, one in resources.items() if kinds.is_nested(one)}
+        return {name: set() if isinstance(kind, TemplateType) else {ALL} for name, kind in nested.items()}
     asked: dict[str, set[str]] = {
         name: set() for name, definition in template.resources.items() if kinds.is_nested(definition)
     }

@@ -11,7 +11,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.parameters import pseudo
 from orchestrator.resources.base import Context
-from orchestrator.resources.nested import Bring, ChildView, Member, NestedType
+from orchestrator.resources.nested import Beside, Bring, ChildView, Member, NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
@@ -64,6 +64,10 @@ class NoChild:
     def file(self, name: str) -> str | None:
         """Return a file of the stack around it."""
         return self._around.files.get(name)
+
+    def beside(self, id_: str) -> Beside | None:  # noqa: ARG002
+        """Return nothing: what is around it may not be made yet."""
+        return None
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment that it would have."""

@@ -8,7 +8,9 @@ and the next visit reads how it ended (PROTOCOL.md 12).
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from orchestrator.engine.decide import (
     Act,
@@ -25,6 +27,7 @@ from orchestrator.engine.decide import (
 from orchestrator.engine.nesting import ChildState, Move, asked_of, flattened, noted, standing
 from orchestrator.engine.outcome import Failed, Gone, Kept, Moved, Ready, Replaced, failure_reason
 from orchestrator.engine.revise import as_stored, revise
+from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.carry_out import Plugin
 from orchestrator.operations.child_stacks import ChildStacks, LiveChild
 from orchestrator.operations.known import Done, as_known, is_told, value_digest
@@ -171,13 +174,18 @@ class NestedPlugin(Plugin):
             self.stacks,
             self.child,
             self.stacks.around(self.visit.stack).kinds,
+            self.visit.stack.id,
             self.resource.name,
         )
         told = kind.step(self._context(), known.properties, live, turn)
         match told:
-            case Settled(data=data):
+            case Settled(data=data, metadata=metadata):
                 if data is not None:
                     known.data = data
+                if metadata is not None and metadata != (known.metadata or {}):
+                    if known.given_metadata is None:
+                        known.given_metadata = known.metadata or {}
+                    known.metadata = metadata
                 return self._settle(live)
             case Pause(seconds=seconds, data=data):
                 known.data = data or known.data
@@ -250,7 +258,29 @@ class NestedPlugin(Plugin):
         return Done(Failed(shown, tuple(found) if len(found) > 1 else ()), self.known)
 
     def _context(self) -> Context:
-        return replace(self.context(self.known.action), data=self.known.data)
+        return replace(
+            self.context(self.known.action), data=self.known.data, update_policy=self._update_policy()
+        )
+
+    def _update_policy(self) -> Mapping[str, Any]:
+        """Return the update policy with its defaults.
+
+        Raises:
+            InvalidTemplate: with all that is wrong with it.
+        """
+        given = self.visit.definition.body.get("update_policy") if self.visit.definition else None
+        if not given:
+            return {}
+        name = self.resource.name
+        place = f"resources.{name}.update_policy"
+        view = self._view()
+        policy = view.resolve(given, place) or {}
+        self.known.secret = self.known.secret or view.touched_secret
+        read, faults = self.kind.read_update_policy(policy, path=place)
+        if faults:
+            told = [Diagnostic(fault.code, f"{fault.path}: {fault.message}", fault.where) for fault in faults]
+            raise InvalidTemplate(told)
+        return read
 
     # What is the same for all types.
 

@@ -91,7 +91,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow) -> 
             around,
             name=child.name,
             uuid=str(child.uuid),
-            child=LiveChild(db, around_it, children.state(db, row.id), preview.kinds, name),
+            child=LiveChild(db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name),
         )
     if inside is None:
         return

@@ -25,6 +25,7 @@ __all__ = [
     "Fault",
     "Observation",
     "Property",
+    "Resize",
     "ResourceType",
     "Signalled",
     "Value",
@@ -62,6 +63,7 @@ class Context:
     metadata: Mapping[str, Value] = field(default_factory=dict)  # as it is now
     deadline_seconds: float = 20.0  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
+    update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a resource that is a stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,14 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """A group of the same stack is to be resized: which, by its reference id, and what is asked of it."""
+
+    group: str
+    asked: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
 class Signalled:
     """What a signal did, and data or metadata to keep instead of what was kept.
 
@@ -104,6 +114,7 @@ class Signalled:
     reason: str = ""
     data: Mapping[str, Value] | None = None
     metadata: Mapping[str, Value] | None = None
+    resize: Resize | None = None
 
 
 def wait(ctx: Context, seconds: float) -> Observation | None:

@@ -38,7 +38,6 @@ _CLIENTS: Final = {
 # By service ("" for those that need none but the orchestrator), then by namespace.
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "": {
-        "AWS::AutoScaling": "AutoScalingGroup LaunchConfiguration ScalingPolicy",
         "AWS::CloudFormation": "WaitCondition WaitConditionHandle",
         "AWS::EC2": "InternetGateway SecurityGroup",
         "AWS::ElasticLoadBalancing": "LoadBalancer",
@@ -46,8 +45,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "OS::Designate": "Domain Record",
         "OS::Glance": "Image",
         "OS::Heat": (
-            "AccessPolicy AutoScalingGroup CloudConfig DeployedServer HARestarter InstanceGroup "
-            "MultipartMime ResourceChain ResourceGroup ScalingPolicy SoftwareComponent SoftwareConfig "
+            "AccessPolicy CloudConfig DeployedServer HARestarter "
+            "MultipartMime SoftwareComponent SoftwareConfig "
             "SoftwareDeployment SoftwareDeploymentGroup SoftwareDeployments Stack StructuredConfig "
             "StructuredDeployment StructuredDeploymentGroup StructuredDeployments UpdateWaitConditionHandle "
             "WaitCondition WaitConditionHandle"

@@ -16,6 +16,7 @@ from orchestrator.resources.base import Context, Created, Observation, ResourceT
 from orchestrator.template.environment import Environment
 
 __all__ = [
+    "Beside",
     "Bring",
     "ChildTemplate",
     "ChildView",
@@ -71,6 +72,15 @@ class Named:
     parameters_property: str  # the one that holds the values
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A resource of the stack around a child, as it was made."""
+
+    name: str
+    properties: Mapping[str, Value]
+    metadata: Mapping[str, Value]
+
+
 class ChildView(Protocol):
     """The child as it is now, read when asked for."""
 
@@ -85,6 +95,9 @@ class ChildView(Protocol):
     @property
     def template(self) -> str | None:
         """The text that it was last asked to be, None while there is no child."""
+
+    def beside(self, id_: str) -> Beside | None:
+        """Return the resource of the stack around the child with this reference or physical id."""
 
     def members(self) -> Sequence[Member]:
         """Return its resources, oldest first, without what is to go. Reads all of them: ask when needed."""
@@ -120,6 +133,7 @@ class Settled:
     """Nothing is left to do."""
 
     data: Mapping[str, Value] | None = None  # None: what was kept stays
+    metadata: Mapping[str, Value] | None = None  # as signals leave it; None: it stays
 
 
 NestedStep = Bring | Pause | Settled

@@ -173,6 +173,12 @@ SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     coalesce(observed = 'failed', false)
 FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
 """
+BESIDE = """
+SELECT name, properties, metadata, convert_from(sealed, 'UTF8') FROM resource
+WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+    AND (physical_id = %(id)s OR reference_id = %(id)s)
+LIMIT 1
+"""
 TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
@@ -318,6 +324,11 @@ def count_below(connection: Any, root_id: int, most: int) -> int:
 def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
     """Return a child's resources, the oldest first."""
     return db.execute(MEMBERS, (child_id,)).fetchall()
+
+
+def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
+    """Return the resource of a stack with this reference or physical id, if there is one."""
+    return db.execute(BESIDE, {"stack_id": stack_id, "id": id_}).fetchall()
 
 
 def template(db: Db, revision_id: int) -> str | None:

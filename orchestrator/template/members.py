@@ -1,7 +1,7 @@
 """What the child of a group is made from: a short text, however many members it has.
 
 The text says who there is, as ranges of numbers, and which definition each has by a digest. The definitions
-are values of a parameter, a hidden one when something secret is in them, so that no member carries a copy.
+are values of a parameter, so that no member carries a copy, and hidden where the engine hides parameters.
 Nobody may send such a text: its version key is none that `format_of` takes.
 """
 
@@ -17,21 +17,22 @@ import orjson
 
 from orchestrator.template import versions
 from orchestrator.template.definition import NOBODY, NOTHING, ResourceDefinition
-from orchestrator.template.formats import MEMBERS
+from orchestrator.template.formats import MEMBERS, Format
 from orchestrator.template.functions.member import NAME, member
 from orchestrator.template.ordinals import Ordinals
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.sections import DESCRIPTION
-from orchestrator.template.template import Template, load
+from orchestrator.template.template import Draft, Template, load, read
 
-PLAIN, SECRET = "definitions", "secret_definitions"  # the parameters that hold definitions
+PARAMETER: Final = "definitions"  # the parameter that holds them
 KEYS: Final = ("properties", "metadata", "deletion_policy", "update_policy", "external_id")  # may be given
 MOST_SHOWN: Final = 1_000  # members in what is shown of such a text
 SHOWN_AS: Final = "2015-04-30"
 
 _MARK: Final = f'{{"{MEMBERS.key}":'.encode()
 _DIGEST_CHARACTERS: Final = 24
+_PARAMETERS: Final = frozenset((PARAMETER,))
 _NAME_BITS, _NAME_CHARACTERS = 60, 12
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _VALUES: Final = {letter: value for value, letter in enumerate(_LETTERS)}
@@ -85,7 +86,6 @@ class Members:
     """
 
     parts: tuple[Part, ...] = ()
-    parameter: str = PLAIN
     seed: str = ""
     given: int = 0
     window: int = 0
@@ -134,7 +134,6 @@ class Members:
         """Return it as it is stored."""
         document: dict[str, Any] = {
             MEMBERS.key: MEMBERS.version,
-            "parameter": self.parameter,
             "parts": [
                 {
                     "digest": part.digest,
@@ -167,7 +166,6 @@ class Members:
         )
         return cls(
             parts,
-            document["parameter"],
             document.get("seed", ""),
             document.get("given", 0),
             document.get("window", 0),
@@ -175,18 +173,16 @@ class Members:
 
     def template(self) -> Template:
         """Return the template, its resources made when they are asked for."""
-        hidden = self.parameter == SECRET
-        written = {"type": "json", "description": "What the members are made from.", "hidden": hidden}
-        schema = ParameterSchema.from_hot(self.parameter, written, versions.LATEST)
-        resources = MemberDefinitions(self)
+        written = {"type": "json", "description": "What the members are made from."}
+        schema = ParameterSchema.from_hot(PARAMETER, written, versions.LATEST)
         return Template(
             MEMBERS.name,
             DESCRIPTION,
-            {self.parameter: schema},
+            {PARAMETER: schema},
             [],
-            resources,
+            MemberDefinitions(self),
             {},
-            written={self.parameter: written},
+            written={PARAMETER: written},
         )
 
 
@@ -197,8 +193,9 @@ class MemberDefinition(ResourceDefinition):
     mark: bytes = b""
 
     def digest(self, values: ParameterValues, beside: object = None) -> bytes:  # noqa: ARG002
-        """Return 32 bytes that differ when its definition, its name or what it waits for does."""
-        return hashlib.sha256(self.mark).digest()
+        """Return 32 bytes that differ when its definition, its name, what it waits for or is beside does."""
+        text = orjson.dumps(beside, option=orjson.OPT_SORT_KEYS) if beside else b""
+        return hashlib.sha256(self.mark + text).digest()
 
 
 class MemberDefinitions(Mapping[str, ResourceDefinition]):
@@ -252,13 +249,12 @@ class MemberDefinitions(Mapping[str, ResourceDefinition]):
         members = self.members
         body: dict[str, Any] = {"type": part.type}
         for key in part.keys:
-            body[key] = {NAME: [members.parameter, part.digest, name, key]}
+            body[key] = {NAME: [PARAMETER, part.digest, name, key]}
         requires = NOBODY
         if members.window and (before := number - members.window) in self._all:
             requires = frozenset((members.name(before),))
-        mark = f"{part.digest}/{name}/{members.parameter}/{'/'.join(requires)}".encode()
-        parameters = frozenset((members.parameter,))
-        return MemberDefinition(name, part.type, body, requires, NOTHING, parameters, mark=mark)
+        mark = f"{part.digest}/{name}/{'/'.join(requires)}".encode()
+        return MemberDefinition(name, part.type, body, requires, NOTHING, _PARAMETERS, mark=mark)
 
 
 class _Items(ItemsView[str, ResourceDefinition]):
@@ -275,6 +271,38 @@ def is_members(text: bytes | str) -> bool:
     return (text.encode() if isinstance(text, str) else text[: len(_MARK)]).startswith(_MARK)
 
 
+@dataclass(frozen=True, slots=True)
+class MembersDraft:
+    """A group's template as `template.Draft` is a user's."""
+
+    text: str
+    members: Members
+
+    @property
+    def form(self) -> Format:
+        """Return the format."""
+        return MEMBERS
+
+    @property
+    def document(self) -> Any:
+        """Return the text as data."""
+        return orjson.loads(self.text)
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterSchema]:
+        """Return the one parameter."""
+        return self.members.template().parameters
+
+    def define(self, values: ParameterValues | None = None) -> Template:  # noqa: ARG002 - it has no conditions
+        """Return the template."""
+        return self.members.template()
+
+
+def read_stored(text: str, limits: Limits) -> Draft | MembersDraft:
+    """Read a template that a type made, or a user's; see `template.read`."""
+    return MembersDraft(text, Members.parse(text)) if is_members(text) else read(text, limits)
+
+
 def load_stored(text: bytes | str, limits: Limits, values: ParameterValues | None = None) -> Template:
     """Read a stored template, be it a user's or a group's; see `template.load`."""
     return Members.parse(text).template() if is_members(text) else load(text, limits, values)
@@ -285,7 +313,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
     are very many. What is secret is masked.
     """
     members = Members.parse(text)
-    held = values.get(members.parameter)
+    held = values.get(PARAMETER)
     everybody = members.all
     shown: dict[str, Any] = {}
     template = members.template()

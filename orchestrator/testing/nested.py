@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from orchestrator.resources.base import ResourceType, Value
-from orchestrator.resources.nested import Bring, Member, NestedStep, NestedType, Pause, Settled
+from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, NestedType, Pause, Settled
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
@@ -65,6 +65,10 @@ class Child:
     def file(self, name: str) -> str | None:
         """Return a file of the stack around it."""
         return self.files.get(name)
+
+    def beside(self, id_: str) -> Beside | None:  # noqa: ARG002
+        """Return nothing: it stands alone."""
+        return None
 
     def environment(self, parameters: Mapping[str, Value]) -> Environment:
         """Return an environment with these parameters."""

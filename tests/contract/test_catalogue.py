@@ -43,9 +43,14 @@ def points(**values):
 def test_our_own_types_are_registered():
     assert set(load_registry()) >= {
         "AWS::CloudFormation::Stack",
+        "OS::Heat::AutoScalingGroup",
         "OS::Heat::Delay",
+        "OS::Heat::InstanceGroup",
         "OS::Heat::None",
         "OS::Heat::RandomString",
+        "OS::Heat::ResourceChain",
+        "OS::Heat::ResourceGroup",
+        "OS::Heat::ScalingPolicy",
         "OS::Heat::TestResource",
         "OS::Heat::Value",
     }

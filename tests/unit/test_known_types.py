@@ -65,7 +65,7 @@ def built() -> set[str]:
         ("AWS::EC2::Instance", "compute"),
         ("AWS::CloudWatch::Alarm", "alarming"),
         ("OS::Heat::SwiftSignal", "object-store"),
-        ("OS::Heat::ResourceGroup", ""),
+        ("OS::Senlin::Cluster", ""),
         ("OS::Heat::HARestarter", ""),  # hidden
     ],
 )
@@ -109,9 +109,9 @@ def test_the_refusal_names_the_service_in_heats_words():
 
 
 def test_a_type_that_needs_no_service_is_refused_as_not_built():
-    assert str(unavailable("OS::Heat::ResourceGroup")) == (
-        "HEAT-E99001 Service heat is not available for resource type OS::Heat::ResourceGroup, "
-        "reason: OS::Heat::ResourceGroup is not built yet."
+    assert str(unavailable("OS::Senlin::Cluster")) == (
+        "HEAT-E99001 Service heat is not available for resource type OS::Senlin::Cluster, "
+        "reason: OS::Senlin::Cluster is not built yet."
     )
 
 

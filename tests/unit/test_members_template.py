@@ -20,8 +20,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.formats import all_formats
 from orchestrator.template.members import (
     MOST_SHOWN,
-    PLAIN,
-    SECRET,
+    PARAMETER,
     Definition,
     Members,
     Part,
@@ -44,8 +43,8 @@ def group(**more):
     return Members(parts, **more)
 
 
-def values(*definitions, parameter=PLAIN):
-    return ParameterValues({parameter: {one.digest: one.value() for one in definitions}})
+def values(*definitions):
+    return ParameterValues({PARAMETER: {one.digest: one.value() for one in definitions}})
 
 
 def resolved(members, name, given):
@@ -67,7 +66,7 @@ def test_what_is_written_is_read_again(sets, seed, beyond, window):
         mine = Ordinals.of(numbers) - taken
         taken |= mine
         parts.append(Part(str(index), f"T{index}", ("properties",), mine))
-    members = Members(tuple(parts), SECRET, seed, beyond if seed else 0, window)
+    members = Members(tuple(parts), seed, beyond if seed else 0, window)
     text = members.text()
     assert Members.parse(text) == members
     assert is_members(text)
@@ -111,7 +110,7 @@ def test_what_looks_like_a_function_in_a_definition_is_none():
     tricky = Definition(TYPE, {"properties": {"value": {"get_param": "OS::stack_id"}}})
     members = Members((Part.of(tricky, Ordinals.of([0])),))
     assert resolved(members, "0", values(tricky)) == {"value": {"get_param": "OS::stack_id"}}
-    nested = Definition(TYPE, {"properties": {"member": [PLAIN, NEW.digest, "0", "properties"]}})
+    nested = Definition(TYPE, {"properties": {"member": [PARAMETER, NEW.digest, "0", "properties"]}})
     members = Members((Part.of(nested, Ordinals.of([0])),))
     with pytest.raises(InvalidTemplate, match="Unknown Property member"):
         resolved(members, "0", values(nested, NEW))
@@ -123,10 +122,8 @@ def test_a_definition_that_is_gone_is_an_error_of_its_member_alone():
 
 
 def test_properties_of_a_hidden_parameter_are_secret():
-    template = group(parameter=SECRET).template()
-    assert template.parameters[SECRET].hidden
-    assert not group().template().parameters[PLAIN].hidden
-    held = ParameterValues({SECRET: {OLD.digest: OLD.value()}}, hidden=frozenset({SECRET}))
+    template = group().template()
+    held = ParameterValues({PARAMETER: {OLD.digest: OLD.value()}}, hidden=frozenset({PARAMETER}))
     view = StackDefinition(template.version, held, {})
     resolve_properties(template.resources["0"].body, view, ValueResource(), "0")
     assert view.touched_secret
@@ -144,7 +141,6 @@ def test_a_member_differs_only_when_what_it_is_made_from_does():
     assert {**digests(grown), **before} == digests(grown)
     newer = Members((Part.of(NEW, group().all),))
     assert [name for name, digest in digests(newer).items() if digest == before[name]] == ["1", "7"]
-    assert digests(Members(group().parts, SECRET))["0"] != before["0"]
     assert digests(Members(group().parts, window=1))["2"] != before["2"]
 
 
@@ -170,7 +166,7 @@ def test_a_million_members_take_no_room():
 
 
 def test_what_is_kept_for_showing_is_read_again():
-    template = group(parameter=SECRET).template()
+    template = group().template()
     again = Template.from_outline(json.loads(json.dumps(template.outline())))
     assert again.version == template.version
     assert again.parameters == template.parameters
@@ -219,7 +215,7 @@ def test_it_is_shown_as_the_template_that_it_stands_for():
 
 
 def test_what_is_secret_is_masked_where_it_is_shown():
-    shown = as_hot(group(parameter=SECRET).text(), {SECRET: None})
+    shown = as_hot(group().text(), {PARAMETER: None})
     assert shown["resources"]["0"] == {"type": TYPE, "properties": MASK}
 
 

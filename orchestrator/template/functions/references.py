@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.template import spread
 from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
+from orchestrator.template.spread import reach
 from orchestrator.template.view import FACADE, UNKNOWN, View
 
 # What a nested template may ask of the resource it stands for, in both dialects' words.
@@ -127,7 +129,7 @@ def get_attr(view: View, args: Any) -> Any:
     if UNKNOWN in path:
         return UNKNOWN
     try:
-        return walk(proxy.attributes, path)
+        return reach(proxy.attributes, path)
     except (LookupError, TypeError, ValueError):
         return None
 
@@ -146,7 +148,7 @@ def get_attr_or_all(view: View, args: Any) -> Any:
     proxy = view.resource(args[0])
     if not proxy.created:
         return view.not_yet()
-    return {name: value for name, value in proxy.attributes.items() if name != "show"}
+    return {name: spread.plain(value) for name, value in proxy.attributes.items() if name != "show"}
 
 
 def _literal(value: Any, otherwise: str) -> str:

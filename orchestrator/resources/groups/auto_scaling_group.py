@@ -1,0 +1,153 @@
+"""OS::Heat::AutoScalingGroup: resources of one definition, as many as policies say (spec/resource-types.md
+A6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.groups.rolling import Policy
+from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
+from orchestrator.resources.nested import ChildView, Member
+from orchestrator.schema.constraints import Range
+from orchestrator.template import spread
+from orchestrator.template.members import KEYS, Definition
+
+BATCHES = {
+    "min_in_service": Property(
+        "integer",
+        "How many members stay untouched while others are changed.",
+        default=0,
+        constraints=(Range(min=0),),
+    ),
+    "max_batch_size": Property(
+        "integer", "How many members to change at once.", default=1, constraints=(Range(min=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
+    ),
+}
+
+
+class AutoScalingGroup(ScalingGroup):
+    """A group of like resources that scaling policies make larger and smaller."""
+
+    name = "OS::Heat::AutoScalingGroup"
+    support_version = "2014.1"
+    definition_property = "resource"
+    properties = {
+        "resource": Property(
+            "map",
+            "What each member is made from, as a template declares a resource.",
+            required=True,
+            update_allowed=True,
+        ),
+        "max_size": Property(
+            "integer",
+            "How many members at most.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "min_size": Property(
+            "integer",
+            "How many members at least.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "cooldown": Property("integer", "Seconds to be left alone after scaling.", update_allowed=True),
+        "desired_capacity": Property("integer", "How many members to begin with.", update_allowed=True),
+        "rolling_updates": Property(
+            "map",
+            "How members get a new definition.",
+            default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
+            update_allowed=True,
+            schema=BATCHES,
+        ),
+    }
+    attributes = {
+        "outputs": Attribute("The attribute that the path names, of each member by its name.", "map"),
+        "outputs_list": Attribute("The attribute that the path names, of each member.", "list"),
+        "current_size": Attribute("How many members there are.", "integer"),
+        "refs": Attribute("The reference ids of the members.", "list"),
+        "refs_map": Attribute("The reference ids of the members by their names.", "map"),
+    }
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """The sizes must fit together, and there must be a type."""
+        return [*sizes(properties, "min_size", "max_size", "desired_capacity"), *_shape(properties)]
+
+    def bounds(self, props: Mapping[str, Value]) -> Bounds:
+        """Return the sizes that properties allow."""
+        return Bounds(props.get("min_size", 1), props.get("max_size"), props.get("desired_capacity"))
+
+    def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
+        """Return what members are made from."""
+        return self.foreseen(props)
+
+    def foreseen(self, props: Mapping[str, Value]) -> Definition:
+        """Return the same."""
+        given = props.get("resource") or {}
+        body: dict[str, Any] = {key: given[key] for key in KEYS if given.get(key) is not None}
+        return Definition(str(given.get("type") or ""), body)
+
+    def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
+        """Return the batches of the property, of which there always is one."""
+        given = props["rolling_updates"]
+        return Policy(given["max_batch_size"], given["min_in_service"], float(given["pause_time"]))
+
+    def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
+        """Return an attribute of the group."""
+        match name:
+            case "current_size":
+                return len(members)
+            case "outputs":
+                return spread.each({member.name: member.attributes for member in members})
+            case "outputs_list":
+                return spread.each([member.attributes for member in members])
+        return super().attribute(ctx, members, name)
+
+    def one(self, members: Sequence[Member], key: str) -> Member | None:
+        """Return the member at a place, the oldest first."""
+        return members[int(key)] if key.isdecimal() and int(key) < len(members) else None
+
+
+def sizes(properties: Mapping[str, Value], least: str, most: str, desired: str) -> list[Fault]:
+    """Return what is wrong with the sizes of a group, in Heat's words."""
+    low, high, wanted = properties.get(least), properties.get(most), properties.get(desired)
+    faults = []
+    if low is not None and high is not None and high < low:
+        faults.append(Fault("MinSize can not be greater than MaxSize"))
+    if low is not None and low < 0:
+        faults.append(Fault("The size of AutoScalingGroup can not be less than zero"))
+    if wanted is not None and ((low is not None and wanted < low) or (high is not None and wanted > high)):
+        faults.append(Fault("DesiredCapacity must be between MinSize and MaxSize"))
+    return faults
+
+
+def _shape(properties: Mapping[str, Value]) -> list[Fault]:
+    """Return what is wrong with the form of a member's definition, in the words for resources."""
+    given = properties.get("resource")
+    if given is None:
+        return []
+    faults = []
+    kind = given.get("type")
+    if kind is None:
+        faults.append(Fault("Each resource must contain a type key.", "resource"))
+    elif not isinstance(kind, str):
+        faults.append(Fault("Resource member type type must be string", "resource"))
+    known = {"type", "depends_on", "description", "condition", *KEYS}
+    faults += [
+        Fault(f'"{key}" is not a valid keyword inside a resource definition', "resource")
+        for key in given
+        if key not in known
+    ]
+    faults += [
+        Fault(f"Resource member {key} type must be object", "resource")
+        for key in ("properties", "metadata", "update_policy")
+        if given.get(key) is not None and not isinstance(given[key], Mapping)
+    ]
+    return faults

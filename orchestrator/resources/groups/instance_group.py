@@ -1,0 +1,209 @@
+"""OS::Heat::InstanceGroup and AWS::AutoScaling::AutoScalingGroup: instances made from a launch configuration
+(spec/resource-types.md A6).
+
+A member is of the type OS::Heat::ScaledResource, which the environment may map to anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.errors import ProviderError
+from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.groups.auto_scaling_group import sizes
+from orchestrator.resources.groups.rolling import Policy
+from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
+from orchestrator.resources.nested import ChildView, Member
+from orchestrator.template.members import Definition
+
+SCALED: Final = "OS::Heat::ScaledResource"
+LONGEST_PAUSE: Final = 3600
+NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what is told of a member without one
+EITHER: Final = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
+_DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
+
+_TAGS: Final = Property(
+    "list",
+    "Tags of the instances.",
+    schema=Property(
+        "map",
+        "A tag.",
+        schema={
+            "Key": Property("string", "Its name.", required=True),
+            "Value": Property("string", "Its value.", required=True),
+        },
+    ),
+)
+_BATCHES: Final = {
+    "MinInstancesInService": Property("integer", "How many stay untouched meanwhile.", default=0),
+    "MaxBatchSize": Property("integer", "How many to change at once.", default=1),
+    "PauseTime": Property("string", "How long to wait between batches, at most an hour.", default="PT0S"),
+}
+_COMMON: Final = {
+    "AvailabilityZones": Property("list", "Not used.", required=True),
+    "LoadBalancerNames": Property("list", "Load balancers that are told of every change."),
+    "Tags": _TAGS,
+}
+_INSTANCES: Final = {"InstanceList": Attribute("The addresses of the instances, with commas.", "string")}
+
+
+class InstanceGroup(ScalingGroup):
+    """A number of instances of one launch configuration."""
+
+    name = "OS::Heat::InstanceGroup"
+    cools_down = False
+    policy_name = "RollingUpdate"
+    tag = "metering.groupname"
+    properties = {
+        **_COMMON,
+        "LaunchConfigurationName": Property(
+            "string", "The launch configuration, by reference.", required=True, update_allowed=True
+        ),
+        "Size": Property("integer", "How many instances.", required=True, update_allowed=True),
+    }
+    attributes = _INSTANCES
+    update_policy = {"RollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
+
+    def bounds(self, props: Mapping[str, Value]) -> Bounds:
+        """Return the one size there is."""
+        size = props.get("Size", 1)
+        return Bounds(size, size, size)
+
+    def cooldown(self, props: Mapping[str, Value]) -> float | None:
+        """Return how long to be left alone."""
+        return props.get("Cooldown")
+
+    def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
+        """Return what instances are made from: what the launch configuration has, with our tags.
+
+        Raises:
+            ProviderError: there is no such configuration.
+        """
+        name = props.get("LaunchConfigurationName") or ""
+        found = child.beside(name)
+        if found is None:
+            raise ProviderError(
+                f"LaunchConfigurationName ({name}) reference can not be found.", kind="ValueError"
+            )
+        body: dict[str, Any] = {"properties": {**found.properties, **self._own(ctx, props)}}
+        if found.metadata:
+            body["metadata"] = found.metadata
+        body["properties"].pop("InstanceId", None)
+        return Definition(SCALED, body)
+
+    def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
+        """Return nothing: the launch configuration is not made yet."""
+        return None
+
+    def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
+        """Return the batches of the update policy.
+
+        Raises:
+            ProviderError: its pauses are no duration, or too long.
+        """
+        given = ctx.update_policy.get(self.policy_name)
+        if given is None:
+            return None
+        return Policy(
+            given["MaxBatchSize"], given["MinInstancesInService"], pause_seconds(given["PauseTime"])
+        )
+
+    def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
+        """Return the addresses."""
+        if name == "InstanceList":
+            return (
+                ",".join(str(member.attributes.get("PublicIp") or NO_ADDRESS) for member in members) or None
+            )
+        return super().attribute(ctx, members, name)
+
+    def one(self, members: Sequence[Member], key: str) -> Member | None:
+        """Return the member at a place, the oldest first."""
+        return members[int(key)] if key.isdecimal() and int(key) < len(members) else None
+
+    def _own(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
+        tags = list(props.get("Tags") or ())
+        if not any(tag["Key"].startswith("metering.") for tag in tags):
+            tags.append({"Key": "metering.groupname", "Value": ctx.physical_name})
+        if self.cools_down:
+            tags.append({"Key": "metering.AutoScalingGroupName", "Value": ctx.physical_name})
+        return {"Tags": tags}
+
+
+class AwsAutoScalingGroup(InstanceGroup):
+    """A group of instances that scaling policies make larger and smaller."""
+
+    name = "AWS::AutoScaling::AutoScalingGroup"
+    support_version = "2014.1"
+    cools_down = True
+    policy_name = "AutoScalingRollingUpdate"
+    properties = {
+        **_COMMON,
+        "LaunchConfigurationName": Property(
+            "string", "The launch configuration, by reference.", update_allowed=True
+        ),
+        "InstanceId": Property(
+            "string",
+            "An instance to take as the example.",
+        ),
+        "MaxSize": Property("integer", "How many instances at most.", required=True, update_allowed=True),
+        "MinSize": Property("integer", "How many instances at least.", required=True, update_allowed=True),
+        "Cooldown": Property("integer", "Seconds to be left alone after scaling.", update_allowed=True),
+        "DesiredCapacity": Property("integer", "How many instances to begin with.", update_allowed=True),
+        "HealthCheckGracePeriod": Property("integer", "Not implemented.", implemented=False),
+        "HealthCheckType": Property("string", "Not implemented.", implemented=False),
+        "VPCZoneIdentifier": Property(
+            "list", "The subnet of the instances, just one.", schema=Property("string", "Its id.")
+        ),
+    }
+    update_policy = {"AutoScalingRollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """The sizes must fit together, and instances be made from one thing."""
+        faults = sizes(properties, "MinSize", "MaxSize", "DesiredCapacity")
+        zones = properties.get("VPCZoneIdentifier")
+        if zones and len(zones) != 1:
+            faults.append(Fault("Anything other than one VPCZoneIdentifier is not supported."))
+        if properties.get("InstanceId") and properties.get("LaunchConfigurationName"):
+            faults.append(Fault(EITHER))
+        return faults
+
+    def bounds(self, props: Mapping[str, Value]) -> Bounds:
+        """Return the sizes that properties allow."""
+        return Bounds(props.get("MinSize", 1), props.get("MaxSize"), props.get("DesiredCapacity"))
+
+    def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
+        """Return what instances are made from.
+
+        Raises:
+            ProviderError: there is no such configuration, or they are to be made after an instance.
+        """
+        if bool(props.get("InstanceId")) == bool(props.get("LaunchConfigurationName")):
+            raise ProviderError(EITHER, kind="StackValidationFailed")  # a reference may be given, and empty
+        if props.get("InstanceId"):
+            raise ProviderError(
+                "InstanceId needs a compute service, which is not there.", kind="NotSupported"
+            )
+        return super().definition(ctx, props, child)
+
+    def _own(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
+        zones = props.get("VPCZoneIdentifier")
+        return {**super()._own(ctx, props), **({"SubnetId": zones[0]} if zones else {})}
+
+
+def pause_seconds(text: str) -> float:
+    """Return the seconds of a duration such as PT5M.
+
+    Raises:
+        ProviderError: it is none, or longer than an hour.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ProviderError(
+            "Only ISO 8601 duration format of the form PT#H#M#S is supported.", kind="ValueError"
+        )
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    if (total := hours * 3600 + minutes * 60 + seconds) > LONGEST_PAUSE:
+        raise ProviderError("Maximum PauseTime is 1 hour.", kind="ValueError")
+    return float(total)

@@ -1,0 +1,77 @@
+"""AWS::AutoScaling::LaunchConfiguration: what the instances of a group are made from (spec/resource-types.md
+A6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.resources.base import Context, Created, Fault, Observation, Property, ResourceType, Value
+
+_HINT = {
+    "Key": Property("string", "Its name.", required=True),
+    "Value": Property("string", "Its value.", required=True),
+}
+_EBS = {
+    "DeleteOnTermination": Property("boolean", "Whether it goes with the instance.", default=True),
+    "Iops": Property("number", "Not implemented.", implemented=False),
+    "SnapshotId": Property("string", "The snapshot to make it from."),
+    "VolumeSize": Property("string", "Its size in GB."),
+    "VolumeType": Property("string", "Not implemented.", implemented=False),
+}
+_MAPPING = {
+    "DeviceName": Property("string", "The name of the device.", required=True),
+    "Ebs": Property("map", "The volume to attach.", schema=_EBS),
+    "NoDevice": Property("map", "Not implemented.", implemented=False),
+    "VirtualName": Property("string", "Not implemented.", implemented=False),
+}
+
+
+class LaunchConfiguration(ResourceType):
+    """The properties that the instances of a group have in common."""
+
+    name = "AWS::AutoScaling::LaunchConfiguration"
+    calls_out = False
+    support_version = "2014.1"
+    properties = {
+        "ImageId": Property("string", "The image, by id or name."),
+        "InstanceType": Property("string", "The flavor."),
+        "KeyName": Property("string", "The key pair."),
+        "UserData": Property("string", "What the instance is given to run."),
+        "SecurityGroups": Property("list", "The names of security groups."),
+        "KernelId": Property("string", "Not implemented.", implemented=False),
+        "RamDiskId": Property("string", "Not implemented.", implemented=False),
+        "BlockDeviceMappings": Property(
+            "list", "The volumes to attach.", schema=Property("map", "One volume.", schema=_MAPPING)
+        ),
+        "NovaSchedulerHints": Property(
+            "list", "Hints to the scheduler.", schema=Property("map", "A hint.", schema=_HINT)
+        ),
+        "InstanceId": Property("string", "An instance to take as the example."),
+    }
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Volumes must be made from snapshots."""
+        for mapping in properties.get("BlockDeviceMappings") or ():
+            if not mapping.get("Ebs"):
+                return (Fault("Ebs is missing, this is required when specifying BlockDeviceMappings."),)
+            if not mapping["Ebs"].get("SnapshotId"):
+                return (
+                    Fault("SnapshotId is missing, this is required when specifying BlockDeviceMappings."),
+                )
+        return ()
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Nothing to make: groups read the properties."""
+        return Created(ctx.physical_name)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """It is there until it is deleted."""
+        return Observation(exists=ctx.action != "DELETE")
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Nothing to remove."""

@@ -1,0 +1,68 @@
+"""OS::Heat::ResourceChain: one resource of each type in a list, one after the other (spec/resource-types.md
+A6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.resources.base import Attribute, Context, Property, Value
+from orchestrator.resources.groups.group_type import GroupType, Planned
+from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, Member, NestedStep, Settled
+from orchestrator.template import spread
+from orchestrator.template.environment import Environment
+from orchestrator.template.members import PARAMETER, Definition, Members, Part
+from orchestrator.template.ordinals import Ordinals
+
+
+class ResourceChain(GroupType):
+    """Resources of several types with the same properties, each made after the one before it."""
+
+    name = "OS::Heat::ResourceChain"
+    support_version = "6.0.0"
+    definition_property = "resource_properties"
+    reaches_members = True
+    properties = {
+        "resources": Property(
+            "list",
+            "The types of the resources, as the environment knows them.",
+            required=True,
+            update_allowed=True,
+        ),
+        "concurrent": Property("boolean", "Whether no resource waits for the one before it.", default=False),
+        "resource_properties": Property("map", "The properties of each resource."),
+    }
+    attributes = {
+        "refs": Attribute("The reference ids of the resources.", "list"),
+        "attributes": Attribute("The attribute that the path names, of each resource by its name.", "map"),
+    }
+
+    def planned(self, props: Mapping[str, Value]) -> Planned:
+        """Return the child."""
+        given = props.get("resource_properties")
+        properties = dict(given) if isinstance(given, Mapping) else None
+        body = {} if properties is None else {"properties": properties}
+        parts, definitions = [], {}
+        for index, kind in enumerate(props.get("resources") or ()):
+            definition = Definition(str(kind), body)
+            parts.append(Part.of(definition, Ordinals.of([index])))
+            definitions[definition.digest] = definition.value()
+        return Planned(Members(tuple(parts), window=0 if props.get("concurrent") else 1), definitions)
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Bring the child to the list, at once."""
+        if turn:
+            return Settled()
+        planned = self.planned(props)
+        environment = Environment({PARAMETER: dict(planned.definitions)})
+        return Bring(ChildTemplate("", planned.members.text(), environment))
+
+    def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
+        """Return members by their place in the list."""
+        return sorted(members, key=lambda member: (len(member.name), member.name))
+
+    def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
+        """Return an attribute of the chain, else one of each member."""
+        if name == "attributes":
+            return spread.each({member.name: member.attributes for member in members})
+        return super().attribute(ctx, members, name)

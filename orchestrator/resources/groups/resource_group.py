@@ -1,0 +1,259 @@
+"""OS::Heat::ResourceGroup: so many resources of one definition, called by numbers (spec/resource-types.md
+A6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.resources.base import Attribute, Context, Property, Value
+from orchestrator.resources.groups.extras import Extras
+from orchestrator.resources.groups.group_type import (
+    DEFINITIONS,
+    NOBODY,
+    PAUSE,
+    GroupType,
+    Planned,
+    bring,
+    by_reference,
+    check_health,
+    failed_in,
+    members_of,
+    parts_of,
+    pause_due,
+)
+from orchestrator.resources.groups.members import free, numbered
+from orchestrator.resources.groups.removal import entries, skip_list
+from orchestrator.resources.groups.rolling import Group, Policy, Spare, batches, check_pauses, next_batch
+from orchestrator.resources.nested import ChildView, Member, NestedStep, Settled
+from orchestrator.schema.constraints import AllowedValues, Length, Range
+from orchestrator.template import spread
+from orchestrator.template.members import Definition, Members, Part
+from orchestrator.template.ordinals import Ordinals
+
+SKIPPED, BATCH = "skipped", "batch"  # kept: names never given to a member; how the batches go on
+
+_BATCH: Final = {
+    "max_batch_size": Property(
+        "integer", "How many members to change at once.", default=1, constraints=(Range(min=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
+    ),
+}
+
+
+class ResourceGroup(GroupType):
+    """A number of resources made from one definition, told apart by their index."""
+
+    name = "OS::Heat::ResourceGroup"
+    support_version = "2014.1"
+    definition_property = "resource_def"
+    reaches_members = True
+    properties = {
+        "count": Property(
+            "integer", "How many resources.", default=1, update_allowed=True, constraints=(Range(min=0),)
+        ),
+        "index_var": Property(
+            "string",
+            "What stands for a member's index in the texts of its properties.",
+            default="%index%",
+            constraints=(Length(min=3),),
+        ),
+        "resource_def": Property(
+            "map",
+            "What each member is made from.",
+            required=True,
+            update_allowed=True,
+            schema={
+                "type": Property("string", "The type of the members.", required=True),
+                "properties": Property("map", "Their properties."),
+                "metadata": Property("map", "Their metadata."),
+            },
+        ),
+        "removal_policies": Property(
+            "list",
+            "Members to be removed by an update.",
+            default=[],
+            update_allowed=True,
+            schema=Property(
+                "map",
+                "Some members to be removed.",
+                schema={
+                    "resource_list": Property(
+                        "list",
+                        "Names or reference ids of members. They go even if the count stays as it is, and a "
+                        "name that was removed is not used again.",
+                        default=[],
+                    )
+                },
+            ),
+        ),
+        "removal_policies_mode": Property(
+            "string",
+            "Whether what was removed before stays so (append) or only what is listed now counts (update).",
+            default="append",
+            update_allowed=True,
+            constraints=(AllowedValues(("append", "update")),),
+        ),
+    }
+    update_policy = {
+        "rolling_update": Property(
+            "map",
+            "How members get a new definition.",
+            schema={
+                "min_in_service": Property(
+                    "integer",
+                    "How many members stay untouched while others are changed.",
+                    default=0,
+                    constraints=(Range(min=0),),
+                ),
+                **_BATCH,
+            },
+        ),
+        "batch_create": Property("map", "How the members of a new group are made.", schema=_BATCH),
+    }
+    attributes = {
+        "refs": Attribute("The reference ids of the members.", "list"),
+        "refs_map": Attribute("The reference ids of the members by their names.", "map"),
+        "attributes": Attribute("The attribute that the path names, of each member by its name.", "map"),
+        "removed_rsrc_list": Attribute("The names of removed members.", "list"),
+    }
+
+    def planned(self, props: Mapping[str, Value]) -> Planned:
+        """Return a new group's child."""
+        listed = entries(props.get("removal_policies") or ())
+        wanted = free(props.get("count", 1), numbered(map(str, listed)))
+        definition = _definition(props)
+        parts = (Part.of(definition, wanted),) if wanted else ()
+        return Planned(Members(parts), {definition.digest: definition.value()})
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Bring the child to the members that there are to be, in batches where a policy says so."""
+        pause = pause_due(ctx, turn)
+        if pause is not None:
+            return pause
+        extras, before, definition = Extras.of(ctx.metadata), members_of(child), _definition(props)
+        data = {key: value for key, value in ctx.data.items() if key != PAUSE}
+        if not turn:
+            data[SKIPPED] = self._skipped(ctx, props, child, before, strict=extras.strict)
+            data.pop(BATCH, None)
+        skipped = numbered(data.get(SKIPPED) or ())
+        wanted = free(props["count"], skipped)
+        if not turn:
+            return self._begin(ctx, child, before, wanted, definition, data)
+        if BATCH not in data:
+            return Settled(data)
+        if extras.health_gate and before is not None:
+            check_health(child, before, definition.digest)
+        group = _group(before, definition)
+        return self._batch(group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+
+    def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
+        """Return members by their numbers."""
+        return sorted(members, key=lambda member: (len(member.name), member.name))
+
+    def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
+        """Return an attribute of the group, else one of each member."""
+        if name == "removed_rsrc_list":
+            return list(ctx.data.get(SKIPPED) or ())
+        if name == "attributes":
+            return spread.each({member.name: member.attributes for member in members})
+        return super().attribute(ctx, members, name)
+
+    def _skipped(
+        self,
+        ctx: Context,
+        props: Mapping[str, Value],
+        child: ChildView,
+        before: Members | None,
+        *,
+        strict: bool,
+    ) -> list[str]:
+        return skip_list(
+            entries(props.get("removal_policies") or ()),
+            ctx.data.get(SKIPPED) or (),
+            props.get("removal_policies_mode") or "append",
+            members=None if before is None else before.template().resources,
+            by_reference=lambda: by_reference(child),
+            strict=strict,
+        )
+
+    def _begin(
+        self,
+        ctx: Context,
+        child: ChildView,
+        before: Members | None,
+        wanted: Ordinals,
+        definition: Definition,
+        data: dict[str, Value],
+    ) -> NestedStep:
+        policy = _policy(ctx, "batch_create" if before is None else "rolling_update")
+        everybody = NOBODY if before is None else before.all
+        is_new = before is None and bool(wanted)
+        is_old = before is not None and bool((everybody & wanted) - before.having(definition.digest))
+        if policy is None or not (is_new or is_old):
+            members = Members((Part.of(definition, wanted),) if wanted else ())
+            return bring(members, definition, data)
+        group = _group(before, definition)
+        if before is not None:
+            sound = everybody - failed_in(child, before) - numbered(data[SKIPPED])
+            group = Group(sound, group.renewed & sound)
+        data[BATCH] = [policy.batch, policy.min_in_service, policy.pause_seconds]
+        spare = _spares(data)
+        check_pauses(batches(group, wanted, policy, spare), policy, ctx.stack_timeout_seconds)
+        return self._batch(group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+
+    def _batch(
+        self,
+        group: Group,
+        before: Members | None,
+        wanted: Ordinals,
+        definition: Definition,
+        data: dict[str, Value],
+    ) -> NestedStep | None:
+        """Return the next batch, None after the last."""
+        policy, spare = Policy(*data[BATCH]), _spares(data)
+        after = next_batch(group, wanted, policy, spare)
+        if after is None:
+            return None
+        more = next_batch(after, wanted, policy, spare) is not None
+        if more and policy.pause_seconds > 0:
+            data = {**data, PAUSE: policy.pause_seconds}
+        parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
+        return bring(Members(parts), definition, data)
+
+
+def _definition(props: Mapping[str, Value]) -> Definition:
+    """Return what members are made from; a property that is null is as if it were not given."""
+    given = props.get("resource_def") or {}
+    body: dict[str, Any] = {}
+    properties = given.get("properties")
+    if isinstance(properties, Mapping):
+        body["properties"] = {key: value for key, value in properties.items() if value is not None}
+    if given.get("metadata"):
+        body["metadata"] = given["metadata"]
+    return Definition(given.get("type", ""), body, props.get("index_var", "%index%"))
+
+
+def _policy(ctx: Context, name: str) -> Policy | None:
+    given = ctx.update_policy.get(name)
+    if given is None:
+        return None
+    return Policy(given["max_batch_size"], given.get("min_in_service", 0), float(given["pause_time"]))
+
+
+def _group(before: Members | None, definition: Definition) -> Group:
+    if before is None:
+        return Group(NOBODY, NOBODY)
+    return Group(before.all, before.having(definition.digest))
+
+
+def _spares(data: Mapping[str, Value]) -> Spare:
+    skipped = numbered(data.get(SKIPPED) or ())
+    return lambda taken, count: free(count, taken | skipped)
+
+
+def _without(data: Mapping[str, Value], key: str) -> dict[str, Value]:
+    return {one: value for one, value in data.items() if one != key}

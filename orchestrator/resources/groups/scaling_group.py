@@ -1,0 +1,314 @@
+"""What groups have in common whose size changes by itself: members of names that nobody chose, the oldest
+going first, and an older definition for those that no policy changes (spec/resource-types.md A6).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from orchestrator.errors import ProviderError
+from orchestrator.resources.base import Context, Value
+from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups.extras import Extras
+from orchestrator.resources.groups.group_type import (
+    DEFINITIONS,
+    NOBODY,
+    PAUSE,
+    GroupType,
+    Planned,
+    bring,
+    by_reference,
+    check_health,
+    failed_in,
+    members_of,
+    parts_of,
+    pause_due,
+)
+from orchestrator.resources.groups.members import staying
+from orchestrator.resources.groups.removal import no_members
+from orchestrator.resources.groups.rolling import Group, Policy, Spare, batches, check_pauses, next_batch
+from orchestrator.resources.nested import Bring, ChildView, NestedStep, Settled
+from orchestrator.template.members import Definition, Members, Part
+from orchestrator.template.ordinals import Ordinals
+
+ROLLING, SIZE = "rolling", "size"  # kept: how the batches go on, and to which size; the size after them
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between which sizes a group stays, and which it is to have if that is said."""
+
+    least: int
+    most: int | None
+    desired: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """What a scaling policy asks of a group: by how much, or exactly who goes."""
+
+    amount: float = 0
+    kind: scaling.Adjustment = "change_in_capacity"
+    min_step: int | None = None
+    cooldown: float | None = None  # None: the group's own
+    told_as: str = ""  # the kind by the policy's own word
+    remove: tuple[str, ...] = ()  # names or reference ids
+
+
+class ScalingGroup(GroupType):
+    """A group whose size is not only the template's business."""
+
+    cools_down: bool = True
+
+    def bounds(self, props: Mapping[str, Value]) -> Bounds:
+        """Return the sizes that properties allow."""
+        raise NotImplementedError(self.name)
+
+    def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
+        """Return what members are made from."""
+        raise NotImplementedError(self.name)
+
+    def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
+        """Return in which batches members get a new definition, None when they keep the one they have."""
+        raise NotImplementedError(self.name)
+
+    def cooldown(self, props: Mapping[str, Value]) -> float | None:
+        """Return how many seconds a group is left alone after it was scaled."""
+        return props.get("cooldown")
+
+    def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
+        """Return what members would be made from, as far as properties alone say it."""
+        raise NotImplementedError(self.name)
+
+    def planned(self, props: Mapping[str, Value]) -> Planned:
+        """Return a new group's child."""
+        definition = self.foreseen(props)
+        if definition is None:
+            return Planned(Members(), {})
+        first = Ordinals.span(0, _initial(self.bounds(props)))
+        parts = (Part.of(definition, first),) if first else ()
+        return Planned(Members(parts, self.name, len(first)), {definition.digest: definition.value()})
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Bring the child to the size that there is to be, after its members got what they are made from."""
+        pause = pause_due(ctx, turn)
+        if pause is not None:
+            return pause
+        data = {key: value for key, value in ctx.data.items() if key != PAUSE}
+        before = members_of(child)
+        if before is None:
+            return self._settled(ctx, props, child, data) if turn else self._create(ctx, props, child, data)
+        if not turn:
+            return self._update(ctx, props, child, before, data)
+        if ROLLING in data:
+            return self._roll_on(ctx, props, child, before, data)
+        return self._settled(ctx, props, child, data)
+
+    # A new group, and one whose template changes.
+
+    def _create(
+        self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
+    ) -> NestedStep:
+        definition = self.definition(ctx, props, child)
+        first = Ordinals.span(0, _initial(self.bounds(props)))
+        seed = hashlib.sha256(ctx.token.encode()).hexdigest()[:16]
+        parts = (Part.of(definition, first),) if first else ()
+        return bring(Members(parts, seed, len(first)), definition, _without(data, ROLLING, SIZE))
+
+    def _update(
+        self,
+        ctx: Context,
+        props: Mapping[str, Value],
+        child: ChildView,
+        before: Members,
+        data: dict[str, Value],
+    ) -> NestedStep:
+        definition, bounds = self.definition(ctx, props, child), self.bounds(props)
+        failed = failed_in(child, before)
+        everybody = before.all
+        size = _bounded(bounds.desired or len(everybody - failed), bounds)
+        data = {**_without(data, ROLLING), SIZE: size}
+        policy = self.rolling(ctx, props)
+        if policy is None or not everybody - before.having(definition.digest):
+            return self._resize(ctx, child, before, definition, data, failed)
+        first = min(bounds.desired or len(everybody), len(everybody))
+        data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
+        sound = Group(everybody - failed, before.having(definition.digest) - failed)
+        steps = batches(sound, _lasting(sound.present, first, before), policy, _younger(before))
+        check_pauses(steps, policy, ctx.stack_timeout_seconds)
+        step = self._batch(sound, before, definition, data)
+        return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), failed)
+
+    def _roll_on(
+        self,
+        ctx: Context,
+        props: Mapping[str, Value],
+        child: ChildView,
+        before: Members,
+        data: dict[str, Value],
+    ) -> NestedStep:
+        definition = self.definition(ctx, props, child)
+        if Extras.of(ctx.metadata).health_gate:
+            check_health(child, before, definition.digest)
+        group = Group(before.all, before.having(definition.digest))
+        step = self._batch(group, before, definition, data)
+        if step is not None:
+            return step
+        data = _without(data, ROLLING)
+        if len(before.all) == data[SIZE] and not Extras.of(ctx.metadata).remove:
+            return self._settled(ctx, props, child, data)
+        return self._resize(ctx, child, before, definition, data, NOBODY)
+
+    def _batch(
+        self, group: Group, before: Members, definition: Definition, data: dict[str, Value]
+    ) -> NestedStep | None:
+        """Return the next batch, None after the last."""
+        *numbers, size = data[ROLLING]
+        policy, spare = Policy(*numbers), _younger(before)
+        wanted = _lasting(group.present, size, before)
+        after = next_batch(group, wanted, policy, spare, lowest_first=True)
+        if after is None:
+            return None
+        given = max(before.given, after.present.beyond)
+        left = _lasting(after.present, size, replace(before, given=given))
+        if policy.pause_seconds > 0 and (after.present != left or after.renewed != left):
+            data = {**data, PAUSE: policy.pause_seconds}
+        parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
+        return bring(Members(parts, before.seed, given), definition, data)
+
+    def _resize(
+        self,
+        ctx: Context,
+        child: ChildView,
+        before: Members,
+        definition: Definition,
+        data: dict[str, Value],
+        failed: Ordinals,
+    ) -> Bring:
+        """Return the step to the size noted in `data`; who is named to go goes whatever the size."""
+        extras = Extras.of(ctx.metadata)
+        present = before.all - (_named(extras.remove, child, before) if extras.remove else NOBODY)
+        return _resized(before, present, definition, data, failed, extras)
+
+    def _settled(
+        self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
+    ) -> Settled:
+        data = _without(data, ROLLING, SIZE)
+        if not self.cools_down:
+            return Settled(data)
+        before = members_of(child)
+        size = 0 if before is None else len(before.all)
+        told, now = f"ExactCapacity : {size}", scaling.utc_now()
+        return Settled(data, scaling.finished(ctx.metadata, self.cooldown(props), told, now))
+
+    # A group that is scaled.
+
+    def scaled(
+        self, ctx: Context, props: Mapping[str, Value], child: ChildView, asked: Adjustment, now: datetime
+    ) -> Bring | None:
+        """Return the step that an adjustment leads to, None when there is nothing to do, or not now.
+
+        Raises:
+            ProviderError: a member that is to go is none, or too few would be left; nobody goes then.
+        """
+        before = members_of(child)
+        if before is None:
+            return None
+        bounds, extras = self.bounds(props), Extras.of(ctx.metadata)
+        failed = failed_in(child, before)
+        everybody = before.all
+        capacity = len(everybody - failed)
+        gone = _named(asked.remove, child, before, strict=True) if asked.remove else NOBODY
+        if asked.remove:
+            size = len(everybody - gone)
+            if size < bounds.least:
+                raise ProviderError(f"the group would have {size} members; {bounds.least} is the least")
+        else:
+            size = scaling.new_capacity(
+                capacity,
+                asked.amount,
+                asked.kind,
+                min_step=asked.min_step,
+                least=bounds.least,
+                most=capacity if bounds.most is None else bounds.most,
+            )
+            if size == capacity:
+                return None
+        if not scaling.may_scale(ctx.metadata, now):
+            return None
+        definition = self.definition(ctx, props, child)
+        data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: size}
+        return _resized(before, everybody - gone, definition, data, failed, extras)
+
+
+def _resized(
+    before: Members,
+    present: Ordinals,
+    definition: Definition,
+    data: dict[str, Value],
+    failed: Ordinals,
+    extras: Extras,
+) -> Bring:
+    size = data[SIZE]
+    old = present - before.having(definition.digest)
+    kept = staying(present, size, failed=failed, outdated=old, victims=extras.victims)
+    fresh = _younger(before)(kept, size - len(kept))
+    after = Group(kept | fresh, (kept - old) | fresh)
+    parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
+    given = max(before.given, fresh.beyond)
+    return bring(Members(parts, before.seed, given), definition, data)
+
+
+def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
+    """Return the members that are named to go; one that went before may be named again, unless `strict`.
+
+    Raises:
+        ProviderError: somebody never was a member.
+    """
+    found, unknown, everybody = set(), [], before.all
+    references: Mapping[str, str] | None = None
+    for one in wanted:
+        number = before.number(one)
+        if number is None or number >= before.given:
+            references = by_reference(child) if references is None else references
+            number = before.number(references.get(one, ""))
+        if number is None or (strict and number not in everybody):
+            unknown.append(one)
+        else:
+            found.add(number)
+    if unknown:
+        raise no_members(unknown)
+    return Ordinals.of(found)
+
+
+def _initial(bounds: Bounds) -> int:
+    return bounds.desired or bounds.least
+
+
+def _bounded(size: int, bounds: Bounds) -> int:
+    return scaling.bounded(
+        size, bounds.least, max(size, bounds.least) if bounds.most is None else bounds.most
+    )
+
+
+def _younger(before: Members) -> Spare:
+    """Return who may be made: members with numbers that never were anybody's."""
+
+    def spare(taken: Ordinals, count: int) -> Ordinals:
+        start = max(before.given, taken.beyond)
+        return Ordinals.span(start, start + count)
+
+    return spare
+
+
+def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:
+    """Return the members there are to be in the end: the youngest, and new ones where they are too few."""
+    kept = staying(present, size)
+    return kept | _younger(before)(present, size - len(kept))
+
+
+def _without(data: Mapping[str, Value], *keys: str) -> dict[str, Value]:
+    return {one: value for one, value in data.items() if one not in keys}

@@ -1,0 +1,152 @@
+"""OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal makes a group larger or smaller
+(spec/resource-types.md A6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.errors import ProviderError
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    Resize,
+    ResourceType,
+    Signalled,
+    Value,
+)
+from orchestrator.resources.groups.scaling import CFN_ADJUSTMENTS
+from orchestrator.schema.constraints import AllowedValues, Range
+
+PERCENT: Final = "percent_change_in_capacity"
+REMOVE: Final = "remove_members"  # in a signal: who is to go, whatever the policy says
+
+
+class ScalingPolicy(ResourceType):
+    """What a signal does to the size of a group."""
+
+    name = "OS::Heat::ScalingPolicy"
+    calls_out = False
+    support_version = "2014.1"
+    properties = {
+        "auto_scaling_group_id": Property("string", "The group, by reference.", required=True),
+        "scaling_adjustment": Property(
+            "number", "By how much, or to what.", required=True, update_allowed=True
+        ),
+        "adjustment_type": Property(
+            "string",
+            "What the adjustment is: a change, a size, or a change in percent.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(("change_in_capacity", "exact_capacity", PERCENT)),),
+        ),
+        "cooldown": Property(
+            "number", "Seconds for which the group is left alone then.", update_allowed=True
+        ),
+        "min_adjustment_step": Property(
+            "integer",
+            "By how many members at least; only for a change in percent.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+    }
+    attributes = {
+        "alarm_url": Attribute("A signed URL to send the signal to.", "string", secret=True),
+        "signal_url": Attribute("The URL to send the signal to with a token.", "string"),
+    }
+    # What the properties are called: group, amount, kind, cooldown, step.
+    words: tuple[str, ...] = (
+        "auto_scaling_group_id",
+        "scaling_adjustment",
+        "adjustment_type",
+        "cooldown",
+        "min_adjustment_step",
+    )
+    percent: str = PERCENT
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """A least step is for percentages."""
+        _, _, kind, _, step = self.words
+        if properties.get(step) is None or properties.get(kind) in (None, self.percent):
+            return ()
+        return (Fault(f"{step} property should only be specified for {kind} with value {self.percent}."),)
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Nothing to make: it waits for signals."""
+        return Created(ctx.physical_name)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """It is there until it is deleted."""
+        if ctx.action == "DELETE":
+            return Observation(exists=False)
+        return Observation(exists=True, attributes=dict.fromkeys(self.attributes))
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Take note: the next signal goes by it."""
+        return Created(physical_id, data=ctx.data)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Nothing to remove."""
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        """Ask for the group to be resized, whatever state an alarm says it is in.
+
+        Raises:
+            ProviderError: the members to be removed are no list of names.
+        """
+        group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.words)
+        asked: dict[str, Any] = {
+            "amount": amount,
+            "kind": CFN_ADJUSTMENTS.get(str(kind), kind),
+            "min_step": step,
+            "cooldown": cooldown,
+            "told_as": kind,
+        }
+        remove = details.get(REMOVE) if isinstance(details, Mapping) else None
+        if remove is not None:
+            if not isinstance(remove, list) or not remove or not all(isinstance(one, str) for one in remove):
+                raise ProviderError(f"{REMOVE} must be a list of names or ids", kind="ValueError")
+            asked["remove"] = remove
+        return Signalled(resize=Resize(str(group), asked))
+
+
+class AwsScalingPolicy(ScalingPolicy):
+    """The same in CloudFormation's words."""
+
+    name = "AWS::AutoScaling::ScalingPolicy"
+    properties = {
+        "AutoScalingGroupName": Property("string", "The group, by reference.", required=True),
+        "ScalingAdjustment": Property(
+            "integer", "By how much, or to what.", required=True, update_allowed=True
+        ),
+        "AdjustmentType": Property(
+            "string",
+            "What the adjustment is: a change, a size, or a change in percent.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(tuple(CFN_ADJUSTMENTS)),),
+        ),
+        "Cooldown": Property(
+            "integer", "Seconds for which the group is left alone then.", update_allowed=True
+        ),
+        "MinAdjustmentStep": Property(
+            "integer",
+            "By how many members at least; only for a change in percent.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+    }
+    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string", secret=True)}
+    words = ("AutoScalingGroupName", "ScalingAdjustment", "AdjustmentType", "Cooldown", "MinAdjustmentStep")
+    percent = "PercentChangeInCapacity"

@@ -1,0 +1,73 @@
+"""Values of a group's members that a path goes through, one by one.
+
+`get_attr` hands a group's path on to each member: ``[group, networks, private]`` is a list of what that leads
+to in each. A group's attribute is kept as one of two marks, and is plain again wherever it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+EACH: Final = "::each"  # one value for each member, in a list or by name
+MEMBER: Final = "::member"  # one member: its reference id, and its attributes for who asks further
+
+
+def each(values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark of one value for each member."""
+    return {EACH: values}
+
+
+def one(reference: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark of one member."""
+    return {MEMBER: [reference, attributes]}
+
+
+def reach(value: Any, path: Sequence[Any]) -> Any:
+    """Return what `path` leads to in a value; where it leads nowhere in one of several members, null is that
+    one's.
+
+    Raises:
+        LookupError, TypeError, ValueError: it leads nowhere.
+    """
+    for place, key in enumerate(path):
+        if _is_mark(value):
+            return _through(value, path[place:])
+        if not isinstance(value, (Mapping, Sequence)):
+            raise TypeError("not a map or list")
+        if isinstance(key, bool) or not isinstance(key, (str, int)):
+            raise TypeError("not a key")
+        value = value[int(key)] if isinstance(value, Sequence) else value[key]
+    return plain(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without the mark that it may be."""
+    if not _is_mark(value):
+        return value
+    if MEMBER in value:
+        return value[MEMBER][0]
+    held = value[EACH]
+    if isinstance(held, Mapping):
+        return {name: plain(item) for name, item in held.items()}
+    return [plain(item) for item in held]
+
+
+def _through(mark: Mapping[str, Any], path: Sequence[Any]) -> Any:
+    if MEMBER in mark:
+        return reach(mark[MEMBER][1], path)
+    held = mark[EACH]
+    if isinstance(held, Mapping):
+        return {name: _reached(item, path) for name, item in held.items()}
+    return [_reached(item, path) for item in held]
+
+
+def _reached(value: Any, path: Sequence[Any]) -> Any:
+    try:
+        return reach(value, path)
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _is_mark(value: Any) -> bool:
+    return value.__class__ is dict and len(value) == 1 and (EACH in value or MEMBER in value)

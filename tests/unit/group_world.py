@@ -1,0 +1,174 @@
+"""A group's child without an engine: what its type wants of it is there at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from orchestrator.resources.base import Context
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.resources.groups.scaling import utc_now
+from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
+from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, Pause, Settled
+from orchestrator.template.members import PARAMETER, Members
+
+
+@dataclass
+class Child:
+    """The child: `made` has what each member was made from, the oldest first."""
+
+    template: str | None = None
+    made: dict[str, Any] = field(default_factory=dict)
+    sick: set[str] = field(default_factory=set)
+    neighbours: dict[str, Beside] = field(default_factory=dict)
+    read: int = 0  # how often all members were read
+
+    @property
+    def uuid(self) -> str | None:
+        return None if self.template is None else "child-id"
+
+    @property
+    def arn(self) -> str | None:
+        return None
+
+    def beside(self, id_: str) -> Beside | None:
+        return self.neighbours.get(id_)
+
+    def members(self) -> list[Member]:
+        self.read += 1
+        return [
+            Member(
+                name,
+                body["type"],
+                "CREATE",
+                "FAILED" if name in self.sick else "COMPLETE",
+                f"id-{name}",
+                None,
+                float(place),
+                {"ip": f"10.0.0.{place}", "nets": {"a": [name]}, "PublicIp": f"1.1.1.{place}"},
+            )
+            for place, (name, body) in enumerate(self.made.items())
+        ]
+
+    def outputs(self) -> dict[str, Any]:
+        return {}
+
+    def bring(self, step: Bring) -> None:
+        self.template = step.child.text
+        members = Members.parse(step.child.text)
+        held = step.child.environment.parameters[PARAMETER]
+        wanted = {}
+        for part in members.parts:
+            for name in members.names(part.members):
+                wanted[name] = {"type": part.type, "digest": part.digest, **held[part.digest]}
+        self.sick = {name for name in self.sick if self.made.get(name) == wanted.get(name)}
+        kept = {name: wanted[name] for name in self.made if name in wanted}
+        self.made = {**kept, **{name: wanted[name] for name in wanted if name not in kept}}
+
+
+@dataclass
+class Operated:
+    """One group and its child."""
+
+    kind: GroupType
+    properties: dict[str, Any]
+    update_policy: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timeout: float = 3600.0
+    child: Child = field(default_factory=Child)
+    data: dict[str, Any] = field(default_factory=dict)
+    way: list[list[str]] = field(default_factory=list)  # the names after each step of the last operation
+    pauses: list[float] = field(default_factory=list)
+    steps: int = 0
+
+    def context(self, action: str = "CHECK") -> Context:
+        policy, faults = self.kind.read_update_policy(self.update_policy)
+        assert faults == []
+        return Context(
+            name="g",
+            physical_name="s-g-abc",
+            token="token-1",
+            action=action,
+            properties=self.given,
+            data=self.data,
+            metadata=self.metadata,
+            stack_timeout_seconds=self.timeout,
+            update_policy=policy,
+        )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        given, faults = self.kind.read_properties(self.properties)
+        assert faults == []
+        assert list(self.kind.validate(given, self.timeout)) == []
+        return given
+
+    def begin(self, **properties: Any) -> None:
+        """Create or update it, the first step."""
+        self.properties |= properties
+        self.way, self.pauses, self.turn = [], [], -1
+        self.action = "CREATE" if self.child.template is None else "UPDATE"
+        self.go_on()
+
+    def go_on(self) -> bool:
+        """Take the next step; False when nothing is left to do."""
+        self.turn += 1
+        ctx = self.context(self.action)
+        step = self.kind.step(ctx, ctx.properties, self.child, self.turn)
+        again = self.kind.step(ctx, ctx.properties, self.child, self.turn)
+        assert timeless(step) == timeless(again), "asked twice, told alike"
+        match step:
+            case Settled(data=data, metadata=metadata):
+                self.data = self.data if data is None else dict(data)
+                self.metadata = self.metadata if metadata is None else dict(metadata)
+                return False
+            case Pause(seconds=seconds, data=data):
+                self.pauses.append(seconds)
+                self.data = dict(data)
+            case Bring(data=data):
+                self.child.bring(step)
+                self.data = dict(data)
+                self.way.append(self.names)
+        return True
+
+    def apply(self, **properties: Any) -> list[str]:
+        """Create or update it to the end; return who is there."""
+        self.begin(**properties)
+        for _ in range(60):
+            if not self.go_on():
+                return self.names
+        raise AssertionError("it does not end")
+
+    def scale(self, amount: float = 0, later: float = 0, **more: Any) -> bool:
+        """Scale it as a signal does; whether anything was done."""
+        assert isinstance(self.kind, ScalingGroup)
+        ctx = self.context()
+        now = utc_now() + timedelta(seconds=later)
+        step = self.kind.scaled(ctx, ctx.properties, self.child, Adjustment(amount, **more), now)
+        if step is None:
+            return False
+        self.child.bring(step)
+        self.data = dict(step.data)
+        return True
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.child.made)
+
+    def values(self, name: str) -> list[Any]:
+        """Return a property of each member."""
+        return [body["properties"][name] for body in self.child.made.values()]
+
+    def attribute(self, name: str) -> Any:
+        ctx = self.context()
+        return self.kind.child_attributes(ctx, self.child, [name]).get(name)
+
+    def again(self) -> Operated:
+        """Return the same with a memory of its own."""
+        return replace(self, child=replace(self.child, made=dict(self.child.made)), data=dict(self.data))
+
+
+def timeless(step: NestedStep) -> NestedStep:
+    """Return a step without the time that it tells."""
+    return replace(step, metadata=None) if isinstance(step, Settled) else step
