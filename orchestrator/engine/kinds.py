@@ -102,6 +102,7 @@ class Kinds:
         self._addressed: dict[str, TemplateType] = {}
         self._found: dict[object, _Found] = {}
         self._children: dict[int, Kinds] = {}
+        self._within: dict[str, Kinds] = {}
         self._closures: dict[int, frozenset[str]] = {}
         entries = registry.to_json().get(RESOURCES) or {}
         self._particular = frozenset(entries)
@@ -181,22 +182,32 @@ class Kinds:
         """Return the kinds of the stack nested in a resource of this kind."""
         known = self._children.get(id(kind))
         if known is None:
-            environment = self.environment.child(kind.resource_name, {}, kind.target)
-            known = self._children[id(kind)] = Kinds(
-                self.types,
-                self.registry.child(kind.resource_name, kind.target),
-                self.files,
-                self.limits,
-                environment=environment,
-                overlook=self.overlook,
-                depth=self.depth + 1,
-                max_depth=self.max_depth,
-                max_resources=self.max_resources,
-                read=self._read,
-                fetch=self.fetch,
-                fetched=self.fetched,
-            )
+            known = self._children[id(kind)] = self._below(kind.resource_name, kind.target)
         return known
+
+    def within(self, definition: ResourceDefinition) -> Kinds:
+        """Return the kinds of the stack that a resource's type makes by itself."""
+        name = definition.name if self._key(definition) != definition.type else ""
+        known = self._within.get(name)
+        if known is None:
+            known = self._within[name] = self._below(name, None)
+        return known
+
+    def _below(self, resource_name: str, target: Target | None) -> Kinds:
+        return Kinds(
+            self.types,
+            self.registry.child(resource_name, target),
+            self.files,
+            self.limits,
+            environment=self.environment.child(resource_name, {}, target),
+            overlook=self.overlook,
+            depth=self.depth + 1,
+            max_depth=self.max_depth,
+            max_resources=self.max_resources,
+            read=self._read,
+            fetch=self.fetch,
+            fetched=self.fetched,
+        )
 
     @property
     def hidden(self) -> frozenset[str]:

@@ -16,23 +16,26 @@ from typing import Any, Final
 
 import orjson
 
+from orchestrator.engine.groups import samples, told
 from orchestrator.engine.kinds import Kinds, Missing, Overlooked
 from orchestrator.engine.nested import beside, circles, in_file, within
 from orchestrator.engine.properties import BEFORE, Resolved, function_fault, resolve_properties
+from orchestrator.engine.unmade import Unmade
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
 from orchestrator.schema.hints import did_you_mean
 from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
-from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.diagnostics import Path, path_text, path_told
 from orchestrator.template.formats import Words
-from orchestrator.template.functions import ALL, Function, FunctionError
+from orchestrator.template.functions import ALL, FunctionError
 from orchestrator.template.functions.whole import measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN, ResourceProxy
+from orchestrator.template.view import UNKNOWN
 
 __all__ = ["Unmade", "resolve_properties", "validate_stack"]
 
@@ -46,56 +49,6 @@ ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
 RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
 # Faults that a look at the mere structure finds; what is in a property is a matter of values.
 STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
-
-# What functions see of any resource here: not created, and known by nothing that could be compared.
-_UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
-
-
-class Unmade(StackDefinition):
-    """A stack of which no resource is made yet: whatever comes from one is `UNKNOWN`."""
-
-    def __init__(
-        self,
-        template: Template,
-        parameters: ParameterValues,
-        files: Mapping[str, str],
-        *,
-        nested: bool = False,
-    ) -> None:
-        """What is asked of the parent of a `nested` stack is not known."""
-        super().__init__(
-            template.version, parameters, {}, files.get, strict=False, mappings=template.mappings
-        )
-        self._names, self._nested = template.resources, nested
-        self.missed: str | None = None  # the parameter without a value that was asked for last
-
-    def resource(self, name: str) -> ResourceProxy:
-        """Return the one proxy that stands for all."""
-        if name not in self._names:
-            return super().resource(name)  # which refuses it
-        self.not_yet()  # so that what is made of this is not known either
-        self.touched_uncreated = True
-        return _UNMADE
-
-    def reference(self, name: str) -> Any:
-        """Return a parameter's value; a resource's id is not known."""
-        return self.resource(name).reference_id if name in self._names else super().reference(name)
-
-    def missing(self, name: str) -> Any:
-        """Return what stands for a parameter without a value, and remember which it was."""
-        self.missed = name
-        return super().missing(name)
-
-    def facade(self, key: str) -> Any:
-        """Return what is not known, in a nested stack."""
-        return self.not_yet() if self._nested else super().facade(key)
-
-    def _call(self, function: Function, written: Any) -> Any:
-        try:
-            return super()._call(function, written)
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
-            # Malformed, which was told when the template was read; here it is met again.
-            raise FunctionError(f'Incorrect arguments to "{function.name}"') from error
 
 
 def validate_stack(
@@ -251,6 +204,9 @@ class _StackCheck:
         if isinstance(kind, TemplateType):
             build = partial(_values, kind, given, resolved)
             yield from self._of_values(self._inside(kind, place, path, build))
+        elif isinstance(kind, GroupType):
+            inside = self._in_group(definition, kind, given, resolved)
+            yield from self._of_values(told(fault, kind, place, path) for fault in inside)
         elif isinstance(kind, NestedType) and not faults and not failed:
             yield from self._of_values(self._named(kind, place, given, resolved))
 
@@ -374,9 +330,8 @@ class _StackCheck:
         prefix = f"{place}<{kind.template.url}>"
         kinds = self.kinds.child(kind)
         if kinds.depth > kinds.max_depth:
-            limit = f"Request limit exceeded: Recursion depth exceeds {kinds.max_depth}."
-            fault = Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
-            yield replace(within(fault, prefix), path=f"{place}.{self.words.type}")
+            fault = within(_too_deep(kinds.max_depth), prefix)
+            yield replace(fault, path=f"{place}.{self.words.type}")
             return
         try:
             values = build()
@@ -398,6 +353,19 @@ class _StackCheck:
             if mark not in self.tree.told and len(self.tree.told) < MOST_FAULTS:
                 self.tree.told.add(mark)
                 yield within(fault, prefix)
+
+    def _in_group(
+        self, definition: ResourceDefinition, kind: GroupType, given: Mapping[str, Any], resolved: Resolved
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong with the members of a group, of which one stands for those like it."""
+        kinds = self.kinds.within(definition)
+        if kinds.depth > kinds.max_depth:
+            yield _too_deep(kinds.max_depth)
+            return
+        for sample in samples(kind, given, resolved):
+            check = _StackCheck(sample.template, sample.values, kinds, self.tree, nested=True)
+            yield from check.run()
+            self.resources += sample.count * check.resources
 
     def _look_into(
         self, template: NestedTemplate, values: ParameterValues, kinds: Kinds, key: object
@@ -432,6 +400,11 @@ def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) 
         elif isinstance(item, list):
             todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
     return otherwise
+
+
+def _too_deep(most: int) -> Diagnostic:
+    limit = f"Request limit exceeded: Recursion depth exceeds {most}."
+    return Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
 
 
 def _is_structure(fault: PropertyFault, path: str) -> bool:

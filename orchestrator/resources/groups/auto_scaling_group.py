@@ -36,7 +36,7 @@ class AutoScalingGroup(ScalingGroup):
 
     name = "OS::Heat::AutoScalingGroup"
     support_version = "2014.1"
-    definition_property = "resource"
+    definition_properties = ("resource",)
     properties = {
         "resource": Property(
             "map",
@@ -90,9 +90,11 @@ class AutoScalingGroup(ScalingGroup):
 
     def foreseen(self, props: Mapping[str, Value]) -> Definition:
         """Return the same."""
-        given = props.get("resource") or {}
+        given = props.get("resource")
+        given = given if isinstance(given, Mapping) else {}
         body: dict[str, Any] = {key: given[key] for key in KEYS if given.get(key) is not None}
-        return Definition(str(given.get("type") or ""), body)
+        kind = given.get("type")
+        return Definition(kind if isinstance(kind, str) else "", body)
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
         """Return the batches of the property, of which there always is one."""

@@ -42,7 +42,7 @@ class Planned:
 class GroupType(NestedType):
     """A type whose child is a group of like members."""
 
-    definition_property: str = ""  # the property that says what a member is made from, "" for several
+    definition_properties: tuple[str, ...] = ()  # those that say what a member is made from
     reaches_members: bool = False  # whether any attribute of the members is one of the group, as a list
 
     def planned(self, props: Mapping[str, Value]) -> Planned:

@@ -20,7 +20,7 @@ class ResourceChain(GroupType):
 
     name = "OS::Heat::ResourceChain"
     support_version = "6.0.0"
-    definition_property = "resource_properties"
+    definition_properties = ("resources", "resource_properties")
     reaches_members = True
     properties = {
         "resources": Property(
@@ -43,8 +43,9 @@ class ResourceChain(GroupType):
         properties = dict(given) if isinstance(given, Mapping) else None
         body = {} if properties is None else {"properties": properties}
         parts, definitions = [], {}
-        for index, kind in enumerate(props.get("resources") or ()):
-            definition = Definition(str(kind), body)
+        types = props.get("resources")
+        for index, kind in enumerate(types if isinstance(types, list) else ()):
+            definition = Definition(kind if isinstance(kind, str) else "", body)
             parts.append(Part.of(definition, Ordinals.of([index])))
             definitions[definition.digest] = definition.value()
         return Planned(Members(tuple(parts), window=0 if props.get("concurrent") else 1), definitions)

@@ -49,7 +49,7 @@ class ResourceGroup(GroupType):
 
     name = "OS::Heat::ResourceGroup"
     support_version = "2014.1"
-    definition_property = "resource_def"
+    definition_properties = ("resource_def",)
     reaches_members = True
     properties = {
         "count": Property(
@@ -227,14 +227,16 @@ class ResourceGroup(GroupType):
 
 def _definition(props: Mapping[str, Value]) -> Definition:
     """Return what members are made from; a property that is null is as if it were not given."""
-    given = props.get("resource_def") or {}
+    given = props.get("resource_def")
+    given = given if isinstance(given, Mapping) else {}
     body: dict[str, Any] = {}
     properties = given.get("properties")
     if isinstance(properties, Mapping):
         body["properties"] = {key: value for key, value in properties.items() if value is not None}
     if given.get("metadata"):
         body["metadata"] = given["metadata"]
-    return Definition(given.get("type", ""), body, props.get("index_var", "%index%"))
+    kind = given.get("type")
+    return Definition(kind if isinstance(kind, str) else "", body, props.get("index_var", "%index%"))
 
 
 def _policy(ctx: Context, name: str) -> Policy | None:

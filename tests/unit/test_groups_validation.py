@@ -1,0 +1,189 @@
+"""What is wrong with the members of a group is told before any is made, with the way through both templates."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.validate import validate_stack
+from orchestrator.resources.builtin.random_string import RandomString
+from orchestrator.resources.builtin.test_resource import TestResource
+from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup
+from orchestrator.resources.groups.resource_chain import ResourceChain
+from orchestrator.resources.groups.resource_group import ResourceGroup
+from orchestrator.resources.registry import Registry
+from orchestrator.template.environment import Environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+
+TYPES = Registry.of(TestResource, RandomString, ResourceGroup, ResourceChain, AutoScalingGroup)
+URL = "file:///member.yaml"
+MEMBER = {"type": "OS::Heat::TestResource", "properties": {"value": "v"}}
+
+
+def diagnostics(resources, *, files=None, **more):
+    template = load({"heat_template_version": "2021-04-16", "resources": resources, **more}, Limits())
+    kinds = Kinds.of_stack(TYPES, Environment(), files or {}, Limits(), max_depth=3, max_resources=1000)
+    return validate_stack(template, ParameterValues({}), kinds, strict=True)
+
+
+def group(member=None, count=3, **more):
+    definition = MEMBER if member is None else member
+    return {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": count, "resource_def": definition, **more},
+    }
+
+
+def told(*resources, **more):
+    found = diagnostics(dict(zip("gh", resources, strict=False)), **more)
+    return [(fault.path, fault.message) for fault in found if fault.severity == "error"]
+
+
+def test_a_sound_group_has_no_faults():
+    assert told(group()) == []
+
+
+def test_a_wrong_property_of_a_member_is_told_once_through_both_templates():
+    wrong = {**MEMBER, "properties": {"valu": "v"}}
+    assert told(group(wrong)) == [
+        (
+            "resources.g.properties.resource_def.properties.valu",
+            "Property error: resources.g<nested_stack>.resources.0.properties: Unknown Property valu",
+        )
+    ]
+
+
+def test_an_unknown_type_of_a_member_is_told():
+    [(path, message)] = told(group({"type": "No::Such"}))
+    assert path == "resources.g.properties.resource_def.type"
+    assert message.endswith("The Resource Type (No::Such) could not be found.")
+
+
+def test_members_of_a_group_without_any_are_not_looked_at():
+    assert told(group({"type": "No::Such"}, count=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [(-1, "-1 is out of range (min: 0, max: None)"), ("many", "Value 'many' is not an integer")],
+)
+def test_a_count_that_is_none_is_told(count, message):
+    [(path, said)] = told(group(count=count))
+    assert path == "resources.g.properties.count"
+    assert said.endswith(message)
+
+
+def test_what_is_not_known_yet_breaks_no_rule_and_hides_no_fault():
+    member = {
+        "type": "OS::Heat::TestResource",
+        "properties": {"value": {"get_attr": ["h", "value"]}, "wait_secs": "long"},
+    }
+    [(path, message)] = told(group(member), {"type": "OS::Heat::RandomString"})
+    assert path == "resources.g.properties.resource_def.properties.wait_secs"
+    assert "could not convert" in message or "not a" in message
+
+
+def test_the_index_is_in_its_place():
+    member = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": "%index%"}}
+    assert told(group(member)) == []
+
+
+def test_a_secret_in_a_member_is_not_quoted():
+    member = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": {"get_param": "p"}}}
+    parameters = {"p": {"type": "string", "hidden": True}}
+    found = _with_parameters(member, parameters)
+    assert found
+    assert not any("hush" in fault.message for fault in found)
+
+
+def _with_parameters(member, schemas):
+    document = {
+        "heat_template_version": "2021-04-16",
+        "parameters": schemas,
+        "resources": {"g": group(member)},
+    }
+    kinds = Kinds.of_stack(TYPES, Environment(), {}, Limits())
+    return validate_stack(
+        load(document, Limits()), ParameterValues({"p": "hush"}, frozenset({"p"})), kinds, strict=True
+    )
+
+
+def test_a_fault_in_a_members_template_keeps_its_file_and_names_the_way():
+    inner = {
+        "heat_template_version": "2021-04-16",
+        "resources": {"bad": {"type": "OS::Heat::TestResource", "properties": {"valu": 1}}},
+    }
+    found = diagnostics({"g": group({"type": URL})}, files={URL: json.dumps(inner)})
+    [fault] = [one for one in found if one.severity == "error"]
+    assert fault.file == URL
+    assert fault.line == 1
+    assert (
+        "resources.g<nested_stack>.resources.0<file:///member.yaml>.resources.bad.properties" in fault.message
+    )
+
+
+def test_a_template_that_groups_itself_ends_at_the_limit():
+    inner = {"heat_template_version": "2021-04-16", "resources": {"again": group({"type": URL})}}
+    found = told(group({"type": URL}), files={URL: json.dumps(inner)})
+    assert any("Recursion depth exceeds 3." in message for _, message in found)
+
+
+def test_members_count_and_what_is_in_them_too():
+    inner = {"heat_template_version": "2021-04-16", "resources": {f"r{n}": MEMBER for n in range(9)}}
+    files = {URL: json.dumps(inner)}
+    assert told(group({"type": URL}, count=99), files=files) == []
+    [(_, message)] = told(group({"type": URL}, count=100), files=files)
+    assert "Maximum resources per stack exceeded" in message
+
+
+def test_a_million_members_are_looked_at_as_one():
+    [(_, message)] = told(group(count=10**6))
+    assert "Maximum resources per stack exceeded" in message
+
+
+def test_a_scaling_groups_member_is_looked_at():
+    wrong = {"type": "OS::Heat::TestResource", "properties": {"valu": 1}}
+    given = {"min_size": 1, "max_size": 2, "resource": wrong}
+    [(path, message)] = told({"type": "OS::Heat::AutoScalingGroup", "properties": given})
+    assert path == "resources.g.properties.resource.properties.valu"
+    assert "resources.g<nested_stack>.resources." in message
+
+
+def test_a_chains_members_are_looked_at_one_by_one():
+    given = {
+        "resources": ["OS::Heat::TestResource", "No::Such"],
+        "resource_properties": {"value": "v", "a": 1},
+    }
+    found = dict(told({"type": "OS::Heat::ResourceChain", "properties": given}))
+    assert "Unknown Property a" in found["resources.g.properties.resource_properties.a"]
+    assert "(No::Such) could not be found" in found["resources.g.properties.resources[1]"]
+
+
+def test_update_policies_are_looked_at():
+    sound, wrong = group(), group()
+    sound["update_policy"] = {"rolling_update": {"max_batch_size": 2}, "batch_create": {}}
+    wrong["update_policy"] = {"rolling_update": {"max_batch_size": 0}, "rolling": {}}
+    assert told(sound) == []
+    paths = [path for path, _ in told(wrong)]
+    assert sorted(paths) == [
+        "resources.g.update_policy.rolling",
+        "resources.g.update_policy.rolling_update.max_batch_size",
+    ]
+
+
+def test_any_attribute_of_members_may_be_asked_of_a_group_and_only_known_ones_of_a_scaling_group():
+    asg = {
+        "type": "OS::Heat::AutoScalingGroup",
+        "properties": {"min_size": 1, "max_size": 2, "resource": MEMBER},
+    }
+
+    def asked(*path):
+        return diagnostics({"g": group(), "h": asg}, outputs={"o": {"value": {"get_attr": list(path)}}})
+
+    assert not asked("g", "anything")
+    assert not asked("h", "resource.0.anything")
+    assert "The Referenced Attribute (h anything) is incorrect" in asked("h", "anything")[0].message
