@@ -1,4 +1,4 @@
-"""What is wrong with the members of a group is told before any is made, with the way through both templates."""
+"""What is wrong with the members of a group is told before any is made, the way through both templates named."""
 
 from __future__ import annotations
 
