@@ -184,9 +184,6 @@ class ChildStacks:
         settings, limits = self.settings, Limits.of(self.settings)
         around = self.around(visit.stack)
         environment = child.environment
-        if not child.url:  # the type knows nothing of what is around its resource
-            assert visit.resource is not None
-            environment = around.environment.child(visit.resource.name, environment.parameters, None)
         draft = read_stored(child.text, limits)
         given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(

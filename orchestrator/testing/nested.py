@@ -12,8 +12,8 @@ import pytest
 from orchestrator.resources.base import ResourceType, Value
 from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, NestedType, Pause, Settled
 from orchestrator.template.environment import Environment
+from orchestrator.template.members import load_stored
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import load
 from orchestrator.testing.contract import Declarations
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Sample
@@ -25,7 +25,7 @@ Read = Callable[[str], tuple[Mapping[str, str], Sequence[str]]]  # names and typ
 
 def as_template(text: str) -> tuple[Mapping[str, str], Sequence[str]]:
     """Return the resources of a template with their types, and its outputs."""
-    template = load(text, Limits())
+    template = load_stored(text, Limits())
     return {name: one.type for name, one in template.resources.items()}, list(template.outputs)
 
 
@@ -49,6 +49,10 @@ class Child:
         self.types, self.output_names = self.read(text)
         now = 1_000.0 + len(self.made_at)
         self.made_at = {name: self.made_at.get(name, now + i) for i, name in enumerate(self.types)}
+
+    def beside(self, id_: str) -> Beside | None:
+        """Return a resource of the stack around it, whatever it is called."""
+        return Beside(id_, {}, {})
 
     def members(self) -> Sequence[Member]:
         """Return its resources, oldest first."""

@@ -44,6 +44,7 @@ class Sample:
     left_out: frozenset[str] = frozenset()  # properties that no test should change: it would wait too long
 
     files: Mapping[str, str] = field(default_factory=dict)  # of the stack around it
+    environment: Mapping[str, Any] = field(default_factory=dict)  # of the same
 
     # In a stack, where it is called "it".
     beside: Mapping[str, Any] = field(default_factory=dict)  # other resources of the template

@@ -28,6 +28,7 @@ class Stack:
     def __init__(self, world: World, kind: ResourceType, sample: Sample, name: str = "s") -> None:
         self.world, self.kind, self.sample, self.name = world, kind, sample, name
         self.properties = full_properties(kind, {**sample.properties, **sample.in_stack})
+        self.around = {"files": dict(sample.files), "environment": dict(sample.environment)}
         self.uuid = ""
 
     def resources(self, **changes: Any) -> dict[str, Any]:
@@ -37,7 +38,7 @@ class Stack:
 
     def submit(self, **more: Any) -> Stack:
         """Ask for it; nothing is done yet."""
-        self.uuid = self.world.create(self.name, self.resources(), files=dict(self.sample.files), **more)
+        self.uuid = self.world.create(self.name, self.resources(), **self.around, **more)
         return self
 
     def finished(self) -> str:
@@ -51,7 +52,7 @@ class Stack:
 
     def update(self, **changes: Any) -> str:
         """Change properties and return the stack's state afterwards."""
-        self.world.update(self.name, self.resources(**changes), files=dict(self.sample.files))
+        self.world.update(self.name, self.resources(**changes), **self.around)
         return self.finished()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.scaling import utc_now
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
 from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, Pause, Settled
+from orchestrator.template.environment import Environment
 from orchestrator.template.members import PARAMETER, Members
 
 
@@ -34,6 +36,12 @@ class Child:
 
     def beside(self, id_: str) -> Beside | None:
         return self.neighbours.get(id_)
+
+    def file(self, name: str) -> str | None:
+        raise AssertionError(name)
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        return Environment(parameters)
 
     def members(self) -> list[Member]:
         self.read += 1

@@ -1,4 +1,4 @@
-"""What is wrong with the members of a group is told before any is made, the way through both templates named."""
+"""What is wrong with the members of a group is told before one is made, by the way through both templates."""
 
 from __future__ import annotations
 

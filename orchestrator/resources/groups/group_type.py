@@ -19,7 +19,6 @@ from orchestrator.resources.nested import (
     Pause,
 )
 from orchestrator.template import spread
-from orchestrator.template.environment import Environment
 from orchestrator.template.members import PARAMETER, Definition, Members, Part, is_members
 from orchestrator.template.ordinals import Ordinals
 
@@ -135,13 +134,13 @@ def parts_of(
     return (*older, Part.of(definition, new)) if new else tuple(older)
 
 
-def bring(members: Members, definition: Definition, data: Mapping[str, Value]) -> Bring:
+def bring(child: ChildView, members: Members, definition: Definition, data: Mapping[str, Value]) -> Bring:
     """Return the step to these members; `data` has the older definitions, and keeps what is used."""
     known = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in known.items() if digest in used}
-    child = ChildTemplate("", members.text(), Environment({PARAMETER: definitions}))
-    return Bring(child, {**data, DEFINITIONS: definitions})
+    wanted = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
+    return Bring(wanted, {**data, DEFINITIONS: definitions})
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:

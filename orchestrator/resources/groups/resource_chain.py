@@ -10,7 +10,6 @@ from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_type import GroupType, Planned
 from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, Member, NestedStep, Settled
 from orchestrator.template import spread
-from orchestrator.template.environment import Environment
 from orchestrator.template.members import PARAMETER, Definition, Members, Part
 from orchestrator.template.ordinals import Ordinals
 
@@ -55,7 +54,7 @@ class ResourceChain(GroupType):
         if turn:
             return Settled()
         planned = self.planned(props)
-        environment = Environment({PARAMETER: dict(planned.definitions)})
+        environment = child.environment({PARAMETER: dict(planned.definitions)})
         return Bring(ChildTemplate("", planned.members.text(), environment))
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:

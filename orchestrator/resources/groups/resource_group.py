@@ -148,7 +148,7 @@ class ResourceGroup(GroupType):
         if extras.health_gate and before is not None:
             check_health(child, before, definition.digest)
         group = _group(before, definition)
-        return self._batch(group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+        return self._batch(child, group, before, wanted, definition, data) or Settled(_without(data, BATCH))
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members by their numbers."""
@@ -195,7 +195,7 @@ class ResourceGroup(GroupType):
         is_old = before is not None and bool((everybody & wanted) - before.having(definition.digest))
         if policy is None or not (is_new or is_old):
             members = Members((Part.of(definition, wanted),) if wanted else ())
-            return bring(members, definition, data)
+            return bring(child, members, definition, data)
         group = _group(before, definition)
         if before is not None:
             sound = everybody - failed_in(child, before) - numbered(data[SKIPPED])
@@ -203,10 +203,11 @@ class ResourceGroup(GroupType):
         data[BATCH] = [policy.batch, policy.min_in_service, policy.pause_seconds]
         spare = _spares(data)
         check_pauses(batches(group, wanted, policy, spare), policy, ctx.stack_timeout_seconds)
-        return self._batch(group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+        return self._batch(child, group, before, wanted, definition, data) or Settled(_without(data, BATCH))
 
     def _batch(
         self,
+        child: ChildView,
         group: Group,
         before: Members | None,
         wanted: Ordinals,
@@ -222,7 +223,7 @@ class ResourceGroup(GroupType):
         if more and policy.pause_seconds > 0:
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return bring(Members(parts), definition, data)
+        return bring(child, Members(parts), definition, data)
 
 
 def _definition(props: Mapping[str, Value]) -> Definition:

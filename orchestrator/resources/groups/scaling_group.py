@@ -116,7 +116,7 @@ class ScalingGroup(GroupType):
         first = Ordinals.span(0, _initial(self.bounds(props)))
         seed = hashlib.sha256(ctx.token.encode()).hexdigest()[:16]
         parts = (Part.of(definition, first),) if first else ()
-        return bring(Members(parts, seed, len(first)), definition, _without(data, ROLLING, SIZE))
+        return bring(child, Members(parts, seed, len(first)), definition, _without(data, ROLLING, SIZE))
 
     def _update(
         self,
@@ -139,7 +139,7 @@ class ScalingGroup(GroupType):
         sound = Group(everybody - failed, before.having(definition.digest) - failed)
         steps = batches(sound, _lasting(sound.present, first, before), policy, _younger(before))
         check_pauses(steps, policy, ctx.stack_timeout_seconds)
-        step = self._batch(sound, before, definition, data)
+        step = self._batch(child, sound, before, definition, data)
         return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), failed)
 
     def _roll_on(
@@ -154,7 +154,7 @@ class ScalingGroup(GroupType):
         if Extras.of(ctx.metadata).health_gate:
             check_health(child, before, definition.digest)
         group = Group(before.all, before.having(definition.digest))
-        step = self._batch(group, before, definition, data)
+        step = self._batch(child, group, before, definition, data)
         if step is not None:
             return step
         data = _without(data, ROLLING)
@@ -163,7 +163,7 @@ class ScalingGroup(GroupType):
         return self._resize(ctx, child, before, definition, data, NOBODY)
 
     def _batch(
-        self, group: Group, before: Members, definition: Definition, data: dict[str, Value]
+        self, child: ChildView, group: Group, before: Members, definition: Definition, data: dict[str, Value]
     ) -> NestedStep | None:
         """Return the next batch, None after the last."""
         *numbers, size = data[ROLLING]
@@ -177,7 +177,7 @@ class ScalingGroup(GroupType):
         if policy.pause_seconds > 0 and (after.present != left or after.renewed != left):
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return bring(Members(parts, before.seed, given), definition, data)
+        return bring(child, Members(parts, before.seed, given), definition, data)
 
     def _resize(
         self,
@@ -191,7 +191,7 @@ class ScalingGroup(GroupType):
         """Return the step to the size noted in `data`; who is named to go goes whatever the size."""
         extras = Extras.of(ctx.metadata)
         present = before.all - (_named(extras.remove, child, before) if extras.remove else NOBODY)
-        return _resized(before, present, definition, data, failed, extras)
+        return _resized(child, before, present, definition, data, failed, extras)
 
     def _settled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
@@ -241,10 +241,11 @@ class ScalingGroup(GroupType):
             return None
         definition = self.definition(ctx, props, child)
         data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: size}
-        return _resized(before, everybody - gone, definition, data, failed, extras)
+        return _resized(child, before, everybody - gone, definition, data, failed, extras)
 
 
 def _resized(
+    child: ChildView,
     before: Members,
     present: Ordinals,
     definition: Definition,
@@ -259,7 +260,7 @@ def _resized(
     after = Group(kept | fresh, (kept - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
     given = max(before.given, fresh.beyond)
-    return bring(Members(parts, before.seed, given), definition, data)
+    return bring(child, Members(parts, before.seed, given), definition, data)
 
 
 def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:

@@ -56,7 +56,7 @@ class ScalingPolicy(ResourceType):
         ),
     }
     attributes = {
-        "alarm_url": Attribute("A signed URL to send the signal to.", "string", secret=True),
+        "alarm_url": Attribute("A signed URL to send the signal to.", "string"),
         "signal_url": Attribute("The URL to send the signal to with a token.", "string"),
     }
     # What the properties are called: group, amount, kind, cooldown, step.
@@ -147,6 +147,6 @@ class AwsScalingPolicy(ScalingPolicy):
             constraints=(Range(min=0),),
         ),
     }
-    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string", secret=True)}
+    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string")}
     words = ("AutoScalingGroupName", "ScalingAdjustment", "AdjustmentType", "Cooldown", "MinAdjustmentStep")
     percent = "PercentChangeInCapacity"
