@@ -32,10 +32,11 @@ from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
+from orchestrator.operations.plan_group import Narrowed, narrowed
 from orchestrator.operations.plan_small import plan_small
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import hooks, nodes, planning, stalls
+from orchestrator.store import group_planning, hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
@@ -167,11 +168,22 @@ class Planner:
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
+        narrow = self._narrowed(db, stack, template, kinds, hooked)
+        if narrow is not None:
+            template = narrow.template
         drafts = Drafts(template, values, kinds, revision.files)
-        in_force = {} if gone or stack.traversal == 1 else planning.definitions(db, stack.id)
+        in_force: dict[str, tuple[int, bytes, int]] = {}
+        if narrow is not None:
+            in_force = group_planning.definitions(db, stack.id, narrow.names)
+        elif stack.traversal > 1 and not gone:
+            in_force = planning.definitions(db, stack.id)
         known = drafts.wanted.keys() & in_force.keys()
         drafts.forget([name for name in known if in_force[name][1] == drafts.wanted[name].digest])
-        rows = planning.rows(db, stack.id) if stack.traversal > 1 else []
+        rows: Sequence[Row] = []
+        if narrow is not None:
+            rows = group_planning.rows(db, stack.id, narrow.names)
+        elif stack.traversal > 1:
+            rows = planning.rows(db, stack.id)
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         back = stack.action == "ROLLBACK"
         forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted)}
@@ -202,6 +214,19 @@ class Planner:
                 if hooked:
                     hooks.put(db, hooked.of_slice(node_ids, changes))
             yield
+
+    def _narrowed(
+        self,
+        db: Connection[TupleRow],
+        stack: StackView,
+        template: Template | None,
+        kinds: Kinds,
+        hooked: Hooks,
+    ) -> Narrowed | None:
+        """Return the part of a group's plan that there is anything to do in."""
+        if template is None or stack.traversal == 1 or stack.converge or hooked:
+            return None
+        return narrowed(db, stack.id, template, kinds)
 
     def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the

@@ -30,9 +30,10 @@ from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import DESTROYS, Planner
+from orchestrator.operations.plan_group import FEW, spans_of
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
-from orchestrator.store import nodes, planning
+from orchestrator.store import group_planning, nodes, planning
 from orchestrator.store.database import open_database
 from orchestrator.telemetry import configure_logs, logger
 from orchestrator.template.members import Members, is_members
@@ -104,7 +105,12 @@ class PlanVisit:
         text = planning.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True
-        return is_members(text) and len(Members.parse(text).all) > SMALL
+        if not is_members(text) or len((members := Members.parse(text)).all) <= SMALL:
+            return False
+        if visit.traversal == 1 or stack.converge:
+            return True
+        spans = spans_of(members, self.planner.stacks.around(stack).kinds)
+        return spans is None or len(group_planning.differing(db, stack.id, spans, FEW + 1)) > FEW
 
 
 def limit_memory(limit: int) -> None:

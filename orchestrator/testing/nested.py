@@ -70,10 +70,6 @@ class Child:
         """Return a file of the stack around it."""
         return self.files.get(name)
 
-    def beside(self, id_: str) -> Beside | None:  # noqa: ARG002
-        """Return nothing: it stands alone."""
-        return None
-
     def environment(self, parameters: Mapping[str, Value]) -> Environment:
         """Return an environment with these parameters."""
         return Environment(parameters)

@@ -18,6 +18,7 @@ TYPE = "OS::Heat::TestResource"
 WIDEST = 1_000  # resources of a layer
 CHILD = "file:///child.yaml"  # the template of a nested stack
 CHILDREN = 10  # resources of one
+GROUP = "OS::Heat::ResourceGroup"
 
 
 def flat(size: int) -> Resources:
@@ -60,6 +61,12 @@ def nested(size: int) -> Resources:
     }
 
 
+def group(size: int) -> Resources:
+    """One group of so many members; changing one of it is growing it by one."""
+    members = {"type": TYPE, "properties": {"value": "made of %index%"}}
+    return {"group": {"type": GROUP, "properties": {"count": size, "resource_def": members}}}
+
+
 def _child() -> dict[str, Any]:
     names = ("value", "update_replace_value")
     properties = {name: {"get_param": name} for name in names}
@@ -77,6 +84,7 @@ SHAPES: Mapping[str, Callable[[int], Resources]] = {
     "fan-in": fan_in,
     "fan-out": fan_out,
     "nested": nested,
+    "group": group,
 }
 FILES: Mapping[str, Mapping[str, str]] = {"nested": {CHILD: orjson.dumps(_child()).decode()}}
 
@@ -93,8 +101,12 @@ def _nothing(_: Resources) -> None:
 
 
 def _one(resources: Resources) -> None:
-    """Change the value of the last resource, which nobody requires."""
-    _revalue(next(reversed(resources.values())))
+    """Change the value of the last resource, which nobody requires; a group grows by a member."""
+    last = next(reversed(resources.values()))
+    if last["type"] == GROUP:
+        last["properties"]["count"] += 1
+    else:
+        _revalue(last)
 
 
 def _all(resources: Resources) -> None:
@@ -107,7 +119,7 @@ def _replace(resources: Resources) -> None:
     """Give each another value of a property that cannot be changed."""
     _all(resources)
     for resource in resources.values():
-        resource["properties"]["update_replace_value"] = "another"
+        _made_from(resource)["update_replace_value"] = "another"
 
 
 CHANGES: Mapping[str, Callable[[Resources], None]] = {
@@ -130,8 +142,14 @@ def _resource(*parents: str) -> dict[str, Any]:
     return {"type": TYPE, "properties": {"value": value}}
 
 
+def _made_from(resource: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a resource, of a group those of its members."""
+    properties: dict[str, Any] = resource["properties"]
+    return properties["resource_def"]["properties"] if resource["type"] == GROUP else properties
+
+
 def _revalue(resource: dict[str, Any], word: str = "made anew") -> None:
-    properties = resource["properties"]
+    properties = _made_from(resource)
     if isinstance(properties["value"], str):
         properties["value"] = properties["value"].replace("made", word)
     else:

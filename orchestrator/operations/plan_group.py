@@ -1,0 +1,60 @@
+"""Narrow a plan of a group's child to the members that it has anything to do with.
+
+Members that wait for nobody are judged one by one, and the database can do that: what it finds to be as
+wanted is not read at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.kinds import Kinds
+from orchestrator.store import group_planning
+from orchestrator.store.group_planning import Span
+from orchestrator.template.members import MemberDefinitions, Members
+from orchestrator.template.template import Template
+
+FEW: Final = 2_000  # members that differ: then the plan is made of these alone
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is left of a plan: the members that differ, by name, and what is wanted of them."""
+
+    names: list[str]
+    template: Template
+
+
+def spans_of(members: Members, kinds: Kinds) -> list[Span] | None:
+    """Return the members as spans; None when they wait for each other, have names that say nothing, or are
+    stacks or of types that the environment puts others in place of.
+    """
+    if members.window or members.seed:
+        return None
+    for definition in MemberDefinitions(members).samples():
+        if kinds.is_nested(definition) or kinds.resolved_name(definition) != definition.type:
+            return None
+    return [
+        (part.digest, part.type, first, beyond)
+        for part in members.parts
+        for first, beyond in part.members.ranges
+    ]
+
+
+def narrowed(db: Connection[TupleRow], stack_id: int, template: Template, kinds: Kinds) -> Narrowed | None:
+    """Return the part of a plan that there is anything to do in; None when it is to be made in full."""
+    resources = template.resources
+    if not isinstance(resources, MemberDefinitions):
+        return None
+    spans = spans_of(resources.members, kinds)
+    if spans is None:
+        return None
+    names = group_planning.differing(db, stack_id, spans, FEW + 1)
+    if len(names) > FEW:
+        return None
+    few = {name: resources[name] for name in names if name in resources}
+    return Narrowed(names, replace(template, resources=few))
