@@ -24,9 +24,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The provider confirmed absence; `silent` when there never was anything to tell of."""
+    """The provider confirmed absence; `silent` when there never was anything to tell of. `let_go` is the
+    child that is a stack of its own from then on.
+    """
 
     silent: bool = False
+    let_go: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
     with context.database.connect() as db:
-        children.halt_below(db, stack.id)  # by itself: a child's end locks the child before its parent's node
+        # By itself: a child's end locks the child before its parent's node.
+        children.halt_below(db, stack.id, running.traversal)
     return [] if ended is None else ended.rings
 
 

@@ -347,9 +347,11 @@ class _Round:
                 statement = ending.REPLACE
                 row["definition_id"] = visit.definition.id
                 row["started"] = _was_fine(visit)
-            case Gone(silent=silent):
+            case Gone(silent=silent, let_go=let_go):
                 statement = ending.SETTLE_GONE
                 row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
+                if let_go is not None:
+                    row["let_go"] = let_go
                 if silent:
                     row["action"] = None
             case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
@@ -428,7 +430,7 @@ class _Round:
         unwinding = {visit.stack.id for visit in drops}
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
-            with self._told_by_cause(items) as tell:
+            with self._with_children(items) as tell:
                 result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
                 tell(result)
             settled += len(items)
@@ -495,21 +497,27 @@ class _Round:
         return found
 
     @contextmanager
-    def _told_by_cause(self, items: Sequence[_Write]) -> Iterator[Callable[[nodes.Settled], None]]:
-        """Write failures in one transaction with what caused them in child stacks."""
-        nested = [item for item in items if item[2].get("causes")]
-        causes = {row["resource_id"]: row.pop("causes") for _, _, row in nested}
+    def _with_children(self, items: Sequence[_Write]) -> Iterator[Callable[[nodes.Settled], None]]:
+        """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures,
+        and that the child of a resource that goes is a stack of its own.
+        """
+        causes = {row["resource_id"]: row.pop("causes") for _, _, row in items if row.get("causes")}
+        let_go = {row["resource_id"]: row.pop("let_go") for _, _, row in items if "let_go" in row}
+        if not causes and not let_go:
+            yield lambda _: None
+            return
 
         def tell(settled: nodes.Settled) -> None:
-            for visit, _, row in nested:
-                if row["resource_id"] in settled.held:
-                    found = causes[row["resource_id"]]
-                    children.spread(self.db, visit.stack.id, visit.traversal, row["name"], found)
+            for visit, _, row in items:
+                held = row["resource_id"] if row["resource_id"] in settled.held else None
+                if held in causes:
+                    children.spread(self.db, visit.stack.id, visit.traversal, row["name"], causes[held])
+                if held in let_go:
+                    children.detach(self.db, let_go[held])
 
-        if not nested:
-            yield tell
-            return
         with self.db.transaction():
+            for child_id in sorted(let_go.values()):
+                children.hold(self.db, child_id)  # a child before the rows of its parent
             yield tell
 
     def _pause(self, root: str) -> list[Visit]:

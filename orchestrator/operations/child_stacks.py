@@ -107,11 +107,6 @@ class ChildStacks:
             return stack.uuid
         return self._kept(self._roots, stack.root_id, lambda: self._uuid(stack.root_id))
 
-    def depth(self, stack_id: int) -> int:
-        """Return how deep a stack lies."""
-        with self.database.engine.connect() as connection:
-            return connection.execute(select(Stack.depth).where(Stack.id == stack_id)).scalar_one()
-
     def kind_of(self, visit: Visit) -> ResourceType:
         """Return the type of a visited resource, one made from a template too.
 

@@ -58,13 +58,18 @@ def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
 
 
 def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[Ring]:
-    """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself."""
+    """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself.
+
+    What is below is stopped first, by itself: a child's end locks the child before its parent's node. Whoever
+    dies in between has ended nothing, and is followed by another. What began meanwhile is stopped after.
+    """
     db = database.hot(durable=True)
+    children.halt_below(db, stack_id, traversal)
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
         traversals.follow_open(db, stack_id, traversal)
         rings = _end(db, stack_id, traversal, reason)
-    children.halt_below(db, stack_id)  # by itself: a child's end locks the child before its parent's node
+    children.halt_below(db, stack_id, traversal)
     return rings
 
 

@@ -25,7 +25,7 @@ from orchestrator.engine.decide import (
     Unfit,
 )
 from orchestrator.engine.nesting import ChildState, Move, asked_of, flattened, noted, standing
-from orchestrator.engine.outcome import Failed, Gone, Kept, Moved, Ready, Replaced, failure_reason
+from orchestrator.engine.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, Replaced, failure_reason
 from orchestrator.engine.revise import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.carry_out import Plugin
@@ -73,11 +73,13 @@ class NestedPlugin(Plugin):
                 return self._delete_child()  # row by row, nothing of what it made
             case Forget(retained=retained):
                 known.action = "DELETE"
-                if retained and self.child is not None and not self.child.gone:
-                    children.detach(self.db, self.child.id, self.stacks.depth(self.child.id))
-                return Done(Gone(silent=not retained), known)
+                let_go = self.child.id if retained and self.child is not None else None
+                return Done(Gone(silent=not retained, let_go=let_go), known)
             case Act(action=action):
-                return self._act(action)
+                done = self._act(action)
+                if action == "CHECK" and isinstance(done.outcome, Failed):
+                    return replace(done, outcome=Faulty(done.outcome.reason))  # it goes on to the others
+                return done
             case Adopt():
                 message = "Adopting a nested stack is not supported"
                 return Done(Failed(failure_reason("NotSupported", self.resource.name, message)), known)
@@ -251,7 +253,10 @@ class NestedPlugin(Plugin):
 
     def _failed(self, child: ChildState) -> Done:
         name = self.resource.name
-        found = [flattened(cause, name) for cause in children.causes(self.db, child)]
+        told = children.causes(self.db, child)
+        if child.action == "CHECK":  # each begins with whose it is, and says so again
+            told = [cause.partition(": ")[2] or cause for cause in told]
+        found = [flattened(cause, name) for cause in told]
         if not found:
             found = [failure_reason("Error", name, child.reason)]
         shown = "; ".join(found[:10]) + (f"; and {len(found) - 10} more" if len(found) > 10 else "")

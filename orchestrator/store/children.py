@@ -114,21 +114,38 @@ FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
 
-# Nothing more is begun in what is below a stack; what runs there finishes, and the sweep ends it.
+# What is the parent's to say travels to a child whenever it is moved. It never rolls back by itself: its
+# parent would ask again, and it would fail again, for ever.
+TRAVEL = """
+UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
+    credentials = p.credentials, user_project_id = p.user_project_id,
+    timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins)
+FROM stack p WHERE c.id = %(stack_id)s::bigint AND c.deleted_at IS NULL AND p.id = c.owner_id
+RETURNING c.id
+"""
+
+# Nothing more is begun in what is below a stack; what runs there finishes, and the sweep ends it. A stack
+# that has gone on to something else since this began is left alone, as are all if the uppermost has.
 BELOW = """
 WITH RECURSIVE below AS (
-    SELECT c.id FROM stack c WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL
+    SELECT c.id, c.traversal FROM stack c WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL
     UNION ALL
-    SELECT c.id FROM below JOIN stack c ON c.owner_id = below.id WHERE c.deleted_at IS NULL
+    SELECT c.id, c.traversal FROM below JOIN stack c ON c.owner_id = below.id WHERE c.deleted_at IS NULL
 )
 """
 HALT_BELOW = (
     BELOW
     + """
+, chosen AS MATERIALIZED (
+    SELECT s.id FROM below JOIN stack s ON s.id = below.id AND s.traversal = below.traversal
+    WHERE s.status = 'IN_PROGRESS' AND s.action <> 'DELETE'
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+        AND EXISTS (SELECT 1 FROM stack p WHERE p.id = %(stack_id)s AND p.traversal = %(traversal)s)
+    ORDER BY s.id FOR UPDATE OF s  -- in one order by everybody: no deadlocks
+)
 UPDATE stack s SET halted_traversal = s.traversal,
     status_reason = 'Stack ' || s.action || ' is winding down: the stack around it was stopped'
-FROM below WHERE s.id = below.id AND s.status = 'IN_PROGRESS' AND s.action <> 'DELETE'
-    AND s.halted_traversal IS DISTINCT FROM s.traversal
+FROM chosen WHERE s.id = chosen.id
 """
 )
 
@@ -147,10 +164,15 @@ DETACH = (
     BELOW
     + """
 , own AS (
-    UPDATE stack SET owner_id = NULL, parent_resource_id = NULL, root_id = id, depth = 0
-    WHERE id = %(stack_id)s AND deleted_at IS NULL RETURNING id
+    UPDATE stack SET owner_id = NULL, parent_resource_id = NULL, root_id = stack.id, depth = 0
+    FROM (SELECT x.id, x.depth FROM stack x WHERE x.id = %(stack_id)s) AS was
+    WHERE stack.id = was.id AND deleted_at IS NULL RETURNING was.id, was.depth
+), moving AS (  -- the sweep finds queued nodes by their root
+    UPDATE graph_node n SET root_id = own.id FROM own
+    WHERE n.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
+        AND n.state NOT IN ('ready', 'failed', 'dropped')
 )
-UPDATE stack s SET root_id = %(stack_id)s, depth = s.depth - %(depth)s FROM below WHERE s.id = below.id
+UPDATE stack s SET root_id = own.id, depth = s.depth - own.depth FROM below, own WHERE s.id = below.id
 """
 )
 
@@ -182,6 +204,7 @@ LIMIT 1
 TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
+ONE_PER_RESOURCE = "uq_stack_parent_resource_id"
 MOST_CAUSES = 1_000  # of one child's failure that are told further up
 
 
@@ -255,7 +278,7 @@ def store(db: Db, wanted: ChildWanted) -> None:
 
 def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:
     """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
-    if hold(db, child_id) is None:
+    if not _travel(db, child_id, wanted.timeout_mins):
         return None
     while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
         store(db, wanted)
@@ -267,7 +290,18 @@ def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Mov
 
 def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> Moved | None:
     """Begin an action that has no template of its own; None when the child is gone. In a transaction."""
+    if not _travel(db, child_id):
+        return None
     return _bumped(db, child_id, action, retain=retain)
+
+
+def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
+    """Lock a live child, and let what its parent says of it be so; False when it is gone."""
+    values = {
+        "stack_id": str(child_id),
+        "timeout_mins": None if timeout_mins is None else str(timeout_mins),
+    }
+    return bool(fetched(db, TRAVEL, values))
 
 
 def _bumped(db: Db, child_id: int, action: str, **more: Any) -> Moved | None:
@@ -282,9 +316,9 @@ def hold(db: Db, child_id: int) -> tuple[int, str] | None:
     return None
 
 
-def halt_below(db: Db, stack_id: int) -> None:
-    """Begin nothing more in the stacks below one."""
-    db.execute(HALT_BELOW, {"stack_id": stack_id})
+def halt_below(db: Db, stack_id: int, traversal: int) -> None:
+    """Begin nothing more in the stacks below one, as long as that is in this traversal."""
+    db.execute(HALT_BELOW, {"stack_id": stack_id, "traversal": traversal})
 
 
 def disturb(db: Db, stack_id: int) -> None:
@@ -292,9 +326,9 @@ def disturb(db: Db, stack_id: int) -> None:
     db.execute(DISTURB, {"stack_id": stack_id})
 
 
-def detach(db: Db, child_id: int, depth: int) -> None:
-    """Make a child that lies `depth` deep a stack of its own, with all below it."""
-    db.execute(DETACH, {"stack_id": child_id, "depth": depth})
+def detach(db: Db, child_id: int) -> None:
+    """Make a child a stack of its own, with all below it."""
+    db.execute(DETACH, {"stack_id": child_id})
 
 
 def causes(db: Db, child: ChildState) -> list[str]:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 from psycopg.pq import TransactionStatus
 from sqlalchemy import text
 
@@ -37,6 +38,7 @@ UPDATE resource SET lost_at = lost_at - interval '1 hour' WHERE lost_at IS NOT N
 UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE op_started_at IS NOT NULL;
 """
 WORKERS = 3  # at once
+NO_FILES: Mapping[str, str] = {}
 TABLES = ("stray", "failure", "event", "graph_node", "resource_definition", "resource", "stack", "content")
 
 
@@ -140,6 +142,7 @@ class Simulator(World):
         self.crash_at: int | None = None  # the moment to die at
         self.user: Callable[[], None] | None = None  # what a user may do at any moment
         self.crashes = 0
+        self.meddled = False  # somebody has changed stacks of a tree by themselves: they move when they will
         super().__init__(url, seed=seed, types=self.provider.types(), **settings)
         self.workers = [self.worker() for _ in range(WORKERS)]
         for worker in self.workers:  # what only the first of all seeds would do
@@ -151,7 +154,7 @@ class Simulator(World):
 
     def reset(self, seed: int) -> None:
         """Begin anew with another seed and an empty provider. Connections stay: they cost the most."""
-        self.faults, self.depth, self.user = CALM, 0, None
+        self.faults, self.depth, self.user, self.meddled = CALM, 0, None, False
         self.crash_at, self.moments, self.crashes = None, 0, 0
         with self.database.engine.begin() as connection:
             for table in TABLES:
@@ -357,27 +360,48 @@ class Simulator(World):
     # What the rows say.
 
     def required(self, token: str) -> list[str]:
-        """Return the ids of what a token's thing requires by the definition it is made or changed for."""
+        """Return the ids of what a token's thing requires by the definition it is made or changed for; of a
+        stack, those of all that is in it.
+        """
         rows = self.rows(
-            """SELECT q.physical_id FROM resource r JOIN resource_definition d ON d.id = r.definition_id
-            JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
-            WHERE r.uuid::text = left(:token, 36) AND q.type LIKE 'Sim::%' AND NOT q.leftover""",
+            """WITH RECURSIVE q AS (
+                SELECT q.* FROM resource r JOIN resource_definition d ON d.id = r.definition_id
+                JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
+                WHERE r.uuid::text = left(:token, 36) AND NOT q.leftover
+                UNION ALL
+                SELECT m.* FROM q JOIN stack c ON c.parent_resource_id = q.id AND NOT :meddled
+                JOIN resource m ON m.stack_id = c.id AND NOT m.leftover
+            )
+            SELECT physical_id FROM q WHERE type LIKE 'Sim::%'""",
             token=token,
+            meddled=self.meddled,
         )
         return [row.physical_id for row in rows]
 
     def dependents(self, id_: str) -> list[str]:
-        """Return the ids of what the engine says stands on a thing."""
+        """Return the ids of what the engine says stands on a thing, all that is in a stack that does too."""
         rows = self.rows(
-            """SELECT r.physical_id FROM resource r JOIN resource q ON q.id = ANY(r.requires)
-            WHERE q.physical_id = :id AND r.physical_id IS NOT NULL""",
+            """WITH RECURSIVE r AS (
+                SELECT r.* FROM resource r JOIN resource q ON q.id = ANY(r.requires)
+                WHERE q.physical_id = :id AND r.physical_id IS NOT NULL
+                UNION ALL
+                SELECT m.* FROM r JOIN stack c ON c.parent_resource_id = r.id
+                JOIN resource m ON m.stack_id = c.id AND m.physical_id IS NOT NULL
+            )
+            SELECT physical_id FROM r WHERE type LIKE 'Sim::%'""",
             id=id_,
         )
         return [row.physical_id for row in rows]
 
     def stack(self) -> Any:
-        """Return the youngest stack."""
-        return self.rows("SELECT * FROM stack ORDER BY id DESC LIMIT 1")[0]
+        """Return the youngest stack that is in no other."""
+        return self.rows("SELECT * FROM stack WHERE owner_id IS NULL ORDER BY id DESC LIMIT 1")[0]
+
+    def children(self) -> list[Any]:
+        """Return the live stacks that are in others, by their place."""
+        query = """SELECT *, uuid::text AS uuid FROM stack
+            WHERE owner_id IS NOT NULL AND deleted_at IS NULL ORDER BY id"""
+        return self.rows(query)
 
     def done(self, verb: str) -> list[str]:
         """Return the names of what was made, changed or removed, in that order."""
@@ -390,28 +414,40 @@ class Simulator(World):
 
     # What must be so.
 
-    def verify(self, resources: Mapping[str, Any]) -> None:
+    def verify(self, resources: Mapping[str, Any], files: Mapping[str, str] = NO_FILES) -> None:
         """Exactly the things of these resources are there, with the values they give, and nothing is open."""
         self.sound()
-        query = """SELECT name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes,
-            leftover FROM resource ORDER BY name, id"""
-        rows = self.rows(query)
-        assert [row.name for row in rows] == sorted(resources)
-        assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"]
-        ids = {row.name: row.physical_id for row in rows}
-        assert len(self.provider.things) == sum(row.type.startswith("Sim::") for row in rows)
+        roots = self.rows("SELECT id FROM stack WHERE owner_id IS NULL AND deleted_at IS NULL")
+        if not resources and not roots:
+            assert (self.provider.things, self.rows("SELECT name FROM resource")) == ({}, [])
+            return
+        [root] = roots
+        assert self._verify(Level(self, root.id, resources, files, {})) == len(self.provider.things)
+
+    def _verify(self, level: Level) -> int:
+        """Look at one stack and those below it; return how many things they have."""
+        rows, count = level.rows, 0
+        assert [row.name for row in rows] == sorted(level.resources), level.place
+        assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"], level.place
         for row in rows:
-            snippet = resources[row.name]
-            assert row.type == snippet["type"]
+            snippet = level.resources[row.name]
+            assert row.type == snippet["type"], row.name
             properties = snippet.get("properties") or {}
-            wanted = {key: resolved(value, resources, ids) for key, value in properties.items()}
+            wanted = {key: level.resolved(value) for key, value in properties.items()}
             if row.type.startswith("Sim::"):
+                count += 1
                 thing = self.provider.things[row.physical_id]
                 had = {key: value for key, value in thing.properties.items() if value is not None}
                 assert had == {"looks": 0, **wanted}, row.name
                 assert (thing.opened, thing.error, thing.paused) == (None, "", False)
+            elif row.type in level.files:
+                child = level.child(row.name)
+                assert (child.stack.uuid, child.stack.status) == (row.physical_id, "COMPLETE"), row.name
+                assert row.attributes == child.outputs(), row.name
+                count += self._verify(child)
             else:
                 assert row.attributes["value"] == wanted["value"], row.name
+        return count
 
     def sound(self) -> None:
         """What must be so whenever nothing is under way: nothing open, nothing unknown, no rule broken."""
@@ -422,6 +458,15 @@ class Simulator(World):
         assert self.rows(nodes) == []
         known = {row.physical_id for row in self.rows("SELECT physical_id FROM resource")}
         assert set(self.provider.things) <= known, "leaked"
+        assert self.rows("SELECT name FROM stack WHERE status = 'IN_PROGRESS'") == []
+        orphans = """SELECT c.name FROM stack c LEFT JOIN resource r
+            ON r.id = c.parent_resource_id AND r.stack_id = c.owner_id
+            WHERE c.owner_id IS NOT NULL AND c.deleted_at IS NULL AND r.id IS NULL"""
+        assert self.rows(orphans) == []
+        left = (
+            "SELECT r.name FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.deleted_at IS NOT NULL"
+        )
+        assert self.rows(left) == []
         self.told_in_order()
 
     def told_in_order(self) -> None:
@@ -437,15 +482,60 @@ class Simulator(World):
                 running[stack_id] = None
 
 
-def resolved(value: Any, resources: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
-    """Return what a value of a template comes to, given everybody's physical id."""
-    match value:
-        case {"get_resource": name}:
-            return ids[name]
-        case {"get_attr": [name, attribute]}:
-            return resolved(resources[name]["properties"][attribute], resources, ids)
-        case {"list_join": [glue, parts]}:
-            return glue.join(resolved(part, resources, ids) for part in parts)
-        case list():
-            return [resolved(item, resources, ids) for item in value]
-    return value
+class Level:
+    """One stack of a tree: what it is to have, and its rows."""
+
+    def __init__(
+        self,
+        world: World,
+        stack_id: int,
+        resources: Mapping[str, Any],
+        files: Mapping[str, str],
+        parameters: Mapping[str, Any],
+        place: str = "",
+    ) -> None:
+        self.world, self.resources, self.files = world, resources, files
+        self.parameters, self.place = parameters, place
+        [self.stack] = world.rows("SELECT *, uuid::text FROM stack WHERE id = :id", id=stack_id)
+        query = """SELECT id, name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes,
+            leftover FROM resource WHERE stack_id = :id ORDER BY name, id"""
+        self.rows = world.rows(query, id=stack_id)
+        self.template: Mapping[str, Any] = {}
+        self._children: dict[str, Level] = {}
+
+    def child(self, name: str) -> Level:
+        """Return a stack in this one."""
+        if name not in self._children:
+            [row] = [row for row in self.rows if row.name == name]
+            query = "SELECT id FROM stack WHERE parent_resource_id = :id AND deleted_at IS NULL"
+            [stack] = self.world.rows(query, id=row.id)
+            snippet = self.resources[name]
+            template = orjson.loads(self.files[snippet["type"]])
+            given = {key: self.resolved(value) for key, value in snippet["properties"].items()}
+            place = f"{self.place}{name}."
+            child = Level(self.world, stack.id, template["resources"], self.files, given, place)
+            child.template = template
+            self._children[name] = child
+        return self._children[name]
+
+    def outputs(self) -> dict[str, Any]:
+        """Return what its outputs come to."""
+        outputs = self.template["outputs"]
+        return {name: self.resolved(output["value"]) for name, output in outputs.items()}
+
+    def resolved(self, value: Any) -> Any:
+        """Return what a value of its template comes to."""
+        match value:
+            case {"get_resource": name}:
+                return next(row.physical_id for row in self.rows if row.name == name)
+            case {"get_param": name}:
+                return self.parameters[name]
+            case {"get_attr": [name, attribute]} if self.resources[name]["type"] in self.files:
+                return self.child(name).outputs()[attribute]
+            case {"get_attr": [name, attribute]}:
+                return self.resolved(self.resources[name]["properties"][attribute])
+            case {"list_join": [glue, parts]}:
+                return glue.join(self.resolved(part) for part in parts)
+            case list():
+                return [self.resolved(item) for item in value]
+        return value

@@ -1,4 +1,8 @@
-"""Templates made and changed at random: every resource, edge and value may come, go or turn round."""
+"""Templates made and changed at random: every resource, edge and value may come, go or turn round.
+
+With a depth, some of the resources are stacks of their own: made from a file with two parameters, `P` and
+`F`, and one output, `a`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 NAMES = "abcdefgh"
 VALUE = "OS::Heat::Value"
+NESTED = "a template"
+VERSION = "2021-04-16"
 TYPES = ("Sim::Changeable", "Sim::Changeable", "Sim::Changeable", "Sim::Rigid", VALUE)
 # How one resource requires another: in words, by its id (told to the provider), by an attribute that changes
 # it in place, by one that makes another of it, by its id that makes another of it.
@@ -23,29 +31,32 @@ class Draft:
     fixed: str = "1"
     looks: int = 0
     edges: dict[str, str] = field(default_factory=dict)
+    inner: Drafts = field(default_factory=dict)  # of a template
+    file: int = 1  # which file that is: another one makes another type of it
 
     def copy(self) -> Draft:
-        return Draft(self.type, self.value, self.fixed, self.looks, dict(self.edges))
+        inner = {name: draft.copy() for name, draft in self.inner.items()}
+        return Draft(self.type, self.value, self.fixed, self.looks, dict(self.edges), inner, self.file)
 
 
 Drafts = dict[str, Draft]  # who requires comes after whom it requires
 
 
-def first(dice: random.Random) -> Drafts:
-    """Return a template."""
+def first(dice: random.Random, depth: int = 0, *, inside: bool = False) -> Drafts:
+    """Return a template, with stacks in it `depth` deep; one `inside` another has parameters."""
     drafts: Drafts = {}
-    for name in dice.sample(NAMES, dice.randint(1, 6)):
-        _add(drafts, name, dice)
+    for name in dice.sample(NAMES, dice.randint(0, 3) if inside else dice.randint(1, 6)):
+        _add(drafts, name, dice, depth, inside=inside)
     return drafts
 
 
-def another(drafts: Drafts, dice: random.Random) -> Drafts:
+def another(drafts: Drafts, dice: random.Random, depth: int = 0, *, inside: bool = False) -> Drafts:
     """Return a template that differs a little, or much, or turns dependencies round."""
     if dice.random() < 0.1:
-        return first(dice)
+        return first(dice, depth, inside=inside)
     made = {name: draft.copy() for name, draft in drafts.items()}
     for _ in range(dice.randint(1, 3)):
-        _change(made, dice)
+        _change(made, dice, depth, inside=inside)
     if dice.random() < 0.15:
         made = inverted(made)
     return made
@@ -62,23 +73,57 @@ def inverted(drafts: Drafts) -> Drafts:
     return made
 
 
-def snippets(drafts: Drafts) -> dict[str, Any]:
-    """Return the resources as a template has them."""
-    return {name: _snippet(draft, drafts) for name, draft in drafts.items()}
+def snippets(drafts: Drafts, place: str = "") -> dict[str, Any]:
+    """Return the resources as a template has them; `place` is where in the tree that is."""
+    return {name: _snippet(draft, drafts, f"{place}{name}") for name, draft in drafts.items()}
 
 
-def _add(drafts: Drafts, name: str, dice: random.Random) -> None:
-    draft = Draft(dice.choice(TYPES), dice.choice("123"), dice.choice("12"), dice.choice([0, 0, 1, 3]))
+def files(drafts: Drafts, place: str = "") -> dict[str, str]:
+    """Return the files of the templates in a template."""
+    found: dict[str, str] = {}
+    for name, draft in drafts.items():
+        if draft.type == NESTED:
+            found[_url(f"{place}{name}", draft.file)] = _text(draft.inner, f"{place}{name}.")
+            found |= files(draft.inner, f"{place}{name}.")
+    return found
+
+
+def _url(place: str, file: int) -> str:
+    return f"file:///{place}-{file}.yaml"
+
+
+def _text(drafts: Drafts, place: str) -> str:
+    output: Any = {"get_param": "P"}
+    if drafts:
+        name, draft = list(drafts.items())[-1]
+        output = {"get_attr": [name, "value" if draft.type == VALUE else "a"]}
+    template = {
+        "heat_template_version": VERSION,
+        "parameters": {"P": {"type": "string"}, "F": {"type": "string"}},
+        "resources": snippets(drafts, place),
+        "outputs": {"a": {"value": output}},
+    }
+    return orjson.dumps(template).decode()
+
+
+def _add(drafts: Drafts, name: str, dice: random.Random, depth: int = 0, *, inside: bool = False) -> None:
+    kind = NESTED if depth and dice.random() < 0.5 else dice.choice(TYPES)
+    draft = Draft(kind, dice.choice("123"), dice.choice("12"), dice.choice([0, 0, 1, 3]))
+    if inside:
+        draft.value, draft.fixed = dice.choice("123PP"), dice.choice("12FF")
+    if kind == NESTED:
+        draft.inner = first(dice, depth - 1, inside=True)
     for required in dice.sample(list(drafts), min(len(drafts), dice.choice([0, 1, 1, 2, 3]))):
         draft.edges[required] = _fit(drafts, dice.choice(EDGES), required)
     drafts[name] = draft
 
 
-def _change(drafts: Drafts, dice: random.Random) -> None:
+def _change(drafts: Drafts, dice: random.Random, depth: int = 0, *, inside: bool = False) -> None:
     free = [name for name in NAMES if name not in drafts]
-    kind = dice.choice(["add", "remove", "value", "value", "fixed", "type", "looks", "edge", "edge"])
+    kinds = ["add", "remove", "value", "value", "fixed", "type", "looks", "edge", "edge"]
+    kind = dice.choice([*kinds, "inner", "inner", "inner", "file"] if depth else kinds)
     if kind == "add" and free:
-        _add(drafts, dice.choice(free), dice)
+        _add(drafts, dice.choice(free), dice, depth, inside=inside)
     if not drafts:
         return
     name = dice.choice(list(drafts))
@@ -93,12 +138,18 @@ def _change(drafts: Drafts, dice: random.Random) -> None:
         case "fixed":
             draft.fixed = dice.choice("123")
         case "type":
-            draft.type = dice.choice(TYPES)
+            draft.type = NESTED if depth and dice.random() < 0.3 else dice.choice(TYPES)
+            if draft.type == NESTED and not draft.inner:
+                draft.inner = first(dice, depth - 1, inside=True)
             for other in drafts.values():
                 if name in other.edges:
                     other.edges[name] = _fit(drafts, other.edges[name], name)
         case "looks":
             draft.looks = dice.choice([0, 1, 3])
+        case "inner":
+            draft.inner = another(draft.inner, dice, depth - 1, inside=True)
+        case "file":
+            draft.file = 3 - draft.file
         case "edge":
             before = list(drafts)[: list(drafts).index(name)]
             if before and dice.random() < 0.6:
@@ -109,11 +160,12 @@ def _change(drafts: Drafts, dice: random.Random) -> None:
 
 
 def _fit(drafts: Drafts, how: str, required: str) -> str:
-    """A value has no id that a provider knows."""
-    return "attribute" if drafts[required].type == VALUE and how in ("id", "fixed id") else how
+    """Neither a value nor a stack has an id that a provider knows."""
+    unknown = drafts[required].type in (VALUE, NESTED)
+    return "attribute" if unknown and how in ("id", "fixed id") else how
 
 
-def _snippet(draft: Draft, drafts: Drafts) -> dict[str, Any]:
+def _snippet(draft: Draft, drafts: Drafts, place: str) -> dict[str, Any]:
     by: dict[str, list[Any]] = {how: [] for how in EDGES}
     for required, how in draft.edges.items():
         match how:
@@ -127,6 +179,11 @@ def _snippet(draft: Draft, drafts: Drafts) -> dict[str, Any]:
     if draft.type == VALUE:
         parts = [*by["attribute"], *by["fixed attribute"], *by["id"], *by["fixed id"]]
         properties: dict[str, Any] = {"value": _joined(draft.value, parts)}
+    elif draft.type == NESTED:
+        properties = {
+            "P": _joined(draft.value, [*by["attribute"], *by["id"]]),
+            "F": _joined(draft.fixed, [*by["fixed attribute"], *by["fixed id"]]),
+        }
     else:
         properties = {
             "a": _joined(draft.value, by["attribute"]),
@@ -136,9 +193,11 @@ def _snippet(draft: Draft, drafts: Drafts) -> dict[str, Any]:
         }
         if by["fixed id"]:
             properties["!b"] = _joined("", by["fixed id"])
-    snippet: dict[str, Any] = {"type": draft.type, "properties": properties}
+    kind = _url(place, draft.file) if draft.type == NESTED else draft.type
+    snippet: dict[str, Any] = {"type": kind, "properties": properties}
     return snippet | ({"depends_on": by["words"]} if by["words"] else {})
 
 
 def _joined(own: str, parts: list[Any]) -> Any:
-    return {"list_join": ["-", [own, *parts]]} if parts else own
+    value = {"get_param": own} if own in ("P", "F") else own
+    return {"list_join": ["-", [value, *parts]]} if parts else value

@@ -51,6 +51,7 @@ class Life:
         self.wanted: Drafts = {}  # the one that counts
         self.good: Drafts = {}  # the one that was carried out last
         self.told: list[str] = []  # for whoever reads a failure
+        self.depth = 0  # of the stacks in it
 
     def live(self) -> None:
         """Ask for this and that, and look from time to time."""
@@ -91,20 +92,20 @@ class Life:
                 self.delete()
 
     def create(self) -> None:
-        self.last = self.wanted = templates.first(self.dice)
+        self.last = self.wanted = templates.first(self.dice, self.depth)
         self.good = {}
         self.told.append("create")
-        self.world.create("s", templates.snippets(self.wanted), disable_rollback=self.dice.random() < 0.6)
+        self.world.create("s", **self.request(), disable_rollback=self.dice.random() < 0.6)
 
     def update(self) -> None:
         if self.world.stack().action == "SUSPEND":
             with pytest.raises(NotSupported, match="when it is suspended"):
-                self.world.update("s", templates.snippets(self.wanted))
+                self.world.update("s", **self.request())
             return
         base = self.dice.choice([self.last, self.wanted, self.good])
-        self.last = self.wanted = templates.another(base, self.dice)
+        self.last = self.wanted = templates.another(base, self.dice, self.depth)
         self.told.append("update")
-        self.world.update("s", templates.snippets(self.wanted), disable_rollback=self.dice.random() < 0.6)
+        self.world.update("s", **self.request(), disable_rollback=self.dice.random() < 0.6)
 
     def retry(self) -> None:
         """Ask once more for what the stack was last asked to be."""
@@ -125,6 +126,10 @@ class Life:
         self.told.append(action)
         if action == "cancel_update":
             self.wanted = self.good
+
+    def request(self) -> dict[str, Any]:
+        """Return what is wanted as it is asked for."""
+        return {"resources": templates.snippets(self.wanted), "files": templates.files(self.wanted)}
 
     def delete(self) -> None:
         self.told.append("delete")
@@ -153,12 +158,15 @@ class Life:
         if stack.status == "FAILED" and stack.action == "DELETE":
             self.world.delete("s")
             stack = self.at_rest()
-        if stack.status == "FAILED" or stack.action in ("CHECK", "RESUME"):
-            self.world.update("s", templates.snippets(self.wanted))
+        if self.is_to_be_put_right(stack):
+            self.world.update("s", **self.request())
             stack = self.at_rest()
         assert stack.status == "COMPLETE", stack.status_reason
-        self.world.verify({} if stack.action == "DELETE" else templates.snippets(self.wanted))
+        self.world.verify(**({"resources": {}} if stack.action == "DELETE" else self.request()))
         self.world.user = self.ask
+
+    def is_to_be_put_right(self, stack: Any) -> bool:
+        return stack.status == "FAILED" or stack.action in ("CHECK", "RESUME")
 
     def at_rest(self) -> Any:
         """Return the stack when nothing moves any more."""
@@ -170,10 +178,10 @@ class Life:
         return stack
 
 
-def live(world: Simulator, seed: int) -> None:
+def live(world: Simulator, seed: int, kind: type[Life] = Life) -> None:
     """Live through one sequence."""
     world.reset(seed)
-    life = Life(world, random.Random(f"life {seed}"))
+    life = kind(world, random.Random(f"life {seed}"))
     try:
         life.live()
     except BaseException as error:
