@@ -1,7 +1,7 @@
 """How far a stack is (PROTOCOL.md 18): counted by the sweep now and then, read by one key.
 
 Counting walks a traversal's nodes, so it is rationed: one count is followed by twenty times the time it took
-without any. A small stack is counted when it is asked about.
+without any. A small stack is counted when it is asked about; one in another stack only then.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
 EVERY_SECONDS: Final = 2.0  # between two counts of a stack
 IDLE_FACTOR: Final = 20  # times what counting took
 
-# Stacks at work that were not counted lately, and those that have ended since. Nothing is due while the last
-# counts still weigh.
+# Stacks at work that were not counted lately, and those that have ended since; of the many small ones in a
+# tree just the root, or the sweep would count all day. Nothing is due while the last counts still weigh.
 DUE: Final = """
 WITH open AS MATERIALIZED (SELECT p.stack_id, p.counted_at, p.seconds FROM progress p WHERE NOT p.final)
 SELECT s.id, s.traversal, s.status <> 'IN_PROGRESS'
 FROM (
-    SELECT s.id FROM stack s WHERE s.status = 'IN_PROGRESS'
+    SELECT s.id FROM stack s WHERE s.status = 'IN_PROGRESS' AND (s.owner_id IS NULL OR EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal OFFSET %(few)s))
     UNION SELECT o.stack_id FROM open o
 ) x JOIN stack s ON s.id = x.id LEFT JOIN open o ON o.stack_id = s.id
 WHERE NOT EXISTS (
@@ -97,7 +98,7 @@ def read(database: Database, stack: StackRow) -> Progress:
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
     """Return whom to count now: stack, traversal, and whether it has ended."""
-    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit}
+    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": FRESH}
     return [(row[0], row[1], row[2]) for row in db.execute(DUE, values).fetchall()]
 
 

@@ -52,6 +52,7 @@ class Cluster:
         checkers: int = 2,
         providers: int = 1,
         slice_length: int | None = None,
+        events: bool = False,
         **settings: Any,
     ) -> None:
         """Prepare `checkers` workers for types that call nobody and `providers` for those that do."""
@@ -72,7 +73,7 @@ class Cluster:
             env["ORCHESTRATOR_TEST_SLICE"] = str(slice_length)
         env = things.env(env)
         env["PYTHONPATH"] = os.pathsep.join([str(CRASH_DIR), env["PYTHONPATH"]])
-        self.children = {child.name: child for child in self._children(env, checkers, providers)}
+        self.children = {child.name: child for child in self._children(env, checkers, providers, events)}
         self.processes: dict[str, Process] = {}
         self.database = Database(database_url, "orchestrator-test")
         self.dispatcher = Dispatcher(broker_url)
@@ -81,8 +82,10 @@ class Cluster:
             self.database, Cipher([key]), Caller("p1", "tester"), Settings(**chosen), types
         )
 
-    def _children(self, env: Mapping[str, str], checkers: int, providers: int) -> Iterator[Child]:
-        made = workers(env, self.folder, count=max(checkers, 1), events=False)
+    def _children(
+        self, env: Mapping[str, str], checkers: int, providers: int, events: bool
+    ) -> Iterator[Child]:
+        made = workers(env, self.folder, count=max(checkers, 1), events=events)
         kinds = [child for child in made if child.name != "provider1"][:checkers]
         for number in range(1, providers + 1):
             name = f"provider{number}"

@@ -1,0 +1,159 @@
+"""Trees of stacks with real workers: nobody polls for a child, Flower can follow it, all workers are at it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+from celery import Celery
+
+from orchestrator.store.database import CHECKS
+from tasks.celery_settings import celery_settings
+from tests.conftest import OwnServer
+from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
+from tests.plugins.thing_fixture import things
+
+__all__ = ["new_cluster", "thing_type_known", "things"]
+
+URL = "file:///child.yaml"
+QUIET_SECONDS = 4.0
+SWEEP = "orchestrator-sweep"
+# What works on stacks. The others are this test's own.
+WORKERS = (CHECKS, "orchestrator-worker", "orchestrator-leases", "orchestrator-planner")
+
+
+def child(resources: dict[str, Any]) -> str:
+    return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources}).decode()
+
+
+# Nobody polls.
+
+
+@pytest.fixture
+def told(own_postgres: OwnServer) -> OwnServer:
+    """A PostgreSQL that writes every statement down, with who ran it."""
+    with psycopg.connect(own_postgres.url, autocommit=True) as db:
+        db.execute("ALTER SYSTEM SET log_line_prefix = '@%a@ '")
+        db.execute("ALTER SYSTEM SET log_statement = 'all'")
+        db.execute("SELECT pg_reload_conf()")
+    return own_postgres
+
+
+def statements(server: OwnServer, seconds: float) -> Counter[str]:
+    """Return how many statements each application runs in a while."""
+    before = server.log.stat().st_size
+    time.sleep(seconds)
+    with server.log.open("rb") as log:
+        log.seek(before)
+        lines = log.read().decode(errors="replace").splitlines()
+    return Counter(line.split("@")[1] for line in lines if line.startswith("@") and line.count("@") > 1)
+
+
+def test_no_process_polls_for_a_child(
+    new_cluster: Callable[..., Cluster], told: OwnServer, broker_url: str
+) -> None:
+    cluster = new_cluster(told.url, broker_url, checkers=1, providers=1, lease_seconds=30.0)
+    files = {URL: child({"never": local(wait_secs=-1)})}
+    waiting = "SELECT count(*) FROM graph_node WHERE starts_with(label, 'child') AND state = 'waiting'"
+    at_work = "SELECT 1 FROM graph_node WHERE state NOT IN ('waiting', 'ready', 'blocked')"
+    counts, wanted = [], 0
+    for name, width in (("one", 1), ("many", 30)):
+        wanted += width
+        cluster.create(name, {f"child{n}": {"type": URL} for n in range(width)}, files=files)
+        eventually(lambda wanted=wanted: cluster.rows(waiting)[0][0] == wanted, 30)
+        eventually(lambda: not cluster.rows(at_work), 30)
+        time.sleep(1.0)
+        counts.append(statements(told, QUIET_SECONDS))
+    for count in counts:
+        assert {name: count[name] for name in WORKERS if count[name]} == {}, count
+        assert count[SWEEP] > 0  # else nothing was counted
+    one, many = (count[SWEEP] for count in counts)
+    assert many <= 1.5 * one, counts
+
+
+# Flower, and who works.
+
+
+class Watched:
+    """What workers tell of their tasks."""
+
+    def __init__(self, broker_url: str) -> None:
+        self.app = Celery("watch", set_as_current=False)
+        self.app.conf.update(celery_settings(broker_url))
+        self.tasks: dict[str, dict[str, Any]] = {}
+        self.stopped = False
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+
+    def _watch(self) -> None:
+        with self.app.connection_for_read() as connection:
+            receiver = self.app.events.Receiver(connection, handlers={"task-received": self._take})
+            while not self.stopped:
+                try:
+                    receiver.capture(limit=None, timeout=0.5, wakeup=False)
+                except TimeoutError:
+                    continue
+
+    def _take(self, event: dict[str, Any]) -> None:
+        self.tasks[event["uuid"]] = event
+
+    def close(self) -> None:
+        self.stopped = True
+        self.thread.join(10)
+
+
+@pytest.fixture
+def watched(broker_url: str) -> Iterator[Watched]:
+    made = Watched(broker_url)
+    yield made
+    made.close()
+
+
+def test_a_childs_tasks_lead_to_its_parents(
+    new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str, watched: Watched
+) -> None:
+    cluster = new_cluster(postgres_url, broker_url, checkers=1, providers=0, events=True)
+    inner = child({"leaf": local()})
+    files = {URL: child({"inner": {"type": "file:///inner.yaml"}}), "file:///inner.yaml": inner}
+    uuid = cluster.create("s", {"outer": {"type": URL}}, files=files)
+    cluster.wait(uuid, "CREATE_COMPLETE")
+    eventually(lambda: any("leaf" in task["args"] for task in watched.tasks.values()), 10)
+    time.sleep(0.5)
+    assert {task["root_id"] for task in watched.tasks.values()} == {uuid}
+
+    def way(task: dict[str, Any]) -> list[str]:
+        found = [task["args"]]
+        while task["parent_id"] in watched.tasks:
+            task = watched.tasks[task["parent_id"]]
+            found.append(task["args"])
+        return [shown.strip("(',)") for shown in found]
+
+    [leaf] = [task for task in watched.tasks.values() if "leaf" in task["args"]]
+    assert way(leaf) == ["leaf", "plan", "inner", "plan", "outer", "plan"]
+    last = [task for task in watched.tasks.values() if "outer" in task["args"]]
+    assert ["outer", "finish", "inner", "finish", "leaf", "plan", "inner", "plan", "outer", "plan"] in [
+        way(task) for task in last
+    ]
+
+
+def test_all_workers_are_at_a_tree(
+    new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str, watched: Watched
+) -> None:
+    cluster = new_cluster(postgres_url, broker_url, checkers=2, providers=0, events=True)
+    files = {URL: child({f"r{n}": local() for n in range(10)})}
+    uuid = cluster.create("s", {f"child{n}": {"type": URL} for n in range(50)}, files=files)
+    cluster.wait(uuid, "CREATE_COMPLETE")
+    [(made,)] = cluster.rows("SELECT count(*) FROM resource WHERE status = 'COMPLETE'")
+    assert made == 50 * 11
+    time.sleep(0.5)
+    shares = Counter(task["hostname"] for task in watched.tasks.values())
+    assert len(shares) == 2
+    assert min(shares.values()) > 0.25 * sum(shares.values()), shares
+    twice = "SELECT parent_resource FROM stack WHERE owner_id IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
+    assert cluster.rows(twice) == []
