@@ -413,7 +413,7 @@ class _Round:
             "unanswered": known.unanswered,
         }
         if self.lease is None:
-            row["continued"] = resource.op is not None
+            row |= {"continued": resource.op is not None, "was": resource.status}
         if visit.kind == "update" and definition is not None:
             row |= {"definition_id": known.definition_id, "digest": definition.digest}
         values = stored_values(known)

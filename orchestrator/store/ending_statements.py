@@ -49,6 +49,7 @@ COLUMNS = {
     "heir": "uuid",
     "runs_as": "text",
     "was_fine": "boolean",
+    "was": "text",
 }
 ROWS = f"""
 WITH i AS MATERIALIZED (
@@ -413,7 +414,8 @@ FAIL = (
 )
 
 # The same endings for a check that claimed nothing: they take what they write, or match nothing. A node goes
-# once, in the traversal that is the stack's, and a resource only while nobody holds it.
+# once, in the traversal that is the stack's, and a resource only while nobody holds it and it has the status
+# that the visit saw: it may have been marked since.
 MINE = f"""
 , mine AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
@@ -424,7 +426,7 @@ MINE = f"""
 )
 , r AS ("""
 FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp())"""
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was"""
 
 
 def unclaimed(statement: str) -> str:

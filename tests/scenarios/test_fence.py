@@ -10,13 +10,13 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from orchestrator.resources.base import Context, Created, Observation, ResourceType
+from orchestrator.resources.base import Change, Context, Created, Observation, ResourceType
 from orchestrator.store.database import CHECKS
 from tests.scenarios.world import World, test_resource
 
 
 class Interrupted(ResourceType):
-    """Calls nobody, but lets the test act in the middle of its create."""
+    """Calls nobody, but lets the test act in the middle of its create, or before a change."""
 
     name = "Test::Interrupted"
     calls_out = False
@@ -28,15 +28,28 @@ class Interrupted(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Any]) -> Created:
         self.created += 1
-        act, self.meanwhile = self.meanwhile, lambda: None
-        act()
+        self.interrupt()
         return Created(ctx.physical_name)
+
+    def change(self, before: Mapping[str, Any], after: Mapping[str, Any], changed: frozenset[str]) -> Change:
+        self.interrupt()
+        return "update" if changed else "keep"
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Any], changed: frozenset[str]
+    ) -> Created:
+        return Created(physical_id)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         return Observation(exists=ctx.action != "DELETE")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Nothing to remove."""
+
+    def interrupt(self) -> None:
+        """Let the test act, once."""
+        act, self.meanwhile = self.meanwhile, lambda: None
+        act()
 
 
 @pytest.fixture
@@ -137,3 +150,14 @@ def test_a_further_traversal_waits_for_every_check_that_began_before_it(world, k
         assert ended.is_set()
         timer.join()
     assert world.rows("SELECT count(*) FROM graph_node WHERE kind = 'cleanup'") == [(1,)]
+
+
+def test_what_was_marked_while_it_was_visited_is_visited_again_and_replaced(world, kind):
+    uuid = world.create("s", {"a": {"type": kind.name, "properties": {"value": 1}}})
+    world.deliver_all()
+    kind.meanwhile = lambda: world.mark("s", "a")
+    world.update("s", {"a": {"type": kind.name, "properties": {"value": 2}}})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert kind.created == 2
+    assert world.rows("SELECT action, status FROM resource") == [("CREATE", "COMPLETE")]
