@@ -19,7 +19,7 @@ from psycopg.types.json import Json
 
 from orchestrator.config import Settings
 from orchestrator.engine import hooks
-from orchestrator.engine.decide import Adopt, Create, Drop, decide
+from orchestrator.engine.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
     Ended,
@@ -243,7 +243,7 @@ class _Round:
             self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
             return True
         try:
-            seen = self._as_adopted(visit) if isinstance(step, Adopt) else visit
+            seen = self._as_begun(visit, step)
             plugin = self._plugin(seen, kind)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
@@ -290,17 +290,21 @@ class _Round:
         self.writes.setdefault(heir_statements.SETTLE_HEIR, []).append((visit, done.known, row))
         return True
 
-    def _as_adopted(self, visit: Visit) -> Visit:
-        """Return a visit to what is to be taken over, with the definition and parameters it was adopted with.
+    def _as_begun(self, visit: Visit, step: Step) -> Visit:
+        """Return a visit to what is to be taken over, or was begun and is only to come to its end, with the
+        definition and parameters that this was done with.
 
-        What is wanted since then is brought about by another visit.
+        What is wanted since then is brought about by another visit, after those to what it requires.
         """
-        resource, definition = visit.resource, visit.definition
-        assert resource is not None
-        assert definition is not None
-        if resource.definition_id in (None, definition.id):
-            return visit
-        return nodes.as_adopted(self.db, visit)
+        match step:
+            case Adopt():
+                assert visit.resource is not None
+                assert visit.definition is not None
+                if visit.resource.definition_id not in (None, visit.definition.id):
+                    return nodes.as_adopted(self.db, visit)
+            case Create() | Resend() | Discard() if visit.act is not None or visit.halted:
+                return nodes.as_begun(self.db, visit)
+        return visit
 
     def _begin(self, visit: Visit, known: Known) -> bool:
         row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))

@@ -76,6 +76,12 @@ LOOK_AS_ADOPTED = (
     )
 )
 
+# The same for an operation that is open, with what it was begun with. Of all it stands on, that has a digest.
+LOOK_AS_BEGUN = LOOK_AS_ADOPTED.replace(
+    "q.name = ANY(d.requires)",
+    "q.id = ANY(r.requires) AND r.input_digests[array_position(r.requires, q.id)] <> ''",
+)
+
 CLAIM = f"""
 WITH want AS MATERIALIZED (
     SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])

@@ -102,10 +102,23 @@ def as_adopted(db: Hot, visit: Visit) -> Visit:
     Raises:
         Superseded: nobody claimed it, and it is gone meanwhile.
     """
-    row = db.execute(sql.LOOK_AS_ADOPTED, {"id": visit.node_id}).fetchone()
+    return _looked_again(db, visit, sql.LOOK_AS_ADOPTED)
+
+
+def as_begun(db: Hot, visit: Visit) -> Visit:
+    """Return a visit to an open operation, with the definition and the requirements that it was begun with.
+
+    Raises:
+        Superseded: nobody claimed it, and its resource is gone meanwhile.
+    """
+    return _looked_again(db, visit, sql.LOOK_AS_BEGUN)
+
+
+def _looked_again(db: Hot, visit: Visit, statement: str) -> Visit:
+    row = db.execute(statement, {"id": visit.node_id}).fetchone()
     seen = None if row is None else visit_of(row)
     if seen is None or seen.resource is None:
-        raise Superseded("what was to be taken over is gone")
+        raise Superseded("what was to be done with a resource that is gone")
     return seen
 
 

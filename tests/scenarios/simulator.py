@@ -360,14 +360,20 @@ class Simulator(World):
     # What the rows say.
 
     def required(self, token: str) -> list[str]:
-        """Return the ids of what a token's thing requires by the definition it is made or changed for; of a
-        stack, those of all that is in it.
+        """Return the ids of what a token's thing requires by the definition it is made or changed for: of two
+        of a name, what it was begun with; of a stack, those of all that is in it.
         """
         rows = self.rows(
-            """WITH RECURSIVE q AS (
-                SELECT q.* FROM resource r JOIN resource_definition d ON d.id = r.definition_id
+            """WITH RECURSIVE chosen AS (
+                SELECT DISTINCT ON (q.name) q.id
+                FROM resource r JOIN resource_definition d ON d.id = r.definition_id
                 JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
-                WHERE r.uuid::text = left(:token, 36) AND NOT q.leftover
+                CROSS JOIN LATERAL (
+                    SELECT coalesce(r.input_digests[array_position(r.requires, q.id)], '') <> '' AS begun) AS x
+                WHERE r.uuid::text = left(:token, 36) AND (x.begun OR NOT q.leftover)
+                ORDER BY q.name, x.begun DESC
+            ), q AS (
+                SELECT q.* FROM chosen JOIN resource q ON q.id = chosen.id
                 UNION ALL
                 SELECT m.* FROM q JOIN stack c ON c.parent_resource_id = q.id AND NOT :meddled
                 JOIN resource m ON m.stack_id = c.id AND NOT m.leftover

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from orchestrator.store import traversals
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 
@@ -35,3 +37,40 @@ def test_a_change_begun_for_what_replaced_a_requirement_is_not_one_for_the_requi
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert world.ids()["below"] == "below-1"
     world.verify(first)
+
+
+def test_a_create_that_a_check_sends_again_is_that_of_the_template_it_was_begun_for(world: Simulator):
+    def asked_for(value: str) -> dict[str, Any]:
+        return {"parameters": {"p": {"type": "string", "default": value}}}
+
+    resources = {"slow": thing(looks=9), "a": thing("slow", a={"get_param": "p"})}
+    fates = iter(["silent"])
+    world.provider.fate = lambda verb, ctx: (
+        next(fates, "done") if (verb, ctx.name) == ("create", "a") else "done"
+    )
+    world.create("s", resources, **asked_for("1"))
+    world.go(until=lambda: world.provider.calls["create", "a"])
+    world.update("s", resources | {"slow": thing(looks=9, a="2")}, **asked_for("2"))
+    world.go("a", until=lambda: "slow" in world.done("update"))
+    world.act("s", "check")
+    world.rest()
+    assert world.provider.things["a-2"].properties["a"] == "1"
+    world.update("s", resources, **asked_for("1"))
+    world.rest()
+    world.verify(resources | {"a": thing("slow", a="1")})
+
+
+def test_a_create_that_a_failed_update_sends_again_is_that_of_the_template_it_was_begun_for(world: Simulator):
+    fates = {"a": ["silent"], "x": ["refused"]}
+    world.provider.fate = lambda verb, ctx: (
+        fates[ctx.name].pop() if verb == "create" and fates.get(ctx.name) else "done"
+    )
+    uuid = world.create("s", {"a": thing(a="1")})
+    world.go(until=lambda: world.provider.calls["create", "a"])
+    world.update("s", {"x": thing(), "a": thing(a="2", on=[{"get_resource": "x"}])})
+    world.go(until=lambda: world.provider.calls["create", "x"])
+    traversals.follow_open(world.database.hot(durable=True), world.stack().id, world.stack().traversal)
+    world.rest()
+    assert world.state(uuid) == "UPDATE_FAILED"
+    assert world.provider.things["a-1"].properties["a"] == "1"
+    world.sound()
