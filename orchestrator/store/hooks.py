@@ -55,8 +55,9 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     """Write what a visit did, as `nodes.write` would, and pause its node; False when the resource was not
     ours.
     """
-    values = {**nodes.of_one(row), "hook": hook, "paused": hooks.pausing(hook), "lease": lease}
-    return bool(nodes.retried(db, sql.AFTER[hook == "post-delete", lease is not None], values))
+    statement = sql.AFTER[hook == "post-delete", lease is not None]
+    told = {"hook": hook, "paused": hooks.pausing(hook), "lease": lease}
+    return bool(nodes.retried(db, statement, {**nodes.of_one(row, statement), **told}))
 
 
 def clear(db: Db, stack_id: int, name: str, hook: str) -> list[Ring]:

@@ -22,7 +22,7 @@ from orchestrator.store import act_statements as act
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import heir_statements as heir
 from orchestrator.store import node_statements as sql
-from orchestrator.store.hot import fetched
+from orchestrator.store.hot import fetched, numbered
 
 Hot = Connection[TupleRow]
 
@@ -142,17 +142,18 @@ def write(
     statement = statement if lease is not None else UNCLAIMED[statement]
     values: dict[str, Any]
     if len(rows) == 1:
-        values = of_one(rows[0])
         statement = OF_ONE[statement]
+        values = of_one(rows[0], statement)
     else:
         values = {"rows": Json(list(rows))}
     return settled(retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
 
 
-def of_one(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as the parameters of a statement for one."""
-    values: dict[str, Any] = dict.fromkeys(ending.COLUMNS)
-    for name, value in row.items():
+def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
+    """Return a row as the parameters of a statement for one; what that does not use is left out."""
+    values: dict[str, Any] = {}
+    for name in numbered(statement)[1]:
+        value = row.get(name)
         values[name] = value if value.__class__ is str else _text(value)
     return values
 
