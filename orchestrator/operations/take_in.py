@@ -14,10 +14,11 @@ from typing import Any
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.engine.outcome import back_off, failure_reason
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
-from orchestrator.operations import dealing
+from orchestrator.operations import dealing, resizing
 from orchestrator.operations.check import Engine, new_lease
 from orchestrator.operations.known import Known, known_before, stored_values
 from orchestrator.resources.base import Context, ResourceType, Signalled
+from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store import signals
 from orchestrator.store.signals import Pending
 from orchestrator.telemetry import logger
@@ -51,6 +52,9 @@ def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
     db, visit, resource = engine.database.hot(durable=True), pending.visit, pending.visit.resource
     assert resource is not None
     kind = engine.types.get(resource.kind)
+    details = engine.cipher.open(pending.details)
+    if resizing.is_follow(details) and isinstance(kind, ScalingGroup):
+        return resizing.follow(engine, pending, lease, details)
     if kind is None or not kind.takes_signals:  # it was another type's when the signal came
         return [*signals.dismiss(db, pending, lease, "Signal failed: signal is not supported", failed=True)]
     if resource.action in signals.REFUSING and not kind.signals_always:
@@ -58,9 +62,15 @@ def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
         return [*signals.dismiss(db, pending, lease, reason)]
     if resource.physical_id is None:  # it is being made again
         return [*signals.put_off(db, pending, lease, back_off(pending.tries))]
-    known, details = known_before(visit, engine.cipher), engine.cipher.open(pending.details)
+    known = known_before(visit, engine.cipher)
+    rings: list[Message] = []
     try:
         did = kind.signal(_context(pending, known), resource.physical_id, details)
+        if did.resize is not None:
+            sent = resizing.resize(engine, visit, did.resize)
+            if sent is None:
+                return [*signals.overlook(db, pending, lease)]
+            rings += sent
     except Exception as error:
         if isinstance(error, ProviderBusy) and pending.tries < engine.settings.action_retry_limit:
             return [*signals.put_off(db, pending, lease, back_off(pending.tries))]
@@ -73,7 +83,7 @@ def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
     values = stored_values(known)
     sealed = engine.cipher.seal(values).decode() if known.secret else None
     values["value_digest"] = known.value_digest
-    return [*signals.record(db, pending, lease, _reason(did, details), values, sealed)]
+    return [*rings, *signals.record(db, pending, lease, _reason(did, details), values, sealed)]
 
 
 def _keep(known: Known, did: Signalled) -> None:

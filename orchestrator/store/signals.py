@@ -94,11 +94,11 @@ WITH r AS (
     RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status
 )"""
 
-_WRITTEN = """, data = %(data)s, metadata = %(metadata)s, attributes = %(attributes)s,
+WRITTEN = """, data = %(data)s, metadata = %(metadata)s, attributes = %(attributes)s,
         reference_id = %(reference_id)s, value_digest = %(value_digest)s, properties = %(properties)s,
         sealed = convert_to(%(sealed)s, 'UTF8')"""
 
-_WAKE = f"""
+WAKE = f"""
 i AS (SELECT 0::bigint AS node_id, r.stack_id, r.id AS resource_id FROM r),
 woken AS ({WOKEN})
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
@@ -114,8 +114,14 @@ told AS (
     FROM r
 ), """
 
-RECORD = _LET_GO.format(written=_WRITTEN) + _TAKEN + _WAKE
-DISMISS = _LET_GO.format(written="") + _TAKEN + _WAKE
+RECORD = _LET_GO.format(written=WRITTEN) + _TAKEN + WAKE
+DISMISS = _LET_GO.format(written="") + _TAKEN + WAKE
+OVERLOOK = (
+    _LET_GO.format(written="")
+    + """
+, taken AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id), """
+    + WAKE
+)
 PUT_OFF = (
     _LET_GO.format(written="")
     + """
@@ -123,7 +129,7 @@ PUT_OFF = (
     UPDATE signal g SET tries = g.tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
     FROM r WHERE g.id = %(signal_id)s
 ), """
-    + _WAKE
+    + WAKE
 )
 
 # Message lost, or held up: rung again, ever later for those that nobody tried yet.
@@ -232,8 +238,14 @@ def record(
     db: Db, pending: Pending, lease: int, reason: str, values: Mapping[str, Any], sealed: str | None
 ) -> list[Ring]:
     """Write what a signal did, or that it did nothing, and let go of the resource; return whom that wakes."""
+    told = {"signal_id": pending.id, "status": None, "reason": reason}
+    return _ended(db, RECORD, pending, lease, {**columns(values, sealed), **told})
+
+
+def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
+    """Return a resource's values as `WRITTEN` takes them."""
     shown = {} if sealed is not None else values
-    columns = {
+    return {
         "data": Json(shown["data"]) if "data" in shown else None,
         "metadata": Json(shown["metadata"]) if shown.get("metadata") is not None else None,
         "attributes": Json(shown["attributes"]) if "attributes" in shown else None,
@@ -242,14 +254,17 @@ def record(
         "value_digest": values["value_digest"],
         "sealed": sealed,
     }
-    told = {"signal_id": pending.id, "status": None, "reason": reason}
-    return _ended(db, RECORD, pending, lease, {**columns, **told})
 
 
 def dismiss(db: Db, pending: Pending, lease: int, reason: str, *, failed: bool = False) -> list[Ring]:
     """Let a signal go that did nothing."""
     values = {"signal_id": pending.id, "status": "FAILED" if failed else None, "reason": reason}
     return _ended(db, DISMISS, pending, lease, values)
+
+
+def overlook(db: Db, pending: Pending, lease: int) -> list[Ring]:
+    """Let a signal go that is not to be told of."""
+    return _ended(db, OVERLOOK, pending, lease, {"signal_id": pending.id})
 
 
 def put_off(db: Db, pending: Pending, lease: int, seconds: float) -> list[Ring]:

@@ -54,6 +54,9 @@ WOKEN = """
             AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
     WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
+), followed AS (  -- what a group that was resized has waited for (`resizing.py`)
+    UPDATE signal g SET due_at = now() FROM s
+    WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
 )"""
 RINGS = """(
     SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))

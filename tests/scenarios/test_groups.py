@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from sqlalchemy import text
+
 from tests.scenarios.world import World, test_resource
 
 
@@ -24,6 +27,11 @@ def members(world: World) -> dict[str, str]:
     return {row.name: row.v for row in rows}
 
 
+def write(world: World, statement: str) -> None:
+    with world.database.engine.begin() as connection:
+        connection.execute(text(statement))
+
+
 def update(world: World, resources: dict[str, Any]) -> None:
     world.update("s", resources)
     world.deliver_all()
@@ -38,3 +46,319 @@ def test_a_group_grows_and_shrinks_at_its_end(world: World) -> None:
         update(world, {"g": group(count)})
         assert world.state(uuid) == "UPDATE_COMPLETE"
         assert members(world) == {str(n): f"v{n}" for n in range(count)}
+
+
+def stacks_below(world: World) -> list[str]:
+    rows = world.rows(
+        "SELECT action || '_' || status AS state FROM stack WHERE owner_id IS NOT NULL ORDER BY id"
+    )
+    return [row.state for row in rows]
+
+
+def visits(world: World) -> dict[str, int]:
+    """How often each member was operated on, by its events."""
+    rows = world.rows(
+        """SELECT resource_name AS name, count(*) AS n FROM event e JOIN stack s ON s.id = e.stack_id
+        WHERE s.owner_id IS NOT NULL AND resource_type <> 'OS::Heat::Stack' GROUP BY 1"""
+    )
+    return {row.name: row.n for row in rows}
+
+
+def test_growing_by_one_visits_one_member(world: World) -> None:
+    world.create("s", {"g": group(5)})
+    world.deliver_all()
+    before = visits(world)
+    update(world, {"g": group(6)})
+    after = visits(world)
+    assert {name for name in after if after[name] != before.get(name)} == {"5"}
+    nodes = world.rows(
+        """SELECT n.label FROM graph_node n JOIN stack s ON s.id = n.stack_id AND n.traversal = s.traversal
+        WHERE s.owner_id IS NOT NULL AND n.kind = 'update'"""
+    )
+    assert [row.label for row in nodes] == ["5"]
+
+
+def test_a_removed_member_goes_and_its_name_with_it(world: World) -> None:
+    uuid = world.create("s", {"g": group(3)}, outputs={"refs": {"value": {"get_attr": ["g", "refs_map"]}}})
+    world.deliver_all()
+    gone = world.outputs("s")["refs"]["1"]
+    world.update("s", {"g": group(3, removal_policies=[{"resource_list": [gone]}])})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert sorted(members(world)) == ["0", "2", "3"]
+    update(world, {"g": group(4)})
+    assert sorted(members(world)) == ["0", "2", "3", "4"]
+
+
+def test_a_rolling_update_changes_batch_by_batch_with_pauses(world: World) -> None:
+    policy = {"rolling_update": {"max_batch_size": 2, "pause_time": 60}}
+    uuid = world.create("s", {"g": group(4, update_policy=policy)})
+    world.deliver_all()
+    update(world, {"g": group(4, "new%index%", update_policy=policy)})
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    assert members(world) == {"0": "v0", "1": "v1", "2": "new2", "3": "new3"}
+    [node] = world.rows(
+        """SELECT extract(epoch FROM due_at - now()) AS s FROM graph_node
+        WHERE label = 'g' AND state = 'waiting'"""
+    )
+    assert 50 < node.s < 61
+    write(world, "UPDATE graph_node SET due_at = now() WHERE label = 'g' AND state = 'waiting'")
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert members(world) == {str(n): f"new{n}" for n in range(4)}
+
+
+def test_a_newer_template_goes_over_a_rolling_update(world: World) -> None:
+    policy = {"rolling_update": {"pause_time": 60}}
+    uuid = world.create("s", {"g": group(3, update_policy=policy)})
+    world.deliver_all()
+    update(world, {"g": group(3, "w", update_policy=policy)})
+    update(world, {"g": group(2, "x")})
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert members(world) == {"0": "x", "1": "x"}
+
+
+def test_one_member_that_fails_fails_the_group_by_its_path_and_stops_the_batches(world: World) -> None:
+    policy = {"rolling_update": {"max_batch_size": 1}}
+    uuid = world.create("s", {"g": group(3, update_policy=policy)})
+    world.deliver_all()
+    bad = group(3, "w", update_policy=policy)
+    bad["properties"]["resource_def"] = test_resource("w", fail=True)
+    update(world, {"g": bad})
+    assert world.state(uuid) == "UPDATE_FAILED"
+    [row] = world.rows("SELECT status_reason AS why FROM stack WHERE uuid = :u", u=uuid)
+    assert row.why == ("Resource UPDATE failed: ValueError: resources.g.resources.2: Test Resource failed 2")
+    assert {name: value for name, value in members(world).items() if name != "2"} == {"0": "v0", "1": "v1"}
+    update(world, {"g": group(3, "x", update_policy=policy)})
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert set(members(world).values()) == {"x"}
+
+
+def test_an_unhealthy_member_is_replaced_by_an_update_of_nothing(world: World) -> None:
+    uuid = world.create("s", {"g": group(2)})
+    world.deliver_all()
+    [child] = world.rows("SELECT uuid::text AS uuid FROM stack WHERE owner_id IS NOT NULL")
+    [before] = world.rows("SELECT physical_id AS id FROM resource WHERE name = '1'")
+    world.mark(child.uuid, "1")
+    update(world, {"g": group(2)})
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    [after] = world.rows("SELECT physical_id AS id, status FROM resource WHERE name = '1'")
+    assert (after.status, after.id == before.id) == ("COMPLETE", False)
+
+
+def test_attributes_of_members_are_handed_on_path_and_all(world: World) -> None:
+    asked = {
+        "list": {"value": {"get_attr": ["g", "output"]}},
+        "by name": {"value": {"get_attr": ["g", "attributes", "output"]}},
+        "one": {"value": {"get_attr": ["g", "resource.1", "output"]}},
+        "id": {"value": {"get_attr": ["g", "resource.1"]}},
+        "refs": {"value": {"get_attr": ["g", "refs"]}},
+        "group": {"value": {"get_resource": "g"}},
+    }
+    world.create(
+        "s", {"g": group(2), "after": test_resource({"get_attr": ["g", "output", 0]})}, outputs=asked
+    )
+    world.deliver_all()
+    found = world.outputs("s")
+    ids = {row.name: row.id for row in world.rows("SELECT name, physical_id AS id FROM resource")}
+    assert found == {
+        "list": ["v0", "v1"],
+        "by name": {"0": "v0", "1": "v1"},
+        "one": "v1",
+        "id": ids["1"],
+        "refs": [ids["0"], ids["1"]],
+        "group": ids["g"],
+    }
+
+
+def test_what_is_secret_in_a_member_stays_so(world: World) -> None:
+    world.create(
+        "s",
+        {"g": group(2, {"get_param": "p"})},  # type: ignore[arg-type]
+        parameters={"p": {"type": "string", "hidden": True, "default": "hush%index%"}},
+    )
+    world.deliver_all()
+    tables = ("resource", "resource_definition", "revision", "event", "content")
+    for table in tables:
+        assert world.rows(f"SELECT 1 FROM {table} t WHERE t::text LIKE '%%hush0%%'") == [], table
+        if table not in ("revision", "content"):  # the parent's own has the default as its author wrote it
+            assert world.rows(f"SELECT 1 FROM {table} t WHERE t::text LIKE '%%hush%%'") == [], table
+    assert stacks_below(world) == ["CREATE_COMPLETE"]
+    [row] = world.rows("SELECT sealed IS NOT NULL AS sealed FROM resource WHERE name = '0'")
+    assert row.sealed
+
+
+def test_a_chain_is_made_one_after_the_other(world: World) -> None:
+    chain = {
+        "type": "OS::Heat::ResourceChain",
+        "properties": {"resources": ["OS::Heat::TestResource"] * 3, "resource_properties": {"value": "v"}},
+    }
+    uuid = world.create("s", {"c": chain})
+    world.deliver_all(shuffle=True)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    done = world.rows(
+        """SELECT resource_name AS name FROM event WHERE resource_name IN ('0', '1', '2')
+        AND status = 'COMPLETE' ORDER BY id"""
+    )
+    assert [row.name for row in done] == ["0", "1", "2"]
+
+
+def scaling(desired: int = 2, **more: Any) -> dict[str, Any]:
+    policy = {"auto_scaling_group_id": {"get_resource": "g"}, "adjustment_type": "change_in_capacity"}
+    given = {
+        "min_size": 1,
+        "max_size": 4,
+        "desired_capacity": desired,
+        "resource": test_resource("v"),
+        **more,
+    }
+    if not desired:
+        del given["desired_capacity"]
+    return {
+        "g": {"type": "OS::Heat::AutoScalingGroup", "properties": given},
+        "up": {"type": "OS::Heat::ScalingPolicy", "properties": {**policy, "scaling_adjustment": 1}},
+        "down": {"type": "OS::Heat::ScalingPolicy", "properties": {**policy, "scaling_adjustment": -1}},
+    }
+
+
+SIZE = {"size": {"value": {"get_attr": ["g", "current_size"]}}, "ids": {"value": {"get_attr": ["g", "refs"]}}}
+
+
+def metadata(world: World) -> dict[str, Any]:
+    [row] = world.rows("SELECT metadata AS m FROM resource WHERE name = 'g'")
+    return row.m
+
+
+def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(world: World) -> None:
+    uuid = world.create("s", scaling(), outputs=SIZE)
+    world.deliver_all()
+    [before] = world.rows("SELECT traversal FROM stack WHERE uuid = :u", u=uuid)
+    first = list(members(world))
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == 3
+    assert list(members(world))[:2] == first
+    [after] = world.rows("SELECT traversal FROM stack WHERE uuid = :u", u=uuid)
+    assert after == before
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.outputs("s")["size"] == 3
+    assert len(world.outputs("s")["ids"]) == 3
+    told = metadata(world)
+    assert told["scaling_in_progress"] is False
+    assert list(told["cooldown_end"].values()) == ["change_in_capacity : 1"]
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:
+    world.create("s", scaling(3), outputs=SIZE)
+    world.deliver_all()
+    oldest, *others = members(world)
+    world.signal("s", "down", {"current": "alarm", "previous": "ok", "reason": "quiet"})
+    world.deliver_all()
+    assert list(members(world)) == others
+    [told] = world.rows("SELECT reason FROM event WHERE resource_name = 'down' AND action = 'SIGNAL'")
+    assert told.reason == "alarm state changed from ok to alarm (quiet)"
+
+
+def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(world: World) -> None:
+    world.create("s", scaling(1, cooldown=600))
+    world.deliver_all()
+    write(world, "UPDATE resource SET metadata = '{}' WHERE name = 'g'")
+    world.signal("s", "down")
+    world.deliver_all()
+    assert len(members(world)) == 1
+    world.signal("s", "up")
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == 2
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == 2
+    told = world.rows("SELECT resource_name FROM event WHERE action = 'SIGNAL'")
+    assert [row.resource_name for row in told] == ["up"]
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_a_signal_may_name_who_goes_and_nobody_else_does(world: World) -> None:
+    world.create("s", scaling(3))
+    world.deliver_all()
+    names = list(members(world))
+    world.signal("s", "down", {"remove_members": [names[1]]})
+    world.deliver_all()
+    assert list(members(world)) == [names[0], names[2]]
+    world.signal("s", "down", {"remove_members": ["nobody"]})
+    world.deliver_all()
+    assert list(members(world)) == [names[0], names[2]]
+    told = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' ORDER BY id")
+    assert told[-1].status == "FAILED"
+    assert told[-1].reason.endswith("not among the members of the group: nobody")
+
+
+def test_a_policy_whose_group_is_none_says_so(world: World) -> None:
+    world.create(
+        "s",
+        {
+            "g": group(1),
+            "p": {
+                "type": "OS::Heat::ScalingPolicy",
+                "properties": {
+                    "auto_scaling_group_id": "nobody",
+                    "scaling_adjustment": 1,
+                    "adjustment_type": "exact_capacity",
+                },
+            },
+        },
+    )
+    world.deliver_all()
+    world.signal("s", "p")
+    world.deliver_all()
+    [told] = world.rows("SELECT reason FROM event WHERE action = 'SIGNAL'")
+    assert told.reason.endswith('Alarm p could not find scaling group named "nobody"')
+
+
+def test_a_template_without_a_size_keeps_the_scaled_one_and_one_with_it_does_not(world: World) -> None:
+    uuid = world.create("s", scaling(0))
+    world.deliver_all()
+    for _ in range(2):
+        world.signal("s", "up")
+        world.deliver_all()
+    assert len(members(world)) == 3
+    update(world, scaling(0, resource=test_resource("w")))
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert list(members(world).values()) == ["w"] * 3
+    update(world, scaling(2, resource=test_resource("w")))
+    assert len(members(world)) == 2
+
+
+def test_a_group_that_its_stack_is_at_work_on_is_left_alone(world: World) -> None:
+    uuid = world.create("s", scaling(1), outputs=SIZE)
+    world.deliver_all()
+    update(world, scaling(1, resource=test_resource("v", wait_secs=-1)))
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal("s", "up")
+    world.deliver_all()
+    assert world.rows("SELECT 1 FROM event WHERE action = 'SIGNAL'") == []
+    update(world, scaling(1))
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_signals_and_updates_in_any_order_leave_a_sound_group(world: World, seed: int) -> None:
+    world.random.seed(seed)
+    uuid = world.create("s", scaling(0), outputs=SIZE)
+    world.deliver_all(shuffle=True, repeat=0.2)
+    for step in range(4):
+        world.signal("s", world.random.choice(["up", "down"]))
+        if step % 2:
+            world.update("s", scaling(0, resource=test_resource(f"w{step}")), outputs=SIZE)
+        world.deliver(world.random.randrange(10))
+    world.deliver_all(shuffle=True, repeat=0.2, lose=0.1)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    now = members(world)
+    assert set(now.values()) == {"w3"}
+    assert 1 <= len(now) <= 4
+    assert world.rows("SELECT 1 FROM signal") == []
+    assert metadata(world)["scaling_in_progress"] is False
+    world.update("s", scaling(0, resource=test_resource("w3")), outputs=SIZE)
+    world.deliver_all()
+    assert world.outputs("s")["size"] == len(now)

@@ -187,7 +187,7 @@ class World:
             connection.execute(
                 text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
             )
-            connection.execute(text("UPDATE signal SET due_at = now()"))
+            connection.execute(text("UPDATE signal SET due_at = now() WHERE due_at <> 'infinity'"))
             connection.execute(text("UPDATE snapshot SET due_at = now() WHERE due_at IS NOT NULL"))
             connection.execute(
                 text("UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL")

@@ -1,0 +1,141 @@
+"""Groups that a signal resizes: found, taken, sent on their way, and seen to when their child has ended.
+
+A group is not visited by a node while it is resized, for its stack stands still. What is to be done when the
+child has ended is a signal of the group's own, which the child's end makes due (`traversals.WOKEN`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import Visit
+from orchestrator.store import nodes
+from orchestrator.store.signals import LOOK, WAKE, WRITTEN, Pending, columns
+
+Db = Connection[TupleRow]
+
+FIND = """
+SELECT r.id, r.name, coalesce(r.runs_as, r.type),
+    r.status = 'COMPLETE' AND r.op IS NULL AND r.action <> 'SUSPEND'
+FROM resource r
+WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
+    AND (r.physical_id = %(id)s OR r.reference_id = %(id)s)
+LIMIT 1
+"""
+CLAIM = """
+UPDATE resource r
+SET lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status = 'COMPLETE' AND r.action <> 'SUSPEND'
+RETURNING r.id
+"""
+_SIGNAL = "JOIN signal g ON"
+# A resource as if a node visited it.
+VISIT = LOOK[: LOOK.index(_SIGNAL)].replace(", g.id, g.details, g.tries", "")
+
+_HELD = "r.id = %(resource_id)s AND r.lease = %(lease)s"
+_BACK = "RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status"
+LET_GO = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}), {WAKE}
+"""
+# A signal that nobody sent: "infinity" is until the child's end.
+BEGUN = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+follow AS (
+    INSERT INTO signal (stack_id, resource_id, details, due_at, tries)
+    SELECT r.stack_id, r.id, %(details)s, 'infinity', 1 FROM r
+), {WAKE}
+"""
+# Whose child failed is seen to by the next update, whatever that is about.
+ENDED = f"""
+WITH r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN},
+        built_digest = CASE WHEN %(failure)s::text IS NULL THEN r.built_digest END
+    WHERE {_HELD} {_BACK}
+), over AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
+told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', 'FAILED', %(failure)s
+    FROM r WHERE %(failure)s::text IS NOT NULL
+), {WAKE}
+"""
+WAIT_ON = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}),
+late AS (UPDATE signal g SET due_at = 'infinity' FROM r WHERE g.id = %(signal_id)s), {WAKE}
+"""
+
+
+class Found(NamedTuple):
+    """A group."""
+
+    id: int
+    name: str
+    kind: str
+    settled: bool  # and nobody operates on it
+
+
+def find(db: Db, stack_id: int, id_: str) -> Found | None:
+    """Return the resource of a stack with this reference or physical id."""
+    row = db.execute(FIND, {"stack_id": stack_id, "id": id_}).fetchone()
+    return None if row is None else Found(*row)
+
+
+def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
+    """Take a group; None when somebody else has it, or it is not settled."""
+    values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
+    if db.execute(CLAIM, values).fetchone() is None:
+        return None
+    row = db.execute(VISIT, values).fetchone()
+    return None if row is None else nodes.visit_of(row)
+
+
+def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[Ring]:
+    """Give a group back as it was."""
+    return _run(db, LET_GO, visit, lease, root, {})
+
+
+def begun(
+    db: Db,
+    visit: Visit,
+    lease: int,
+    root: str,
+    values: Mapping[str, Any],
+    sealed: str | None,
+    details: bytes,
+) -> list[Ring] | None:
+    """Write a group whose child was just sent on its way, and what is to follow; None if the lease is lost."""
+    given = {**columns(values, sealed), "details": details}
+    assert visit.resource is not None
+    done = nodes.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)
+    return done.rings if visit.resource.id in done.held else None
+
+
+def ended(
+    db: Db,
+    pending: Pending,
+    lease: int,
+    root: str,
+    values: Mapping[str, Any],
+    sealed: str | None,
+    failure: str | None,
+) -> list[Ring]:
+    """Write a group whose child has ended, with an event when it failed."""
+    given = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
+    return _run(db, ENDED, pending.visit, lease, root, given)
+
+
+def wait_on(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
+    """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
+    return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
+
+
+def _run(
+    db: Db, statement: str, visit: Visit, lease: int, root: str, values: Mapping[str, Any]
+) -> list[Ring]:
+    assert visit.resource is not None
+    given = {**values, "resource_id": visit.resource.id, "lease": lease}
+    return nodes.run(db, statement, given, root).rings
