@@ -10,15 +10,21 @@ from sqlalchemy import text
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.operations.check import check_nodes
-from orchestrator.resources.base import Context, Created
+from orchestrator.resources.base import Context, Created, ResourceType
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.test_fence import Interrupted
 from tests.scenarios.world import World, test_resource
 
 
-class Stubborn(Interrupted):
-    """As Interrupted, but cannot be made at first."""
+class Fixed(Interrupted):
+    """As Interrupted, but cannot be changed."""
+
+    change = ResourceType.change
+
+
+class Stubborn(Fixed):
+    """Cannot be made at first."""
 
     name = "Test::Stubborn"
 
@@ -28,7 +34,7 @@ class Stubborn(Interrupted):
 
 @pytest.fixture
 def kind() -> Interrupted:
-    return Interrupted()
+    return Fixed()
 
 
 @pytest.fixture
