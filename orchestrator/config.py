@@ -27,6 +27,8 @@ HEAT_LIMITS: dict[str, int] = {
     "max_stacks_per_tenant": 512,
     "max_nested_stack_depth": 5,
     "max_snapshots_per_stack": 32,
+    "max_software_configs_per_tenant": 4_096,
+    "max_software_deployments_per_tenant": 4_096,
 }
 
 
@@ -41,6 +43,8 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8004, ge=1, le=65535)
     data_dir: Path = Path(".orchestrator")
+    # Where servers reach the API, for the URLs they signal at: http://host:port; unset: host and port above.
+    heat_metadata_server_url: str | None = None
     environment_dir: Path | None = None  # the operator's own environments, *.yaml: resource_registry only
 
     # Who may call.
@@ -56,6 +60,8 @@ class Settings(BaseSettings):
     max_stacks_per_tenant: int = 100_000
     max_nested_stack_depth: int = 10
     max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: any number")
+    max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: any number")
+    max_software_deployments_per_tenant: int = Field(default=100_000, ge=-1, description="-1: any number")
     stack_action_timeout: int = Field(default=3_600, description="seconds")
     max_yaml_depth: int = 100
     max_yaml_nodes: int = 50_000_000
@@ -108,6 +114,18 @@ class Settings(BaseSettings):
     @classmethod
     def _heat_limits(cls, values: dict[str, Any]) -> dict[str, Any]:
         return {**HEAT_LIMITS, **values} if values.get("limits") == "heat" else values
+
+    @property
+    def address(self) -> str:
+        """The URL at which this machine reaches the API."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - not bound
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def endpoint(self) -> str:
+        """The API's address for those who are told one in a stack, without the version."""
+        told = (self.heat_metadata_server_url or "").rstrip("/").removesuffix("/v1")
+        return told.rstrip("/") or self.address
 
     @property
     def loopback(self) -> bool:

@@ -70,6 +70,8 @@ def _judge(dealing: Dealing, seen: Observation, *, started: bool) -> Done:
     outcome = judge_act(seen, name=dealing.resource.name, physical_id=known.physical_id or "")
     aside = known.action != dealing.visit.act
     if aside and isinstance(outcome, Wait) and known.action in dealing.kind.preemptible:
+        if dealing.kind.can_cancel:
+            dealing.kind.cancel(dealing.context(known.action), known.physical_id or "")
         outcome = Ready(as_known(known))  # nobody need wait for it any more
     elif isinstance(outcome, Ready):
         dealing.take(seen)

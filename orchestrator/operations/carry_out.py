@@ -83,7 +83,7 @@ class Plugin(Dealing):
         if self.visit.kind == "cleanup":
             self.known.action = "DELETE"
         try:
-            done = self._do(step, retries_left)
+            done = self._given_up(self._do(step, retries_left))
             if self._is_aside(step) and isinstance(done.outcome, Ready):
                 return replace(done, outcome=Ended(done.outcome.observation))
             return done
@@ -133,6 +133,23 @@ class Plugin(Dealing):
                 return Done(Faulty(text, left_alone=True), known)
             case Keep() | Drop():
                 return Done(Kept(), known)
+
+    def _given_up(self, done: Done) -> Done:
+        """Give up what is still waited for when the stack has given up: it failed, or was cancelled."""
+        visit, known, outcome = self.visit, self.known, done.outcome
+        over = visit.halted and visit.stack.status != "IN_PROGRESS"
+        if not over or not isinstance(outcome, Wait) or outcome.retried or not self._can_cancel():
+            return done
+        assert known.op is not None
+        reason = f"{known.op} aborted: {self._cancel(known.op)}"
+        return Done(Failed(failure_reason("Error", self.resource.name, reason)), known)
+
+    def _can_cancel(self) -> bool:
+        known, kind = self.known, self.kind
+        return kind.can_cancel and known.op in kind.preemptible and known.physical_id is not None
+
+    def _cancel(self, action: str) -> str:
+        return self.kind.cancel(self.context(action), self.known.physical_id or "")
 
     def _is_aside(self, step: Step) -> bool:
         """Whether a step is not what the traversal is there for: that comes after it."""
@@ -228,6 +245,9 @@ class Plugin(Dealing):
         if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
             if self._is_current():
                 return done
+            if self._can_cancel():  # and what was to come of it will not
+                self._cancel(known.op)
+                return replace(done, outcome=Replaced())
             known.value_digest = value_digest(known)  # nobody need wait for it any more
             return replace(done, outcome=Ended(as_known(known, "Given up for a newer template")))
         if not isinstance(outcome, Ready):
@@ -279,6 +299,8 @@ class Plugin(Dealing):
         if revised.change == "keep":
             known.properties = before.properties
             return self._keep(before)
+        if self.kind.must_replace(self.context("UPDATE", 0.0), known.physical_id or "", known.properties):
+            return Done(Replaced(), before)
         return self._update(revised.changed, before)
 
     def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:

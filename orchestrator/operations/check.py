@@ -46,6 +46,7 @@ from orchestrator.operations.leases import Leases
 from orchestrator.operations.nested import NestedPlugin
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
+from orchestrator.operations.software import Software
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested import NestedType
@@ -261,7 +262,10 @@ class _Round:
         engine = self.engine
         values = engine.parameters.get(visit.stack)
         make = NestedPlugin if isinstance(kind, NestedType) else Plugin
-        plugin = make(visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy)
+        software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+        plugin = make(
+            visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy, software
+        )
         return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin
 
     def _make_heir(self, visit: Visit, plugin: Plugin) -> bool:

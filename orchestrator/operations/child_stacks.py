@@ -130,6 +130,12 @@ class ChildStacks:
             return Orphan(resource.kind)
         raise NotFound("resource type", resource.kind)
 
+    def live(self, db: Hot, visit: Visit, child: ChildState | None) -> LiveChild:
+        """Return the child of a visited resource."""
+        assert visit.resource is not None
+        kinds = self.around(visit.stack).kinds
+        return LiveChild(db, self, child, kinds, visit.stack.id, visit.resource.name)
+
     def around(self, stack: StackView) -> Around:
         """Return what a stack, as it is wanted now, says about its children."""
         return self._kept(self._around, stack.revision_id, lambda: self._around_of(stack))

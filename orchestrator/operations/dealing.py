@@ -8,6 +8,7 @@ from orchestrator.errors import Superseded
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.software import SoftwareStore
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
@@ -26,12 +27,13 @@ class Dealing:
         begin: Begin,
         files: FileCache,
         keep_copy: KeepCopy,
+        software: SoftwareStore,
     ) -> None:
         """`begin` opens an operation before a provider is called."""
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
-        self.keep_copy = keep_copy
+        self.keep_copy, self.software = keep_copy, software
         self.begun = False
         self.known = known_before(visit, cipher)
         self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
@@ -48,7 +50,7 @@ class Dealing:
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
-        return context(self.visit, self.known, action, elapsed)
+        return context(self.visit, self.known, action, self.software, elapsed)
 
 
 def take(known: Known, kind: ResourceType, seen: Observation) -> None:
@@ -60,7 +62,9 @@ def take(known: Known, kind: ResourceType, seen: Observation) -> None:
         known.secret = True
 
 
-def context(visit: Visit, known: Known, action: str, elapsed: float | None = None) -> Context:
+def context(
+    visit: Visit, known: Known, action: str, software: SoftwareStore, elapsed: float | None = None
+) -> Context:
     """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
     resource = visit.resource
     assert resource is not None
@@ -74,4 +78,6 @@ def context(visit: Visit, known: Known, action: str, elapsed: float | None = Non
         data=known.data,
         metadata=known.metadata or {},
         stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
+        secret=known.secret,
+        software=software,
     )

@@ -171,14 +171,7 @@ class NestedPlugin(Plugin):
     def _turn(self, turn: int) -> Done:
         """Ask the type what is next."""
         known, kind = self.known, self.kind
-        live = LiveChild(
-            self.db,
-            self.stacks,
-            self.child,
-            self.stacks.around(self.visit.stack).kinds,
-            self.visit.stack.id,
-            self.resource.name,
-        )
+        live = self.stacks.live(self.db, self.visit, self.child)
         told = kind.step(self._context(), known.properties, live, turn)
         match told:
             case Settled(data=data, metadata=metadata):

@@ -20,14 +20,15 @@ from orchestrator.engine.visit import Visit
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.operations import dealing
 from orchestrator.operations.check import Engine, new_lease
-from orchestrator.operations.child_stacks import LiveChild
 from orchestrator.operations.known import Known, known_before, stored_values
+from orchestrator.operations.software import Software
 from orchestrator.resources.base import Context, Observation, Resize, Value
 from orchestrator.resources.groups import scaling
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
 from orchestrator.store import children, resizing
 from orchestrator.store.signals import Pending
 from orchestrator.telemetry import logger
+from orchestrator.template.view import ParentResourceProxy
 
 log = logger()
 
@@ -110,12 +111,17 @@ def _send(
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
     _, kept = asked_of(known.data)
-    live = LiveChild(db, engine.stacks, child, visit)
-    step = kind.scaled(_context(visit, known, kept), known.properties, live, asked, scaling.utc_now())
+    live = engine.stacks.live(db, visit, child)
+    step = kind.scaled(_context(engine, visit, known, kept), known.properties, live, asked, scaling.utc_now())
     if step is None:
         return None
     wanted, secret = engine.stacks.wanted(
-        visit, step.child, child_uuid=child.uuid, name=child.name, secret=known.secret
+        visit,
+        step.child,
+        child_uuid=child.uuid,
+        name=child.name,
+        secret=known.secret,
+        parent=ParentResourceProxy(known.metadata, secret=known.secret),
     )
     known.secret = known.secret or secret
     _note(known, scaling.begun(known.metadata or {}))
@@ -163,9 +169,9 @@ def _refresh(
     engine: Engine, visit: Visit, known: Known, kind: ScalingGroup, child: ChildState | None
 ) -> None:
     """Read what the group hands on, as it is now."""
-    live = LiveChild(engine.database.hot(durable=True), engine.stacks, child, visit)
+    live = engine.stacks.live(engine.database.hot(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
-    ctx = _context(visit, known, asked_of(known.data)[1])
+    ctx = _context(engine, visit, known, asked_of(known.data)[1])
     attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
     known.secret = known.secret or live.touched_secret
     reference = kind.child_reference_id(ctx, live)
@@ -178,8 +184,9 @@ def _note(known: Known, metadata: Mapping[str, Any]) -> None:
     known.metadata = metadata
 
 
-def _context(visit: Visit, known: Known, data: Mapping[str, Any]) -> Context:
-    return replace(dealing.context(visit, known, "CHECK"), data=data)
+def _context(engine: Engine, visit: Visit, known: Known, data: Mapping[str, Any]) -> Context:
+    software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+    return replace(dealing.context(visit, known, "CHECK", software), data=data)
 
 
 def _stored(engine: Engine, known: Known) -> tuple[dict[str, Any], str | None]:

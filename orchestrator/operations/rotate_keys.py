@@ -21,6 +21,9 @@ SEALED = (
     ("resource_snapshot", "sealed"),
     ("resource_snapshot", "kept"),
     ("stack", "credentials"),
+    ("software_config", "sealed"),
+    ("software_deployment", "sealed"),
+    ("software_agent", "sealed"),
 )
 SLICE = 500  # rows read at a time, and locked together for as long as one statement takes
 Row = tuple[int, bytes]

@@ -17,6 +17,7 @@ from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.operations import dealing, resizing
 from orchestrator.operations.check import Engine, new_lease
 from orchestrator.operations.known import Known, known_before, stored_values
+from orchestrator.operations.software import Software
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store import signals
@@ -65,7 +66,7 @@ def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
     known = known_before(visit, engine.cipher)
     rings: list[Message] = []
     try:
-        did = kind.signal(_context(pending, known), resource.physical_id, details)
+        did = kind.signal(_context(engine, pending, known), resource.physical_id, details)
         if did.resize is not None:
             sent = resizing.resize(engine, visit, did.resize)
             if sent is None:
@@ -79,7 +80,7 @@ def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
         return [*signals.dismiss(db, pending, lease, f"Signal failed: {reason}", failed=True)]
     _keep(known, did)
     if resource.op is None and resource.status == "COMPLETE":
-        _refresh(kind, pending, known)
+        _refresh(engine, kind, pending, known)
     values = stored_values(known)
     sealed = engine.cipher.seal(values).decode() if known.secret else None
     values["value_digest"] = known.value_digest
@@ -96,10 +97,10 @@ def _keep(known: Known, did: Signalled) -> None:
         known.metadata = did.metadata
 
 
-def _refresh(kind: ResourceType, pending: Pending, known: Known) -> None:
+def _refresh(engine: Engine, kind: ResourceType, pending: Pending, known: Known) -> None:
     """Bring what a settled resource hands on to what it is after the signal; the signal is not about that."""
     try:
-        seen = kind.observe(_context(pending, known), known.physical_id or "")
+        seen = kind.observe(_context(engine, pending, known), known.physical_id or "")
     except OrchestratorError as error:
         log.info("not_observed_after_signal", stack=pending.visit.stack.uuid, error=str(error))
         return
@@ -107,8 +108,9 @@ def _refresh(kind: ResourceType, pending: Pending, known: Known) -> None:
         dealing.take(known, kind, seen)
 
 
-def _context(pending: Pending, known: Known) -> Context:
-    return dealing.context(pending.visit, known, known.op or "CHECK")
+def _context(engine: Engine, pending: Pending, known: Known) -> Context:
+    software = Software.of(pending.visit, engine.database, engine.cipher, engine.settings)
+    return dealing.context(pending.visit, known, known.op or "CHECK", software)
 
 
 def _kind_of(error: Exception) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
+from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition
@@ -64,6 +65,8 @@ class Context:
     deadline_seconds: float = 20.0  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
     update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a resource that is a stack
+    secret: bool = False  # whether anything secret went into the properties
+    software: SoftwareStore = UNCONNECTED  # configs and deployments
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class ResourceType:
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
     preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template need not wait for
     signals_always: ClassVar[bool] = False  # takes signals while the stack is suspended or deleted, too
+    publishes: ClassVar[bool] = False  # its metadata is for a machine: shown as it is, with `published`
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
     support_message: ClassVar[str | None] = None  # what to use instead, for one
@@ -254,6 +258,24 @@ class ResourceType:
         """
         raise NotImplementedError(self.name)
 
+    def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
+        """Return whether a change to `props` that could be made in place takes another thing after all. May
+        look, changes nothing.
+        """
+        return False
+
+    def cancel(self, ctx: Context, physical_id: str) -> str:
+        """Wait no longer for an operation in `preemptible` that is open; return what became of it.
+
+        Asked when the stack has given up, or wants something else of the thing. Once it is answered the
+        operation has failed.
+        """
+        raise NotImplementedError(self.name)
+
+    def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
+        """Return what is shown with the resource's metadata, of a type that `publishes`."""
+        return {}
+
     def survives_failure(self, ctx: Context, physical_id: str) -> bool:
         """Return whether a resource that has failed is fine by now and need not be replaced (spec/
         engine-semantics.md §6). May look, changes nothing.
@@ -287,6 +309,11 @@ class ResourceType:
     def can_pause(self) -> bool:
         """Whether suspending and resuming ask anything of a provider."""
         return type(self).suspend is not ResourceType.suspend
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether an open operation can be given up."""
+        return type(self).cancel is not ResourceType.cancel
 
     @property
     def can_copy(self) -> bool:

@@ -45,10 +45,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "OS::Designate": "Domain Record",
         "OS::Glance": "Image",
         "OS::Heat": (
-            "AccessPolicy CloudConfig DeployedServer HARestarter "
-            "MultipartMime SoftwareComponent SoftwareConfig "
-            "SoftwareDeployment SoftwareDeploymentGroup SoftwareDeployments Stack StructuredConfig "
-            "StructuredDeployment StructuredDeploymentGroup StructuredDeployments UpdateWaitConditionHandle "
+            "AccessPolicy HARestarter SoftwareDeploymentGroup SoftwareDeployments Stack "
+            "StructuredDeploymentGroup StructuredDeployments UpdateWaitConditionHandle "
             "WaitCondition WaitConditionHandle"
         ),
         "OS::Magnum": "Bay",

@@ -255,8 +255,9 @@ def spawn(
     """
     if again:
         db.execute(MAKE_ROOM, {"resource_id": str(row["resource_id"])})
+    statement = SPAWN if lease is not None else SPAWN_UNCLAIMED
     values = {
-        **nodes.of_one(row),
+        **nodes.of_one(row, statement),
         **_revision(wanted),
         "child_name": wanted.name,
         "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
@@ -265,7 +266,7 @@ def spawn(
     }
     values["child_sealed"] = values.pop("revision_sealed")
     try:
-        rows = nodes.retried(db, SPAWN if lease is not None else SPAWN_UNCLAIMED, values)
+        rows = nodes.retried(db, statement, values)
     except errors.ForeignKeyViolation as error:
         raise Forgotten from error
     return nodes.settled(rows, root)

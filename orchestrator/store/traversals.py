@@ -209,7 +209,8 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
 """
 
 # What older traversals opened and this one, halted, would never have come to is followed to its end: a node
-# that waits for its turn has it now, and what has none gets one (PROTOCOL.md 13).
+# that waits for its turn has it now, one that waits to be told is told so, and what has none gets one
+# (PROTOCOL.md 13).
 FOLLOW_OPEN = """
 WITH s AS (
     SELECT id, root_id, traversal FROM stack
@@ -223,8 +224,9 @@ WITH s AS (
     FROM open JOIN graph_node n ON n.stack_id = open.stack_id AND n.traversal = open.traversal
         AND n.kind IN ('update', 'cleanup') AND n.resource_id = open.id
 ), freed AS (
-    UPDATE graph_node n SET state = 'queued', blocked_by = 0
-    FROM there WHERE n.id = there.id AND n.state = 'blocked'
+    UPDATE graph_node n SET state = 'queued', blocked_by = 0, due_at = NULL
+    FROM there
+    WHERE n.id = there.id AND (n.state = 'blocked' OR n.state = 'waiting' AND n.due_at = 'infinity')
 )
 INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, label, state)
 SELECT stack_id, root_id, traversal, kind, id, 'provider', name, 'queued' FROM open

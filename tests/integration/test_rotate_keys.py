@@ -47,6 +47,14 @@ def sealed(postgres_url: str) -> str:
             "INSERT INTO signal (stack_id, resource_id, details) VALUES (%s, 1, %s)",
             (stack, old.seal({"status": "done"})),
         )
+        connection.execute(
+            """WITH c AS (INSERT INTO software_config (uuid, project_id, sealed)
+                   VALUES (gen_random_uuid(), 'demo', %s) RETURNING id),
+               d AS (INSERT INTO software_deployment (uuid, project_id, server_id, config_id, sealed)
+                   SELECT gen_random_uuid(), 'demo', 'one', c.id, %s FROM c)
+               INSERT INTO software_agent (uuid, project_id, sealed) VALUES (gen_random_uuid(), 'demo', %s)""",
+            (old.seal({"config": "c"}), old.seal({"input_values": {}}), old.seal({"key": "k"})),
+        )
         for number in range(7):
             connection.execute(
                 "INSERT INTO resource (uuid, stack_id, name, type, sealed) VALUES (%s, %s, %s, 't', %s)",
@@ -62,7 +70,9 @@ def opened(url: str, *keys: str) -> list[object]:
                UNION ALL SELECT adopted FROM revision UNION ALL SELECT details FROM signal
                UNION ALL SELECT sealed FROM resource_snapshot
                UNION ALL SELECT kept FROM resource_snapshot
-               UNION ALL SELECT credentials FROM stack"""
+               UNION ALL SELECT credentials FROM stack UNION ALL SELECT sealed FROM software_config
+               UNION ALL SELECT sealed FROM software_deployment
+               UNION ALL SELECT sealed FROM software_agent"""
     with psycopg.connect(url) as connection:
         return [cipher.open(row[0]) for row in connection.execute(query)]
 
@@ -84,7 +94,7 @@ def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callabl
     assert "stack.credentials: 1 encrypted again" in done.output
     after = opened(sealed, NEW)
     assert sorted(map(str, after)) == sorted(map(str, before))
-    assert len(after) == 12
+    assert len(after) == 15
 
 
 def test_running_it_again_changes_nothing(command: Callable[..., Result]) -> None:
@@ -96,7 +106,7 @@ def test_slices_miss_nothing(sealed: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(rotation, "SLICE", 4)
     first, *_ = rotate_keys(Database(sealed), Cipher([NEW, OLD]))
     assert first == ("resource.sealed", 6, 0)
-    assert len(opened(sealed, NEW)) == 12
+    assert len(opened(sealed, NEW)) == 15
 
 
 def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
@@ -112,6 +122,9 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
         ("resource_snapshot.sealed", 1, 0),
         ("resource_snapshot.kept", 1, 0),
         ("stack.credentials", 1, 0),
+        ("software_config.sealed", 1, 0),
+        ("software_deployment.sealed", 1, 0),
+        ("software_agent.sealed", 1, 0),
     ]
 
 
@@ -146,4 +159,4 @@ def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
     done = command("--new")
     Cipher([done.stdout.strip()])
     assert "before the old one" in done.stderr
-    assert len(opened(sealed, OLD)) == 12
+    assert len(opened(sealed, OLD)) == 15

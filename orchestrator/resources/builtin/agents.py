@@ -1,0 +1,46 @@
+"""What an agent on a machine is told of how to reach us: addresses, and credentials of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.resources.base import Context
+from orchestrator.resources.software import Credentials, Place
+
+
+def signal_url(place: Place, credentials: Credentials) -> str:  # noqa: ARG001 - not signed yet
+    """Return where a resource can be signalled with nothing else in hand."""
+    return place.signal_address
+
+
+def api_access(ctx: Context, credentials: Credentials) -> dict[str, Any]:
+    """Return what an agent calls the API with: its password is a token that opens this one resource."""
+    place = ctx.software.place
+    return {
+        "auth_url": f"{place.endpoint}/v1",
+        "username": ctx.physical_name,
+        "user_id": credentials.key,
+        "password": credentials.token,
+        "project_id": place.project_id,
+    }
+
+
+def polling(ctx: Context, transport: str, server_id: str) -> dict[str, Any]:
+    """Return what an agent is told of where to read the metadata of its machine."""
+    place, credentials = ctx.software.place, ctx.software.credentials(server_id)
+    if transport == "POLL_SERVER_HEAT":
+        access = api_access(ctx, credentials)
+        del access["username"]
+        return {
+            **access,
+            "stack_id": place.stack_path,
+            "resource_name": place.resource,
+            "region_name": None,
+        }
+    return {
+        "metadata_url": f"{place.endpoint}/v1/",
+        "access_key_id": credentials.key,
+        "secret_access_key": credentials.secret,
+        "stack_name": place.stack_name,
+        "path": f"{place.resource}.Metadata",
+    }

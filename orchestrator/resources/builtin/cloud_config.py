@@ -1,0 +1,23 @@
+"""OS::Heat::CloudConfig: a config for cloud-init (spec/resource-types.md A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import yaml
+
+from orchestrator.resources.base import Context, Property, Value
+from orchestrator.resources.builtin.software_config import SoftwareConfig
+from orchestrator.resources.software import ConfigDraft
+
+
+class CloudConfig(SoftwareConfig):
+    """A data structure that becomes the YAML cloud-init reads."""
+
+    name = "OS::Heat::CloudConfig"
+    properties = {"cloud_config": Property("map", "The data structure.")}
+
+    def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
+        """Return the config to make: YAML under the line that cloud-init looks for."""
+        text = yaml.safe_dump(props.get("cloud_config") or {}, default_flow_style=False, allow_unicode=True)
+        return ConfigDraft(name=ctx.physical_name, config=f"#cloud-config\n{text}")

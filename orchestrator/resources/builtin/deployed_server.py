@@ -1,0 +1,134 @@
+"""OS::Heat::DeployedServer: a machine that others made, for deployments to be carried out on
+(spec/resource-types.md A9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+)
+from orchestrator.resources.builtin.agents import polling
+from orchestrator.resources.software import id_of
+from orchestrator.schema.constraints import AllowedValues, Length
+
+AGENT: Final = "os-collect-config"  # the key of the metadata under which agents read their own settings
+DEPLOYMENTS: Final = "deployments"
+NEEDS: Final = {"POLL_TEMP_URL": "an object store", "ZAQAR_MESSAGE": "a message queue"}
+COLLECTORS: Final = {"POLL_SERVER_CFN": "cfn", "POLL_SERVER_HEAT": "heat"}
+LONGEST_NAME: Final = 53
+
+
+class DeployedServer(ResourceType):
+    """Stands for the machine: its metadata tell the agent there what to do, and where to ask for more."""
+
+    name = "OS::Heat::DeployedServer"
+    support_version = "8.0.0"
+    flight_seconds = 0.0  # it is noted in our own database
+    can_snapshot = True  # a copy of nothing
+    publishes = True
+    properties = {
+        "name": Property("string", "The machine's name.", update_allowed=True),
+        "metadata": Property(
+            "map", "Nothing.", update_allowed=True, deprecated="This property will be ignored"
+        ),
+        "software_config_transport": Property(
+            "string",
+            "How the agent on the machine gets what it is to do.",
+            default="POLL_SERVER_CFN",
+            update_allowed=True,
+            constraints=(
+                AllowedValues(("POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE")),
+            ),
+        ),
+        "deployment_swift_data": Property(
+            "map",
+            "Where POLL_TEMP_URL keeps what the agent reads.",
+            default={},
+            update_allowed=True,
+            schema={
+                "container": Property("string", "The container.", constraints=(Length(min=1),)),
+                "object": Property("string", "The object.", constraints=(Length(min=1),)),
+            },
+        ),
+    }
+    attributes = {
+        "name": Attribute("The machine's name.", type="string"),
+        "os_collect_config": Attribute(
+            "The settings of the agent that is to run on the machine.", type="map", secret=True
+        ),
+    }
+
+    @property
+    def can_check(self) -> bool:
+        """Whether the machine is there is not for us to say."""
+        return False
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Refuse transports of services that are not there."""
+        transport = properties.get("software_config_transport")
+        if transport in NEEDS:
+            message = f"{transport} needs {NEEDS[transport]}, and none is connected."
+            return (Fault(message, "software_config_transport"),)
+        return ()
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Note that there is one."""
+        server_id = id_of(ctx.token)
+        ctx.software.add_server(server_id)
+        return Created(server_id)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the id under which a try with this token noted it."""
+        server_id = id_of(token)
+        return server_id if ctx.software.has_server(server_id) else None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Say what its agent is to be told."""
+        if ctx.action == "DELETE":
+            return Observation(exists=ctx.software.has_server(physical_id))
+        name = ctx.properties.get("name") or _short(ctx.physical_name)
+        return Observation(
+            exists=True, attributes={"name": name, "os_collect_config": _agent(ctx, physical_id)}
+        )
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """What its agent is told follows from the properties."""
+        return Created(physical_id)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Note that it is gone."""
+        ctx.software.remove_server(physical_id)
+        ctx.software.forget(physical_id)
+
+    def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
+        """Return what its agent reads besides the template's metadata; the template's own come first."""
+        own = ctx.metadata.get(AGENT)
+        settings = {**(own if isinstance(own, Mapping) else {}), **_agent(ctx, physical_id)}
+        deployments = ctx.software.published(physical_id) or ctx.metadata.get(DEPLOYMENTS) or []
+        return {AGENT: settings, DEPLOYMENTS: deployments}
+
+
+def _agent(ctx: Context, server_id: str) -> dict[str, Any]:
+    """Return the settings of the agent: where it gets what it is to do."""
+    transport = ctx.properties.get("software_config_transport", "POLL_SERVER_CFN")
+    collector = COLLECTORS.get(transport)
+    if collector is None:
+        return {"collectors": ["local"]}
+    return {"collectors": [collector, "local"], collector: polling(ctx, transport, server_id)}
+
+
+def _short(name: str) -> str:
+    """Return a physical name as long as a machine's may be; its end, which makes it unique, stays."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:2]}-{name[3 - LONGEST_NAME :]}"

@@ -1,0 +1,96 @@
+"""OS::Heat::MultipartMime: configs in one message for cloud-init (spec/resource-types.md A9)."""
+
+from __future__ import annotations
+
+import email
+import uuid
+from collections.abc import Iterator, Mapping
+from email.message import Message
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from pathlib import PurePosixPath
+
+import orjson
+
+from orchestrator.resources.base import Context, Property, Value
+from orchestrator.resources.builtin.software_config import SoftwareConfig
+from orchestrator.resources.software import ConfigDraft
+from orchestrator.schema.constraints import AllowedValues
+
+
+class MultipartMime(SoftwareConfig):
+    """Parts, given in place or by the ids of configs, put together as a MIME message."""
+
+    name = "OS::Heat::MultipartMime"
+    properties = {
+        "group": SoftwareConfig.properties["group"],
+        "parts": Property(
+            "list",
+            "The parts.",
+            default=[],
+            schema=Property(
+                "map",
+                schema={
+                    "config": Property("string", "A config's id, or the content.", required=True),
+                    "filename": Property("string", "A name for the part."),
+                    "type": Property(
+                        "string",
+                        "Whether it is text, or a message whose parts are to be parts of this one.",
+                        default="text",
+                        constraints=(AllowedValues(("text", "multipart")),),
+                    ),
+                    "subtype": Property("string", "Subtype of the part's content type."),
+                },
+            ),
+        ),
+    }
+
+    def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
+        """Return the config to make: the message as a text."""
+        parts = [part for item in props["parts"] for part in _parts(ctx, item)]
+        # The same parts make the same message.
+        message = MIMEMultipart(boundary=f"==============={uuid.uuid5(uuid.NAMESPACE_OID, ctx.token).hex}==")
+        for part in parts:
+            message.attach(part)
+        return ConfigDraft(name=ctx.physical_name, group=props.get("group"), config=message.as_string())
+
+
+def _parts(ctx: Context, item: Mapping[str, Value]) -> Iterator[MIMEText]:
+    """Go over what one part of the properties gives."""
+    text = _content(ctx, item["config"])
+    if item.get("type") != "multipart":
+        yield _part(text, item.get("subtype"), item.get("filename"))
+        return
+    inner = email.message_from_string(text)
+    for one in inner.get_payload() if inner.is_multipart() else ():
+        if isinstance(one, Message):
+            payload = one.get_payload(decode=True)
+            content = (
+                payload.decode(one.get_content_charset() or "utf-8", "replace")
+                if isinstance(payload, bytes)
+                else ""
+            )
+            yield _part(content, one.get_content_subtype(), one.get_filename())
+
+
+def _content(ctx: Context, config: str) -> str:
+    """Return the config of that id, or the text itself when there is none."""
+    try:
+        config_id = str(uuid.UUID(config))
+    except ValueError:
+        return config
+    found = ctx.software.config(config_id)
+    if found is None:
+        return config
+    content = found.draft.config
+    return content if isinstance(content, str) else orjson.dumps(content).decode()
+
+
+def _part(text: str, subtype: str | None, filename: str | None) -> MIMEText:
+    if not subtype and filename:
+        subtype = PurePosixPath(filename).stem
+    charset = "us-ascii" if text.isascii() else "utf-8"
+    part = MIMEText(text, subtype or "plain", charset)
+    if filename:
+        part.add_header("Content-Disposition", "attachment", filename=filename)
+    return part

@@ -1,0 +1,63 @@
+"""OS::Heat::SoftwareComponent: one config for each action of a piece of software (spec/resource-types.md
+A9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.builtin.software_config import SoftwareConfig
+from orchestrator.resources.software import COMPONENT, ConfigDraft
+from orchestrator.schema.constraints import Length
+
+
+class SoftwareComponent(SoftwareConfig):
+    """Configs for the actions of a deployment, kept together."""
+
+    name = "OS::Heat::SoftwareComponent"
+    support_version = "2014.2"
+    properties = {
+        "configs": Property(
+            "list",
+            "The configs, each with the actions it is for.",
+            required=True,
+            constraints=(Length(min=1),),
+            schema=Property(
+                "map",
+                schema={
+                    "actions": Property(
+                        "list",
+                        "Actions of the deployment that it is for; names beyond Heat's are for the tool.",
+                        default=["CREATE", "UPDATE"],
+                        schema=Property("string"),
+                        constraints=(Length(min=1),),
+                    ),
+                    "config": SoftwareConfig.properties["config"],
+                    "tool": Property("string", "What carries it out on the machine.", required=True),
+                },
+            ),
+        ),
+        **{name: SoftwareConfig.properties[name] for name in ("inputs", "outputs", "options")},
+    }
+    attributes = {"configs": Attribute("The configs.", type="list")}
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """There is one config for an action, or their order would matter."""
+        seen: set[str] = set()
+        for config in properties.get("configs") or ():
+            actions = set(config.get("actions") or ())
+            if seen & actions:
+                message = "Defining more than one configuration for the same action is not allowed."
+                return (Fault(message, "configs"),)
+            seen |= actions
+        return ()
+
+    def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
+        """Return the config to make: the list of them, in a group of its own."""
+        return replace(super().draft(ctx, props), group=COMPONENT, config={"configs": props["configs"]})
+
+    def shown(self, config: Value) -> Mapping[str, Value]:
+        """Return the configs."""
+        return {"configs": config.get("configs") if isinstance(config, Mapping) else None}

@@ -1,0 +1,77 @@
+"""OS::Heat::SoftwareConfig: a script with a schema of what it takes and gives (spec/resource-types.md A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+)
+from orchestrator.resources.builtin.software_io import INPUTS, OUTPUTS, read_inputs, read_outputs
+from orchestrator.resources.software import UNGROUPED, ConfigDraft, id_of
+
+
+class SoftwareConfig(ResourceType):
+    """A config that never changes: any change makes another."""
+
+    name = "OS::Heat::SoftwareConfig"
+    support_version = "2014.1"
+    flight_seconds = 0.0  # it is made in our own database
+    properties = {
+        "group": Property(
+            "string", "Which tool on the machine carries it out, by convention.", default=UNGROUPED
+        ),
+        "config": Property("string", "The script or manifest."),
+        "options": Property("map", "Options for the tool."),
+        "inputs": INPUTS,
+        "outputs": OUTPUTS,
+    }
+    attributes = {"config": Attribute("The config itself.", type="string")}
+
+    @property
+    def can_check(self) -> bool:
+        """Nothing can be wrong with a config."""
+        return False
+
+    def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
+        """Return the config to make."""
+        return ConfigDraft(
+            name=ctx.physical_name,
+            group=props.get("group"),
+            config=props.get("config"),
+            inputs=read_inputs(props.get("inputs") or ())[0],
+            outputs=read_outputs(props.get("outputs") or ())[0],
+            options=props.get("options"),
+        )
+
+    def shown(self, config: Value) -> Mapping[str, Value]:
+        """Return the attributes of a config."""
+        return {"config": config}
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Make it, under an id that every try gives it."""
+        config_id = id_of(ctx.token)
+        ctx.software.add_config(config_id, self.draft(ctx, props), secret=ctx.secret)
+        return Created(config_id)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the id that a try with this token gave it."""
+        found = ctx.software.config(id_of(token))
+        return None if found is None else found.id
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Read it."""
+        found = ctx.software.config(physical_id)
+        if found is None:
+            return Observation(exists=False)
+        return Observation(exists=True, attributes=self.shown(found.draft.config))
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Remove it."""
+        ctx.software.remove_config(physical_id)

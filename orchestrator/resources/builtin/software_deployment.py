@@ -1,0 +1,271 @@
+"""OS::Heat::SoftwareDeployment: a config carried out by the agent on a machine (spec/resource-types.md A9).
+
+Each action that triggers it publishes a config made for that action, with the values of the inputs and with
+what the agent needs to tell how it went. Nobody polls: the agent's signal wakes what waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    ResourceType,
+    Signalled,
+    Value,
+)
+from orchestrator.resources.builtin import software_io as io
+from orchestrator.resources.builtin.agents import api_access, signal_url
+from orchestrator.resources.software import (
+    COMPONENT,
+    UNGROUPED,
+    ConfigDraft,
+    ConfigNotFound,
+    DeploymentDraft,
+    id_of,
+)
+from orchestrator.schema.constraints import AllowedValues
+
+ACTIONS: Final = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
+TRANSPORTS: Final = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
+NEEDS: Final = {"TEMP_URL_SIGNAL": "an object store", "ZAQAR_SIGNAL": "a message queue"}
+OURS: Final = {
+    "deploy_server_id": "ID of the server being deployed to",
+    "deploy_action": "Name of the current action being deployed",
+    "deploy_stack_id": "ID of the stack this deployment belongs to",
+    "deploy_resource_name": "Name of this deployment resource in the stack",
+    "deploy_signal_transport": "How the server tells the values of the outputs",
+    "deploy_signal_id": "Where to signal the values of the outputs",
+    "deploy_signal_verb": "HTTP verb of that signal",
+    "deploy_auth_url": "URL of the API's authentication",
+    "deploy_username": "Username for the API",
+    "deploy_user_id": "User ID for the API",
+    "deploy_password": "Password for the API",
+    "deploy_project_id": "ID of the project for the API",
+}  # what tools on the machine may show
+
+
+class SoftwareDeployment(ResourceType):
+    """One config on one machine."""
+
+    name = "OS::Heat::SoftwareDeployment"
+    support_version = "2014.1"
+    flight_seconds = 0.0  # it is made in our own database
+    preemptible = frozenset(ACTIONS)  # an agent may never answer
+    signals_always = True
+    properties = {
+        "config": Property("string", "The config to carry out.", update_allowed=True),
+        "server": Property("string", "The machine to carry it out on.", required=True),
+        "input_values": Property("map", "Values of the config's inputs.", update_allowed=True),
+        "actions": Property(
+            "list",
+            "Actions of this resource that have it carried out.",
+            default=["CREATE", "UPDATE"],
+            update_allowed=True,
+            constraints=(AllowedValues(ACTIONS),),
+        ),
+        "name": Property(
+            "string",
+            "Name of what is published; a machine's configs are in the order of their names.",
+            update_allowed=True,
+        ),
+        "signal_transport": Property(
+            "string",
+            "How the agent tells how it went. With NO_SIGNAL nobody waits for that.",
+            default="CFN_SIGNAL",
+            constraints=(AllowedValues(TRANSPORTS),),
+        ),
+    }
+    attributes = {
+        io.STDOUT: Attribute("What carrying it out wrote to its output.", type="string"),
+        io.STDERR: Attribute("What carrying it out wrote as errors.", type="string"),
+        io.STATUS_CODE: Attribute("With which status it ended.", type="string"),
+    }
+    empty: Value = ""  # the config of a deployment without one
+
+    @property
+    def can_check(self) -> bool:
+        """What was carried out cannot be looked at."""
+        return False
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether `get_attr` may ask for `name`: whatever outputs the config has are attributes."""
+        return bool(name)
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Refuse transports of services that are not there."""
+        transport = properties.get("signal_transport")
+        if transport in NEEDS:
+            message = f"{transport} needs {NEEDS[transport]}, and none is connected."
+            return (Fault(message, "signal_transport"),)
+        return ()
+
+    # The verbs.
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Publish it, if that is one of its actions; the id is there either way, for later ones."""
+        deployment_id = id_of(ctx.token)
+        deployed = self._act(ctx, deployment_id, props, "CREATE")
+        return Created(deployment_id, {"deployed": deployed})
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the id of what a try with this token published."""
+        found = ctx.software.deployment(id_of(token))
+        return None if found is None else found.id
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Say how it went, if it is the action's: what an action does not trigger is done at once."""
+        now = ctx.software.deployment(physical_id)
+        if now is None:
+            if ctx.action == "DELETE":
+                return Observation(exists=False)
+            lost = bool(ctx.data.get("deployed"))
+            error = f"Deployment with id {physical_id} not found" if lost else ""
+            nothing = dict.fromkeys(io.ALWAYS)
+            return Observation(True, attributes=nothing, error=error, error_kind="NotFound")
+        attributes = {**dict.fromkeys(io.ALWAYS), **now.output_values}
+        if ctx.action != now.action or now.status == "COMPLETE":
+            return Observation(True, ready=ctx.action != "DELETE", attributes=attributes)
+        if now.status == "FAILED":
+            error = f"Deployment to server failed: {now.status_reason}"
+            return Observation(True, attributes=attributes, error=error, error_kind="Error")
+        reason = f"{now.status_reason}: the agent on {now.server_id} has not signalled yet"
+        return Observation(True, ready=False, retry_after=None, reason=reason)
+
+    def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
+        """Whether an input changes that is declared to replace what is there."""
+        now = ctx.software.deployment(physical_id)
+        before = None if now is None else ctx.software.config(now.config_id)
+        if before is None:
+            return False
+        source = _source(ctx, props)
+        return io.asks_for_another(
+            before.draft.inputs, self._inputs(ctx, physical_id, props, source, "UPDATE")
+        )
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Publish it anew, if that is one of its actions."""
+        deployed = self._act(ctx, physical_id, props, "UPDATE")
+        return Created(physical_id, {"deployed": deployed or bool(ctx.data.get("deployed"))})
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Have it undone first, if that is one of its actions and the machine is still there; then remove it.
+
+        Runs again and again until the agent has told how that went.
+        """
+        now = ctx.software.deployment(physical_id)
+        if not ctx.software.was_lost(physical_id) and self._undo(ctx, physical_id):
+            now = ctx.software.deployment(physical_id)
+            if now is not None and now.action == "DELETE" and now.status != "COMPLETE":
+                return
+        if now is not None:
+            ctx.software.remove_deployment(physical_id)
+        ctx.software.forget(physical_id)
+
+    def suspend(self, ctx: Context, physical_id: str) -> None:
+        """Publish it, if that is one of its actions."""
+        self._act(ctx, physical_id, ctx.properties, "SUSPEND")
+
+    def resume(self, ctx: Context, physical_id: str) -> None:
+        """Publish it, if that is one of its actions."""
+        self._act(ctx, physical_id, ctx.properties, "RESUME")
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        """Take in what the agent tells."""
+        return Signalled(ctx.software.signal(physical_id, details if isinstance(details, Mapping) else {}))
+
+    def cancel(self, ctx: Context, physical_id: str) -> str:
+        """Wait no longer for the agent."""
+        ctx.software.cancel(physical_id)
+        return "Deployment cancelled."
+
+    # What is published.
+
+    def _undo(self, ctx: Context, physical_id: str) -> bool:
+        """Publish what DELETE does; False when that is nothing, or can no longer be known."""
+        if not ctx.properties.get("server"):
+            return False
+        try:
+            return self._act(ctx, physical_id, ctx.properties, "DELETE")
+        except ConfigNotFound:
+            return False
+
+    def _act(self, ctx: Context, deployment_id: str, props: Mapping[str, Value], action: str) -> bool:
+        """Publish what an action does; False when it does nothing."""
+        source = _source(ctx, props)
+        if action not in _triggers(props, source):
+            return False
+        inputs = self._inputs(ctx, deployment_id, props, source, action)
+        config = ConfigDraft(
+            name=props.get("name") or source.name or ctx.physical_name,
+            group=source.group or UNGROUPED,
+            config=self.derive(source.config, inputs, props) or self.empty,
+            inputs=inputs,
+            outputs=source.outputs,
+            options=source.options,
+        )
+        waits = props.get("signal_transport") != "NO_SIGNAL"
+        draft = DeploymentDraft(props["server"], action, config, props.get("input_values"), waits)
+        ctx.software.deploy(deployment_id, draft, secret=ctx.secret)
+        return True
+
+    def derive(
+        self, config: Value, inputs: Sequence[Mapping[str, Value]], props: Mapping[str, Value]
+    ) -> Value:
+        """Return the config as the machine gets it."""
+        return config
+
+    def _inputs(
+        self, ctx: Context, deployment_id: str, props: Mapping[str, Value], source: ConfigDraft, action: str
+    ) -> list[dict[str, Value]]:
+        added = [(name, value, OURS[name]) for name, value in _ours(ctx, deployment_id, props, action)]
+        return io.derive_inputs(source.inputs, props.get("input_values") or {}, added)
+
+
+def _ours(
+    ctx: Context, deployment_id: str, props: Mapping[str, Value], action: str
+) -> Iterator[tuple[str, Value]]:
+    """Go over the inputs that every deployment gets."""
+    transport = props.get("signal_transport")
+    yield "deploy_server_id", props["server"]
+    yield "deploy_action", action
+    yield "deploy_stack_id", ctx.software.place.stack_path
+    yield "deploy_resource_name", ctx.name
+    yield "deploy_signal_transport", transport
+    if transport == "CFN_SIGNAL":
+        yield "deploy_signal_id", signal_url(ctx.software.place, ctx.software.credentials(deployment_id))
+        yield "deploy_signal_verb", "POST"
+    elif transport == "HEAT_SIGNAL":
+        access = api_access(ctx, ctx.software.credentials(deployment_id))
+        for name in ("auth_url", "username", "user_id", "password", "project_id"):
+            yield f"deploy_{name}", access[name]
+
+
+def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
+    """Return the config that is to be carried out, an empty one when none is named.
+
+    Raises:
+        ConfigNotFound: it is not there.
+    """
+    config_id = props.get("config")
+    if not config_id:
+        return ConfigDraft(group=None)
+    found = ctx.software.config(config_id)
+    if found is None:
+        raise ConfigNotFound(config_id)
+    return found.draft
+
+
+def _triggers(props: Mapping[str, Value], source: ConfigDraft) -> Collection[str]:
+    """Return the actions that have it carried out: a component says so itself."""
+    if source.group == COMPONENT:
+        return set(io.actions_of(source.config))
+    return props.get("actions") or ()

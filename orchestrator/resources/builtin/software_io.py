@@ -1,0 +1,184 @@
+"""Inputs and outputs of software configs: their schema, the values a deployment gives them, and what the
+values that come back mean (spec/resource-types.md A9, spec/rest-api.md §12). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.resources.software import Value
+from orchestrator.schema.constraints import AllowedValues
+from orchestrator.schema.properties import Property, PropertyFault, convert, join
+
+TYPES: Final = ("String", "Number", "CommaDelimitedList", "Json", "Boolean")
+STDOUT: Final = "deploy_stdout"
+STDERR: Final = "deploy_stderr"
+STATUS_CODE: Final = "deploy_status_code"
+ALWAYS: Final = (STDOUT, STDERR, STATUS_CODE)  # outputs of every deployment, declared or not
+
+_DEFAULTS: Final[Mapping[str, Mapping[str, Property]]] = {
+    word: {"default": Property(kind)}
+    for word, kind in zip(TYPES, ("string", "number", "list", "map", "boolean"), strict=True)
+}
+
+INPUT: Final[Mapping[str, Property]] = {
+    "name": Property("string", "Name of the input.", required=True),
+    "description": Property("string", "What it is."),
+    "type": Property("string", "Type of its value.", default="String", constraints=(AllowedValues(TYPES),)),
+    "default": Property("any", "The value when a deployment gives none."),
+    "replace_on_change": Property(
+        "boolean", "Whether a deployment is replaced, not updated, when the value changes.", default=False
+    ),
+}
+OUTPUT: Final[Mapping[str, Property]] = {
+    "name": Property("string", "Name of the output.", required=True),
+    "description": Property("string", "What it is."),
+    "type": Property("string", "Type of its value.", default="String", constraints=(AllowedValues(TYPES),)),
+    "error_output": Property(
+        "boolean", "Whether a deployment has failed when this output has a value.", default=False
+    ),
+}
+INPUTS: Final = Property("list", "What the config takes.", schema=Property("map", schema=INPUT))
+OUTPUTS: Final = Property("list", "What the config gives back.", schema=Property("map", schema=OUTPUT))
+
+
+def read_inputs(
+    given: Sequence[Mapping[str, Value]], path: str = "inputs"
+) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
+    """Return inputs as they are stored: without what was left out, a default of their type, a value as it is;
+    and everything that is wrong with them.
+    """
+    read, faults = [], []
+    for index, item in enumerate(given):
+        place = join(path, index)
+        rest = {name: value for name, value in item.items() if name != "value"}
+        seen, wrong = convert(INPUT, rest, path=place)
+        if not wrong and rest.get("type") and not (seen.get("default") == "" and seen["type"] != "String"):
+            wrong = _typed(seen, place)
+        stored = {name: value for name, value in seen.items() if rest.get(name) is not None or name == "type"}
+        if not stored.get("replace_on_change"):
+            stored.pop("replace_on_change", None)
+        read.append(stored | ({"value": item["value"]} if "value" in item else {}))
+        faults += wrong
+    return read, faults
+
+
+def _typed(seen: dict[str, Value], place: str) -> list[PropertyFault]:
+    """Bring the default to the input's type."""
+    if seen.get("default") is None:
+        return []
+    converted, faults = convert(_DEFAULTS[seen["type"]], {"default": seen["default"]}, path=place)
+    seen |= converted
+    return faults
+
+
+def read_outputs(
+    given: Sequence[Mapping[str, Value]], path: str = "outputs"
+) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
+    """Return outputs as they are stored, and everything that is wrong with them."""
+    read, faults = [], []
+    for index, item in enumerate(given):
+        seen, wrong = convert(OUTPUT, item, path=join(path, index))
+        kept = ("type", "error_output")
+        read.append({k: value for k, value in seen.items() if item.get(k) is not None or k in kept})
+        faults += wrong
+    return read, faults
+
+
+def derive_inputs(
+    declared: Iterable[Mapping[str, Value]],
+    values: Mapping[str, Value],
+    added: Iterable[tuple[str, Value, str]],
+) -> list[dict[str, Value]]:
+    """Return the inputs of a deployment, each with its value: those declared, those only given, and ours.
+
+    `added` are name, value and description of ours.
+    """
+    left = dict(values)
+    inputs = [{**one, "value": left.pop(one["name"], one.get("default"))} for one in declared]
+    inputs += [{"name": name, "type": "String", "value": value} for name, value in left.items()]
+    inputs += [
+        {"name": name, "type": "String", "description": described, "value": value}
+        for name, value, described in added
+    ]
+    return inputs
+
+
+def values_of(inputs: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """Return the inputs' values by name."""
+    return {one["name"]: one.get("value") for one in inputs}
+
+
+def asks_for_another(before: Iterable[Mapping[str, Value]], after: Iterable[Mapping[str, Value]]) -> bool:
+    """Whether an input differs that replaces the deployment when it does."""
+    old = values_of(before)
+    return any(
+        one["name"] in old and one.get("value") != old[one["name"]]
+        for one in after
+        if one.get("replace_on_change")
+    )
+
+
+class MissingInput(Exception):
+    """A config asks for an input that no deployment gives."""
+
+
+def substitute(config: Any, values: Mapping[str, Value], key: str, *, strict: bool) -> Any:
+    """Return `config` with each `{key: name}` in it replaced by that input's value, null when there is none.
+
+    Raises:
+        MissingInput: there is none, and that is not to be overlooked.
+    """
+    if isinstance(config, Mapping):
+        if len(config) == 1 and isinstance(name := config.get(key), str):
+            if strict and name not in values:
+                raise MissingInput(name)
+            return values.get(name)
+        return {k: substitute(value, values, key, strict=strict) for k, value in config.items()}
+    if isinstance(config, list | tuple):
+        return [substitute(item, values, key, strict=strict) for item in config]
+    return config
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an agent told of a deployment."""
+
+    failed: bool
+    reason: str
+    outputs: Mapping[str, Value]
+    summary: str  # for the event: `succeeded`, `failed (2)`
+
+
+def judge(
+    outputs: Iterable[Mapping[str, Value]], details: Mapping[str, Value], known: Mapping[str, Value]
+) -> Told:
+    """Return what came back means. `known` are outputs of before; those not told of again stay.
+
+    A status code but 0, or a value of an output that stands for an error, is a failure.
+    """
+    code = details.get(STATUS_CODE)
+    failures: dict[str, Value] = {}
+    summary = "succeeded"
+    if code and str(code) != "0":
+        failures[STATUS_CODE] = f"Deployment exited with non-zero status code: {code}"
+        summary = f"failed ({code})"
+    came = dict(known)
+    for one in outputs:
+        name = one["name"]
+        if name in details:
+            came[name] = details[name]
+            if one.get("error_output"):
+                failures[name] = details[name]
+                summary = "failed"
+    came |= {name: details.get(name) for name in ALWAYS}
+    reason = ", ".join(f"{name} : {what}" for name, what in failures.items()) or "Outputs received"
+    return Told(bool(failures), reason, came, summary)
+
+
+def actions_of(config: Any) -> Iterator[str]:
+    """Go over the actions that a config of the group `component` has something for."""
+    for one in config.get("configs") or () if isinstance(config, Mapping) else ():
+        yield from one.get("actions") or ()

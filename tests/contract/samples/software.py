@@ -1,0 +1,43 @@
+"""Software configuration: types that keep configs and deployments beside their rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.resources.base import Context
+from orchestrator.testing.samples import Sample
+from tests.contract.software_memory import SoftwareMemory
+
+
+def stored(ctx: Context) -> Context:
+    """Give a resource a store of its own."""
+    return replace(ctx, software=SoftwareMemory())
+
+
+OUTPUTS = frozenset({"deploy_stdout", "deploy_stderr", "deploy_status_code"})
+SILENT = {"server": "one", "signal_transport": "NO_SIGNAL"}
+
+SAMPLES = (
+    Sample("OS::Heat::CloudConfig", {"cloud_config": {"packages": ["git"]}}, dress=stored),
+    Sample("OS::Heat::DeployedServer", dress=stored),
+    Sample("OS::Heat::MultipartMime", {"parts": [{"config": "echo"}]}, dress=stored),
+    Sample(
+        "OS::Heat::SoftwareComponent",
+        {"configs": [{"tool": "script"}]},
+        changes={"configs": [{"tool": "script", "actions": ["DELETE"]}]},
+        dress=stored,
+    ),
+    Sample("OS::Heat::SoftwareConfig", {"config": "echo"}, dress=stored),
+    Sample("OS::Heat::StructuredConfig", {"config": {"a": [1]}}, dress=stored),
+    *(
+        Sample(
+            name,
+            SILENT,
+            dress=stored,
+            optional=OUTPUTS,
+            left_out=frozenset({"config"}),  # another one would have to be there
+            signals=(("it", {}),),  # when it is changed to wait for one
+        )
+        for name in ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
+    ),
+)

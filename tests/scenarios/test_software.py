@@ -1,0 +1,343 @@
+"""Software deployments from publication to the agent's signal, on the real engine and store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.operations.software import Software
+from orchestrator.resources.software import Place
+from tests.scenarios.world import World
+
+SERVER = {"type": "OS::Heat::DeployedServer"}
+CONFIG = {
+    "type": "OS::Heat::SoftwareConfig",
+    "properties": {
+        "group": "script",
+        "config": "echo $foo",
+        "inputs": [{"name": "foo", "default": "bar"}, {"name": "who", "replace_on_change": True}],
+        "outputs": [{"name": "result"}, {"name": "complaint", "error_output": True}],
+    },
+}
+
+
+def deployment(**properties: Any) -> dict[str, Any]:
+    given = {"config": {"get_resource": "config"}, "server": {"get_resource": "server"}, **properties}
+    return {"type": "OS::Heat::SoftwareDeployment", "properties": given}
+
+
+def stack(**properties: Any) -> dict[str, Any]:
+    return {"server": SERVER, "config": CONFIG, "dep": deployment(**properties)}
+
+
+def software(world: World) -> Software:
+    """The store as an agent's request sees it."""
+    place = Place(world.caller.project_id)
+    return Software(world.database.connect, world.cipher, world.settings, place)
+
+
+def server_id(world: World) -> str:
+    [(found,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'server'")
+    return str(found)
+
+
+def published(world: World) -> list[dict[str, Any]]:
+    """What the agent on the server reads."""
+    return [dict(one) for one in software(world).published(server_id(world))]
+
+
+def inputs(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one["value"] for one in config["inputs"]}
+
+
+def status(world: World) -> tuple[Any, ...]:
+    [row] = world.rows("SELECT action, status, status_reason FROM software_deployment")
+    return tuple(row)
+
+
+def resource(world: World, name: str = "dep") -> str:
+    query = "SELECT action || '_' || status FROM resource WHERE name = :n AND NOT leftover"
+    [(state,)] = world.rows(query, n=name)
+    return str(state)
+
+
+def test_a_deployment_is_published_and_waits_for_nothing_but_the_signal(world: World):
+    outputs = {"said": {"value": {"get_attr": ["dep", "result"]}}}
+    uuid = world.create("s", stack(input_values={"who": "me", "extra": [1]}), outputs=outputs)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    assert world.rows("SELECT due_at FROM graph_node WHERE label = 'dep' AND due_at < 'infinity'") == []
+    [config] = published(world)
+    assert (config["group"], config["config"]) == ("script", "echo $foo")
+    assert config["name"].startswith("s-config-")
+    given = inputs(config)
+    assert {name: given[name] for name in ("foo", "who", "extra")} == {
+        "foo": "bar",
+        "who": "me",
+        "extra": [1],
+    }
+    assert given["deploy_server_id"] == server_id(world)
+    assert given["deploy_action"] == "CREATE"
+    assert given["deploy_stack_id"] == f"s/{uuid}"
+    assert given["deploy_resource_name"] == "dep"
+    assert given["deploy_signal_transport"] == "CFN_SIGNAL"
+    assert (given["deploy_signal_verb"], bool(given["deploy_signal_id"])) == ("POST", True)
+    world.signal("s", "dep", {"deploy_stdout": "fine", "deploy_status_code": 0, "result": "done"})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.outputs("s") == {"said": "done"}
+    assert status(world) == ("CREATE", "COMPLETE", "Outputs received")
+    [told] = [line for line in world.told(uuid, "dep") if line.startswith("SIGNAL")]
+    assert told.startswith("SIGNAL_IN_PROGRESS Signal: deployment ")
+    assert told.endswith(" succeeded")
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            {"deploy_status_code": 2},
+            "deploy_status_code : Deployment exited with non-zero status code: 2",
+        ),
+        ({"deploy_status_code": "0", "complaint": "no disk"}, "complaint : no disk"),
+    ],
+)
+def test_a_failed_deployment_fails_the_stack_in_heats_words(world: World, details: Any, reason: str):
+    uuid = world.create("s", stack())
+    world.deliver_all()
+    world.signal("s", "dep", details)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    [(told,)] = world.rows("SELECT status_reason FROM stack")
+    assert told == f"Resource CREATE failed: Error: resources.dep: Deployment to server failed: {reason}"
+
+
+def test_without_a_signal_nobody_waits(world: World):
+    uuid = world.create("s", stack(signal_transport="NO_SIGNAL"))
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert status(world) == ("CREATE", "COMPLETE", "Not waiting for outputs signal")
+    assert len(published(world)) == 1
+
+
+def test_another_input_is_deployed_in_place_with_a_new_config(world: World):
+    uuid = world.create("s", stack(signal_transport="NO_SIGNAL"))
+    world.deliver_all()
+    [before] = published(world)
+    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    world.update("s", stack(signal_transport="NO_SIGNAL", input_values={"foo": "new"}))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    [after] = published(world)
+    assert before["id"] != after["id"]
+    assert (inputs(after)["foo"], inputs(after)["deploy_action"]) == ("new", "UPDATE")
+    assert world.rows("SELECT uuid FROM software_deployment") == [(one,)]
+    assert len(world.rows("SELECT 1 FROM software_config")) == 2  # the source, and the one made for it
+
+
+def test_an_input_that_replaces_on_change_makes_another_deployment(world: World):
+    uuid = world.create("s", stack(signal_transport="NO_SIGNAL", input_values={"who": "me"}))
+    world.deliver_all()
+    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    world.update("s", stack(signal_transport="NO_SIGNAL", input_values={"who": "you"}))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    [(other,)] = world.rows("SELECT uuid FROM software_deployment")
+    assert one != other
+    assert inputs(published(world)[0])["deploy_action"] == "CREATE"
+
+
+def test_an_update_over_a_silent_agent_makes_another_deployment(world: World):
+    uuid = world.create("s", stack())
+    world.deliver_all()
+    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    world.update("s", stack(input_values={"foo": "again"}))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    [(other,)] = world.rows("SELECT uuid FROM software_deployment")
+    assert one != other
+    assert inputs(published(world)[0])["foo"] == "again"
+
+
+def test_an_update_that_changes_nothing_of_it_goes_on_waiting(world: World):
+    uuid = world.create("s", stack())
+    world.deliver_all()
+    [before] = published(world)
+    world.update("s", {**stack(), "more": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
+    world.deliver_all()
+    assert published(world) == [before]
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+def test_a_cancelled_create_cancels_the_deployment(world: World):
+    uuid = world.create("s", stack())
+    world.deliver_all()
+    world.act("s", "cancel_without_rollback")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert status(world) == ("CREATE", "FAILED", "Deployment cancelled.")
+    assert resource(world) == "CREATE_FAILED"
+    assert world.rows("SELECT 1 FROM resource WHERE op IS NOT NULL") == []
+
+
+def test_a_stack_whose_time_is_over_waits_for_no_agent(world: World):
+    uuid = world.create("s", stack(), timeout_mins=1)
+    world.deliver_all()
+    with world.database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE stack SET action_started_at = now() - interval '2 minutes'")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert status(world) == ("CREATE", "FAILED", "Deployment cancelled.")
+    assert world.rows("SELECT 1 FROM resource WHERE op IS NOT NULL") == []
+
+
+def test_deletion_has_the_machine_undo_it_first_when_asked_to(world: World):
+    uuid = world.create("s", stack(actions=["DELETE"]))
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"  # nothing to do yet
+    assert world.rows("SELECT 1 FROM software_deployment") == []
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_IN_PROGRESS"
+    [config] = published(world)
+    assert inputs(config)["deploy_action"] == "DELETE"
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    for table in ("software_deployment", "software_config", "software_agent"):
+        assert world.rows(f"SELECT 1 FROM {table}") == [], table
+
+
+def test_a_failed_undoing_is_told_and_tried_again_by_the_next_delete(world: World):
+    uuid = world.create("s", stack(actions=["DELETE"]))
+    world.deliver_all()
+    world.delete("s")
+    world.deliver_all()
+    world.signal("s", "dep", {"deploy_status_code": 1})
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_FAILED"
+    world.delete("s")
+    world.deliver_all()
+    assert status(world)[:2] == ("DELETE", "IN_PROGRESS")
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+
+
+def test_nothing_is_undone_on_a_machine_that_is_gone(world: World):
+    there = world.create("there", {"server": SERVER})
+    world.deliver_all()
+    machine = server_id(world)
+    actions = ["CREATE", "DELETE"]
+    uuid = world.create("s", {"config": CONFIG, "dep": deployment(server=machine, actions=actions)})
+    world.deliver_all()
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.delete("there")
+    world.deliver_all()
+    assert world.state(there) == "DELETE_COMPLETE"
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+
+
+def test_what_waits_for_a_machine_to_undo_it_goes_on_when_the_machine_goes(world: World):
+    world.create("there", {"server": SERVER})
+    world.deliver_all()
+    machine = server_id(world)
+    actions = ["CREATE", "DELETE"]
+    uuid = world.create("s", {"config": CONFIG, "dep": deployment(server=machine, actions=actions)})
+    world.deliver_all()
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_IN_PROGRESS"
+    world.delete("there")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+
+
+def test_suspend_and_resume_are_deployed_when_listed(world: World):
+    uuid = world.create("s", stack(actions=["SUSPEND"]))
+    world.deliver_all()
+    world.act("s", "suspend")
+    world.deliver_all()
+    assert world.state(uuid) == "SUSPEND_IN_PROGRESS"
+    assert inputs(published(world)[0])["deploy_action"] == "SUSPEND"
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert world.state(uuid) == "SUSPEND_COMPLETE"
+    world.act("s", "resume")
+    world.deliver_all()
+    assert world.state(uuid) == "RESUME_COMPLETE"  # not listed
+
+
+def test_a_component_says_itself_what_it_is_for(world: World):
+    component = {
+        "type": "OS::Heat::SoftwareComponent",
+        "properties": {"configs": [{"actions": ["SUSPEND"], "tool": "script", "config": "stop"}]},
+    }
+    uuid = world.create("s", {"server": SERVER, "config": component, "dep": deployment()})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.act("s", "suspend")
+    world.deliver_all()
+    [config] = published(world)
+    assert (config["group"], config["config"]["configs"][0]["config"]) == ("component", "stop")
+
+
+def test_structured_deployments_put_their_inputs_in(world: World):
+    structured = {
+        "type": "OS::Heat::StructuredConfig",
+        "properties": {"config": {"a": [{"get_input": "foo"}], "b": {"get_input": "none"}}},
+    }
+    dep = deployment(input_values={"foo": {"deep": 1}}, signal_transport="NO_SIGNAL")
+    dep["type"] = "OS::Heat::StructuredDeployment"
+    world.create("s", {"server": SERVER, "config": structured, "dep": dep})
+    world.deliver_all()
+    assert published(world)[0]["config"] == {"a": [{"deep": 1}], "b": None}
+
+
+def test_a_strict_deployment_misses_an_input_in_heats_words(world: World):
+    structured = {
+        "type": "OS::Heat::StructuredConfig",
+        "properties": {"config": {"b": {"get_input": "none"}}},
+    }
+    dep = deployment(input_values_validate="STRICT")
+    dep["type"] = "OS::Heat::StructuredDeployment"
+    uuid = world.create("s", {"server": SERVER, "config": structured, "dep": dep})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    [(told,)] = world.rows("SELECT status_reason FROM stack")
+    assert told.endswith("UserParameterMissing: resources.dep: The Parameter (none) was not provided.")
+
+
+def test_a_config_that_is_not_there_is_named(world: World):
+    uuid = world.create("s", {"server": SERVER, "dep": deployment(config="nonesuch")})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    [(told,)] = world.rows("SELECT status_reason FROM stack")
+    assert "NotFound: resources.dep: Software config with id nonesuch not found" in told
+
+
+def test_secrets_are_stored_sealed_and_reach_the_machine(world: World):
+    parameters = {"password": {"type": "string", "hidden": True}}
+    given = {"who": {"get_param": "password"}}
+    resources = stack(input_values=given, signal_transport="NO_SIGNAL")
+    template = {"heat_template_version": "2021-04-16", "parameters": parameters, "resources": resources}
+    uuid = world.submit("s", template, parameters={"password": "hush-hush"})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert inputs(published(world)[0])["who"] == "hush-hush"
+    for table in ("software_config", "software_deployment", "resource", "event"):
+        assert world.rows(f"SELECT 1 FROM {table} AS t WHERE t::text LIKE '%hush-hush%'") == [], table
