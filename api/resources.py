@@ -10,9 +10,10 @@ from flask import Blueprint, Response, request
 from api import queries
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
-from api.parts import parts
+from api.parts import operation_context, parts
 from orchestrator.errors import ResourceNotFound
 from orchestrator.operations.exports import masked
+from orchestrator.operations.software_requests import machine_metadata
 from orchestrator.resources.base import Attribute
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher
@@ -48,7 +49,11 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
 def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a resource's metadata as it is now."""
-    row = _found(canonical(stack_name, stack_id), resource_name)
+    stack = canonical(stack_name, stack_id)
+    row = _found(stack, resource_name)
+    kind = parts().types.get(row.kind)
+    if kind is not None and kind.publishes:
+        return json_response({"metadata": machine_metadata(operation_context(), stack, row, kind)})
     return json_response({"metadata": shown_metadata(row, parts().cipher)})
 
 

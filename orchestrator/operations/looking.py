@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 from orchestrator.engine.forecast import There
 from orchestrator.engine.names import physical_name
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.software import SoftwareStore
 
 AT_ONCE: Final = 16  # calls
 LOOK_SECONDS: Final = 60.0  # for all of them; each has a deadline of its own besides
@@ -29,12 +30,19 @@ class Seen:
 
 
 def look_at(
-    stack_name: str, things: Sequence[tuple[ResourceType, There]], seconds: float = LOOK_SECONDS
+    stack_name: str,
+    things: Sequence[tuple[ResourceType, There]],
+    software: Callable[[str], SoftwareStore],
+    seconds: float = LOOK_SECONDS,
 ) -> Seen:
-    """Observe things that nobody is operating on, changing nothing."""
+    """Observe things that nobody is operating on, changing nothing. `software` is the store as a resource of
+    that name sees it.
+    """
     pool = ThreadPoolExecutor(AT_ONCE, "look")
     try:
-        asked = {pool.submit(_look, stack_name, kind, there): there for kind, there in things}
+        asked = {
+            pool.submit(_look, stack_name, kind, there, software(there.name)): there for kind, there in things
+        }
         wait(asked, seconds)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -50,10 +58,20 @@ def look_at(
     return Seen(found, well, unseen)
 
 
-def _look(stack_name: str, kind: ResourceType, there: There) -> tuple[Observation, bool]:
+def _look(
+    stack_name: str, kind: ResourceType, there: There, software: SoftwareStore
+) -> tuple[Observation, bool]:
     """Return what is there, and whether it is well although it has failed."""
     name, physical_id = physical_name(stack_name, there.name, there.uuid), there.physical_id or ""
-    ctx = Context(there.name, name, f"{there.uuid}-look", "CHECK", 0.0, there.properties, there.data)
+    ctx = Context(
+        there.name,
+        name,
+        f"{there.uuid}-look",
+        "CHECK",
+        properties=there.properties,
+        data=there.data,
+        software=software,
+    )
     seen = kind.observe(ctx, physical_id)
     return seen, there.status == "FAILED" and bool(physical_id) and kind.survives_failure(ctx, physical_id)
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from orchestrator.config import Settings
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
+from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.software import (
@@ -32,6 +33,7 @@ from orchestrator.store import signals
 from orchestrator.store import software as store
 from orchestrator.store.database import Database
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
+from orchestrator.store.stacks import StackRow
 
 CANCELLED: Final = "Deployment cancelled."
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that open something
@@ -67,6 +69,12 @@ class Software:
             id_,
             stack.traversal,
         )
+
+    @classmethod
+    def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> Software:
+        """Return the store for a request about a stack, or about a resource of it."""
+        place = Place(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
+        return cls(context.database.connect, context.cipher, context.settings, place, stack.id)
 
     # Configs.
 
@@ -292,8 +300,13 @@ def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[
 
 def listed(row: ConfigRow) -> dict[str, Any]:
     """Return what a listing tells of a config."""
-    at = row.created_at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"id": row.uuid, "name": row.name, "group": row.group, "creation_time": at}
+    head = {"id": row.uuid, "name": row.name, "group": row.group}
+    return {**head, "creation_time": isotime(row.created_at)}
+
+
+def isotime(at: dt.datetime) -> str:
+    """Return `YYYY-MM-DDTHH:MM:SSZ`, as the metadata of machines have it, too."""
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shown_input(one: Mapping[str, Any], *, all_of_it: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from orchestrator.engine.changes import Changes, Row, compare
@@ -18,6 +19,7 @@ from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.looking import Seen, look_at
+from orchestrator.operations.software import Software
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import planning, previewing
@@ -116,7 +118,8 @@ class Preview:
                     f"{most} of max_observed_in_preview. Leave out 'converge', or check the stack first."
                 )
             things = self._there(db, kinds)
-        return look_at(self.stack.name, [(kinds[id_], there) for id_, there in things.items()])
+        looked_at = [(kinds[id_], there) for id_, there in things.items()]
+        return look_at(self.stack.name, looked_at, partial(Software.at, self.context, self.stack))
 
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
         """Return the type of a resource that can be looked at: what is made and nobody operates on."""

@@ -6,13 +6,14 @@ is the resource's own, or made another, then this one is one too many and goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -20,7 +21,8 @@ log = logger()
 # Those whose resource is settled one way or the other: while it has an operation open, its holder may still
 # find them.
 OPEN = """
-SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id
+SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id,
+    coalesce((SELECT k.project_id FROM stack k WHERE k.id = s.stack_id), '')
 FROM stray s LEFT JOIN resource r ON r.id = s.resource_id
 WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.id LIMIT %s
@@ -28,19 +30,35 @@ ORDER BY s.id LIMIT %s
 HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
 
 
-def tidy(db: Connection[TupleRow], types: Mapping[str, ResourceType], limit: int = 20) -> int:
-    """Remove strays that nobody owns, a few at a time; return how many are dealt with."""
+def tidy(
+    db: Connection[TupleRow],
+    types: Mapping[str, ResourceType],
+    software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
+    limit: int = 20,
+) -> int:
+    """Remove strays that nobody owns, a few at a time; return how many are dealt with.
+
+    `software` is the store as a project sees it.
+    """
     dealt = 0
-    for id_, token, type_name, physical_id, owned in db.execute(OPEN, (limit,)).fetchall():
-        if owned or _removed(types, type_name, token, physical_id):
+    for id_, token, type_name, physical_id, owned, project_id in db.execute(OPEN, (limit,)).fetchall():
+        if owned or _removed(types, type_name, token, physical_id, software(project_id)):
             db.execute(HANDLED, (id_,))
             dealt += 1
     return dealt
 
 
-def _removed(types: Mapping[str, ResourceType], type_name: str, token: str, physical_id: str) -> bool:
+def _removed(
+    types: Mapping[str, ResourceType],
+    type_name: str,
+    token: str,
+    physical_id: str,
+    software: SoftwareStore,
+) -> bool:
     """Ask for a stray's removal; whether it is gone. What cannot be asked now is asked again later."""
-    ctx = Context(name=physical_id, physical_name=physical_id, token=token, action="DELETE")
+    ctx = Context(
+        name=physical_id, physical_name=physical_id, token=token, action="DELETE", software=software
+    )
     try:
         kind = types[type_name]
         kind.delete(ctx, physical_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from psycopg import Connection
@@ -18,7 +19,9 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import lifecycle, removal, strays
 from orchestrator.operations.purge import Policy, Purging
+from orchestrator.operations.software import Software
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.software import Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals
 from orchestrator.store.database import Database
@@ -113,8 +116,11 @@ class Sweep:
             while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
                 pass
         rings = self._unstall(db)
-        strays.tidy(db, self.types)
+        strays.tidy(db, self.types, lambda project_id: self._software(db, project_id))
         return rings
+
+    def _software(self, db: Connection[TupleRow], project_id: str) -> Software:
+        return Software(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
 
     def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""

@@ -27,7 +27,8 @@ ON CONFLICT (uuid) DO NOTHING RETURNING id
 GET_CONFIG = f"""
 SELECT {CONFIG} FROM software_config c WHERE c.uuid = %(uuid)s::uuid AND c.project_id = %(project_id)s
 """
-# A deployment of its own config is written after the config was: the lock lets none come in between.
+KEEP_CONFIG = f"{GET_CONFIG} FOR SHARE OF c"
+# The lock lets no deployment of it come in between.
 LOCK_CONFIG = """
 SELECT c.id, EXISTS (SELECT 1 FROM software_deployment d WHERE d.config_id = c.id)
 FROM software_config c WHERE c.uuid = %(uuid)s::uuid AND c.project_id = %(project_id)s FOR UPDATE OF c
@@ -179,11 +180,12 @@ def add_config(db: Db, values: Mapping[str, Any]) -> int | None:
     return None if row is None else row[0]
 
 
-def get_config(db: Db, project_id: str, uuid: str) -> ConfigRow | None:
-    """Return a config of the project."""
+def get_config(db: Db, project_id: str, uuid: str, *, keep: bool = False) -> ConfigRow | None:
+    """Return a config of the project; with `keep` nobody removes it before the transaction ends."""
     if not is_uuid(uuid):
         return None
-    row = db.execute(GET_CONFIG, {"uuid": uuid, "project_id": project_id}).fetchone()
+    values = {"uuid": uuid, "project_id": project_id}
+    row = db.execute(KEEP_CONFIG if keep else GET_CONFIG, values).fetchone()
     return None if row is None else _config(row)
 
 

@@ -21,7 +21,18 @@ SHARED = {
     "templates.function_index",
     "templates.validate",
 }
-OWN = {"stacks.index", "stacks.create", "previews.create"}  # answers of the caller's own project
+OWN = {  # answers of the caller's own project
+    "stacks.index",
+    "stacks.create",
+    "previews.create",
+    "software_configs.index",
+    "software_deployments.index",
+    "software_deployments.metadata",
+}
+REFUSED = {
+    "software_configs.create",
+    "software_deployments.create",
+}  # without a body, before anything is read
 WORKING = {  # they answer for what they really do, in tests of their own
     "snapshots.create",
     "snapshots.show",
@@ -29,6 +40,11 @@ WORKING = {  # they answer for what they really do, in tests of their own
     "snapshots.restore",
     "adoption.export",
     "adoption.abandon",
+    "software_configs.show",
+    "software_configs.delete",
+    "software_deployments.show",
+    "software_deployments.update",
+    "software_deployments.delete",
 }
 OPEN = {"versions.root", "versions.healthcheck"}
 
@@ -52,6 +68,9 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
         "event_id": str(theirs.uuid),
         "key": "it",
         "snapshot_id": str(theirs.uuid),
+        "config_id": str(theirs.uuid),
+        "deployment_id": str(theirs.uuid),
+        "server_id": str(theirs.uuid),
         "number": 1,
         "before": 1,
         "after": 1,
@@ -85,7 +104,7 @@ def test_a_foreign_token_gets_403_under_their_path_and_404_under_its_own(world: 
         if rule.endpoint not in OPEN:
             api.ask(method, path, 403, headers=headers)
     for rule, method, path in requests(api, theirs, "my project"):
-        if rule.endpoint not in OPEN | SHARED | OWN:
+        if rule.endpoint not in OPEN | SHARED | OWN | REFUSED:
             api.ask(method, path, 404, headers=headers)
     assert api.get(f"{root('my project')}/stacks?show_nested=true&show_deleted=true", headers=headers) == {
         "stacks": []
@@ -95,7 +114,7 @@ def test_a_foreign_token_gets_403_under_their_path_and_404_under_its_own(world: 
 def test_without_authentication_a_project_sees_only_itself(world: World, theirs: Made) -> None:
     api = world.client()
     for rule, method, path in requests(api, theirs, "my project"):
-        if rule.endpoint not in OPEN | SHARED | OWN:
+        if rule.endpoint not in OPEN | SHARED | OWN | REFUSED:
             api.ask(method, path, 404)
     assert api.get(f"{root('my project')}/stacks") == {"stacks": []}
 
@@ -104,7 +123,7 @@ def test_the_owner_reaches_every_one_of_these_routes(world: World, theirs: Made)
     """So that the refusals above are for being foreign, and not for a wrong path."""
     api = world.client()
     for rule, method, path in requests(api, theirs, "their project"):
-        if rule.endpoint in OPEN | {"events.show"} | WORKING:
+        if rule.endpoint in OPEN | {"events.show"} | WORKING | REFUSED:
             continue
         response = api.http.open(api.base + path, method=method)
         assert response.status_code in {200, 201, 202, 204, 302}, (rule, method, path, response.text)

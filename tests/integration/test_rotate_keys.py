@@ -52,7 +52,8 @@ def sealed(postgres_url: str) -> str:
                    VALUES (gen_random_uuid(), 'demo', %s) RETURNING id),
                d AS (INSERT INTO software_deployment (uuid, project_id, server_id, config_id, sealed)
                    SELECT gen_random_uuid(), 'demo', 'one', c.id, %s FROM c)
-               INSERT INTO software_agent (uuid, project_id, sealed) VALUES (gen_random_uuid(), 'demo', %s)""",
+               INSERT INTO software_agent (uuid, project_id, sealed)
+               VALUES (gen_random_uuid(), 'demo', %s)""",
             (old.seal({"config": "c"}), old.seal({"input_values": {}}), old.seal({"key": "k"})),
         )
         for number in range(7):
