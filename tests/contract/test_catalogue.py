@@ -57,8 +57,12 @@ def test_our_own_types_are_registered():
         "OS::Heat::SoftwareComponent",
         "OS::Heat::SoftwareConfig",
         "OS::Heat::SoftwareDeployment",
+        "OS::Heat::SoftwareDeploymentGroup",
+        "OS::Heat::SoftwareDeployments",
         "OS::Heat::StructuredConfig",
         "OS::Heat::StructuredDeployment",
+        "OS::Heat::StructuredDeploymentGroup",
+        "OS::Heat::StructuredDeployments",
         "OS::Heat::TestResource",
         "OS::Heat::Value",
     }

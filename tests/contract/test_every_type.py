@@ -22,9 +22,9 @@ Family = type[TypeContract | NestedContract | HiddenContract]
 
 
 def _family(kind: ResourceType) -> Family:
-    if kind.hidden:
-        return HiddenContract
-    return NestedContract if isinstance(kind, NestedType) else TypeContract
+    if isinstance(kind, NestedType):  # hidden or not: what it does with its child is the same
+        return NestedContract
+    return HiddenContract if kind.hidden else TypeContract
 
 
 def of(family: Family) -> Any:

@@ -17,6 +17,8 @@ def stored(ctx: Context) -> Context:
 OUTPUTS = frozenset({"deploy_stdout", "deploy_stderr", "deploy_status_code"})
 SILENT = {"server": "one", "signal_transport": "NO_SIGNAL"}
 
+
+
 SAMPLES = (
     Sample("OS::Heat::CloudConfig", {"cloud_config": {"packages": ["git"]}}, dress=stored),
     Sample("OS::Heat::DeployedServer", dress=stored),
@@ -39,5 +41,14 @@ SAMPLES = (
             signals=(("it", {}),),  # when it is changed to wait for one
         )
         for name in ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
+    ),
+    *(
+        Sample(
+            f"OS::Heat::{word}DeploymentGroup",
+            {"servers": {"a": "one", "b": "two"}, "signal_transport": "NO_SIGNAL"},
+            changes={"servers": {"b": "two", "c": "three"}},
+            left_out=frozenset({"config", "signal_transport"}),
+        )
+        for word in ("Software", "Structured")
     ),
 )

@@ -1,0 +1,180 @@
+"""OS::Heat::SoftwareDeploymentGroup: one config on many machines (spec/resource-types.md A9).
+
+Its child has a deployment for each machine, called as `servers` calls the machine. What members are made from
+goes into parameters of the child: whatever looks like a function in a value is none there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.builtin import software_io as io
+from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
+from orchestrator.resources.nested import (
+    Bring,
+    ChildTemplate,
+    ChildView,
+    Member,
+    NestedStep,
+    NestedType,
+    Pause,
+    Settled,
+)
+from orchestrator.schema.constraints import Range
+from orchestrator.template.environment import Environment
+
+# Kept: the size and the pause of batches, the pause that is due, and what members are made from.
+BATCH, PAUSE, TABLE, DEFINITIONS = "batch", "pause", "members", "definitions"
+MOST_TOLD: Final = 100  # members up to which the attributes are kept, whether somebody asks for them or not
+VERSION: Final = "2021-04-16"
+
+Table = Mapping[str, Sequence[Any]]  # by name: the digest of the definition, and the server
+
+_BATCHES: Final = {
+    "max_batch_size": Property(
+        "integer", "How many deployments to change at once.", default=1, constraints=(Range(min=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
+    ),
+}
+
+
+class SoftwareDeploymentGroup(NestedType):
+    """A deployment of the same config on each of several machines."""
+
+    name = "OS::Heat::SoftwareDeploymentGroup"
+    support_version = "5.0.0"
+    member: ClassVar[type[SoftwareDeployment]] = SoftwareDeployment
+    properties = {
+        "servers": Property(
+            "map",
+            "Names, which are those of the deployments, and machines.",
+            required=True,
+            update_allowed=True,
+        ),
+        **{name: prop for name, prop in SoftwareDeployment.properties.items() if name != "server"},
+    }
+    update_policy = {
+        "rolling_update": Property("map", "How deployments are changed.", schema=_BATCHES),
+        "batch_create": Property("map", "How those of a new group are made.", schema=_BATCHES),
+    }
+    attributes = {
+        "deploy_stdouts": Attribute("What carrying it out wrote to its output, by deployment.", "map"),
+        "deploy_stderrs": Attribute("What carrying it out wrote as errors, by deployment.", "map"),
+        "deploy_status_codes": Attribute("With which status it ended, by deployment.", "map"),
+    }
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether `get_attr` may ask for `name`: whatever a deployment has, the group has of each."""
+        return bool(name)
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Names must be fit to be called by; the rest is as in one deployment."""
+        faults = list(self.member().validate(properties, stack_timeout_seconds))
+        for name, server in (properties.get("servers") or {}).items():
+            if not name or "/" in name:
+                faults.append(Fault(f'"{name}" cannot be the name of a deployment', "servers"))
+            elif not isinstance(server, str):
+                faults.append(Fault(f'The server of "{name}" must be a string', "servers"))
+        return faults
+
+    def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
+        """Bring the child to the deployments there are to be, in batches where a policy says so.
+
+        What is kept says what each member was last made from, and how the batches go on.
+        """
+        data = dict(ctx.data)
+        if turn and data.get(PAUSE):
+            return Pause(float(data.pop(PAUSE)), data)
+        definition = self._definition(props)
+        digest = _digest(definition)
+        wanted: Table = {name: [digest, server] for name, server in props["servers"].items()}
+        before: Table = data.get(TABLE, {}) if child.template is not None else {}
+        if not turn:
+            policy = ctx.update_policy.get("rolling_update" if before else "batch_create")
+            data[BATCH] = [policy["max_batch_size"], policy["pause_time"]] if policy else None
+        elif before == wanted:
+            return Settled({TABLE: wanted, DEFINITIONS: data[DEFINITIONS]})
+        after = _next(before, wanted, data[BATCH][0]) if data.get(BATCH) else wanted
+        used = {one for one, _ in after.values()} | {digest}
+        known = {**data.get(DEFINITIONS, {}), digest: definition}
+        data[TABLE], data[DEFINITIONS] = after, {one: known[one] for one in sorted(used)}
+        data[PAUSE] = data[BATCH][1] if data.get(BATCH) and after != wanted else 0
+        return Bring(self._child(after, data[DEFINITIONS], hidden=ctx.secret), data)
+
+    def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
+        """Return the child's id."""
+        return child.uuid
+
+    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+        """Return what is asked for, of each member by its name; of a small group what every one has, too."""
+        names = set(asked) - {"show", "*"}
+        if "*" in asked or len(ctx.data.get(TABLE) or ()) <= MOST_TOLD:
+            names |= self.attributes.keys()
+        members: Sequence[Member] = child.members() if names else ()
+        return {
+            name: {member.name: member.attributes.get(OF_ONE.get(name, name)) for member in members}
+            for name in sorted(names)
+        }
+
+    def _definition(self, props: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the properties that all members have."""
+        return {
+            name: props[name] for name in self.properties if name != "servers" and props.get(name) is not None
+        }
+
+    def _child(self, table: Table, definitions: Mapping[str, Value], *, hidden: bool) -> ChildTemplate:
+        """Return a child with these members: those of one definition have it from one parameter."""
+        resources = {}
+        for name, (digest, server) in table.items():
+            given = {one: {"get_param": [_parameter(digest), one]} for one in definitions[digest]}
+            resources[name] = {"type": self.member.name, "properties": {**given, "server": server}}
+        document = {
+            "heat_template_version": VERSION,
+            "parameters": {_parameter(digest): {"type": "json", "hidden": hidden} for digest in definitions},
+            "resources": resources,
+        }
+        values = {_parameter(digest): value for digest, value in definitions.items()}
+        return ChildTemplate("", orjson.dumps(document).decode(), Environment(values))
+
+
+def _next(before: Table, wanted: Table, size: int) -> Table:
+    """Return the members after another batch: those that are to go go with the first."""
+    batch = set(islice((name for name, one in wanted.items() if before.get(name) != one), size))
+    return {
+        name: one if name in batch else before[name]
+        for name, one in wanted.items()
+        if name in batch or name in before
+    }
+
+
+def _digest(definition: Mapping[str, Value]) -> str:
+    text = orjson.dumps(definition, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(text, digest_size=6).hexdigest()
+
+
+def _parameter(digest: str) -> str:
+    return f"definition_{digest}"
+
+
+OF_ONE: Final = {
+    "deploy_stdouts": io.STDOUT,
+    "deploy_stderrs": io.STDERR,
+    "deploy_status_codes": io.STATUS_CODE,
+}  # attributes of a group and of its members
+
+
+class SoftwareDeployments(SoftwareDeploymentGroup):
+    """The old name of OS::Heat::SoftwareDeploymentGroup."""
+
+    name = "OS::Heat::SoftwareDeployments"
+    hidden = True
+    support_status = "HIDDEN"
+    support_version = "7.0.0"

@@ -1,0 +1,190 @@
+"""Groups of software deployments: which members a child is asked to have, one step after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pytest
+
+from orchestrator.resources.base import Context
+from orchestrator.resources.builtin.software_deployment_group import SoftwareDeploymentGroup
+from orchestrator.resources.builtin.structured_deployment_group import StructuredDeploymentGroup
+from orchestrator.resources.nested import Bring, Member, Pause, Settled
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+
+KIND = SoftwareDeploymentGroup()
+
+
+@dataclass
+class Child:
+    """A child as a step sees it."""
+
+    template: str | None = None
+    uuid: str | None = "a child"
+    arn: str | None = "its arn"
+    inside: tuple[Member, ...] = ()
+
+    def members(self) -> tuple[Member, ...]:
+        return self.inside
+
+    def outputs(self) -> dict[str, Any]:
+        return {}
+
+
+def read(kind: SoftwareDeploymentGroup = KIND, **given: Any) -> dict[str, Any]:
+    properties, faults = kind.read_properties(given)
+    assert faults == []
+    return properties
+
+
+def context(**more: Any) -> Context:
+    return Context("group", "s-group-x", "token-1", "CREATE", **more)
+
+
+def batches(size: int = 1, pause: float = 0) -> dict[str, Any]:
+    return {
+        name: {"max_batch_size": size, "pause_time": pause} for name in ("rolling_update", "batch_create")
+    }
+
+
+def members(step: Any, kind: type = SoftwareDeploymentGroup) -> dict[str, Any]:
+    """The members that a step asks for, their properties evaluated as the child's would be."""
+    assert isinstance(step, Bring)
+    document = orjson.loads(step.child.text)
+    values = step.child.environment.parameters
+    found = {}
+    for name, snippet in document["resources"].items():
+        assert snippet["type"] == kind.member.name  # type: ignore[attr-defined]
+        found[name] = {
+            key: values[value["get_param"][0]][value["get_param"][1]] if isinstance(value, dict) else value
+            for key, value in snippet["properties"].items()
+        }
+    return found
+
+
+def run(props: Mapping[str, Any], ctx: Context, child: Child) -> list[Any]:
+    """Go through the steps until nothing is left to do, as the engine does."""
+    told: list[Any] = []
+    for turn in range(50):
+        step = KIND.step(ctx, props, child, turn)
+        told.append(step)
+        if isinstance(step, Settled):
+            return told
+        ctx = replace(ctx, data=orjson.loads(orjson.dumps(dict(step.data))))
+        if isinstance(step, Bring):
+            child.template = step.child.text
+    raise AssertionError("it never ends")
+
+
+def test_each_server_gets_a_deployment_of_its_name():
+    props = read(
+        servers={"a": "s1", "b": "s2"}, config="c", input_values={"x": {"get_attr": ["no", "function"]}}
+    )
+    step = KIND.step(context(), props, Child(), 0)
+    found = members(step)
+    assert {name: one["server"] for name, one in found.items()} == {"a": "s1", "b": "s2"}
+    assert found["a"]["input_values"] == {"x": {"get_attr": ["no", "function"]}}
+    assert found["a"]["actions"] == ["CREATE", "UPDATE"]
+    assert "servers" not in found["a"]
+
+
+def test_the_child_is_a_template():
+    props = read(servers={"a": "s1"}, config="c")
+    step = KIND.step(context(), props, Child(), 0)
+    values = ParameterValues.build(
+        load(step.child.text, Limits()).parameters, step.child.environment.parameters, {}, {}
+    )
+    template = load(step.child.text, Limits(), values)
+    assert list(template.resources) == ["a"]
+    assert not any(parameter.hidden for parameter in template.parameters.values())
+
+
+def test_what_is_secret_goes_into_hidden_parameters():
+    props = read(servers={"a": "s1"}, input_values={"password": "hush"})
+    step = KIND.step(context(secret=True), props, Child(), 0)
+    assert "hush" not in step.child.text
+    assert all(parameter.hidden for parameter in load(step.child.text, Limits()).parameters.values())
+
+
+def test_without_a_policy_all_are_made_at_once():
+    told = run(read(servers={"a": "1", "b": "2"}), context(), Child())
+    assert [type(step) for step in told] == [Bring, Settled]
+
+
+def test_a_new_group_is_made_in_batches_with_pauses_between():
+    props = read(servers={name: name for name in "abcde"})
+    told = run(props, context(update_policy=batches(2, 3)), Child())
+    assert [type(step) for step in told] == [Bring, Pause, Bring, Pause, Bring, Settled]
+    assert [len(members(step)) for step in told if isinstance(step, Bring)] == [2, 4, 5]
+    assert {step.seconds for step in told if isinstance(step, Pause)} == {3.0}
+
+
+def test_a_rolling_update_changes_so_many_at_once_and_keeps_the_others_as_they_are():
+    child, ctx = Child(), context(update_policy=batches(2))
+    first = run(read(servers={name: name for name in "abc"}, config="old"), ctx, child)[-1]
+    servers = {"b": "b", "c": "c", "d": "d", "e": "e"}
+    told = run(read(servers=servers, config="new"), replace(ctx, data=first.data), child)
+    seen = [{name: one["config"] for name, one in members(step).items()} for step in told[:-1]]
+    assert seen == [
+        {"b": "new", "c": "new"},
+        {"b": "new", "c": "new", "d": "new", "e": "new"},
+    ]
+
+
+def test_a_group_that_nothing_changed_in_is_brought_once_more_and_settles():
+    child, ctx = Child(), context(update_policy=batches())
+    props = read(servers={"a": "1", "b": "2"})
+    first = run(props, ctx, child)[-1]
+    told = run(props, replace(ctx, data=first.data), child)
+    assert [type(step) for step in told] == [Bring, Settled]
+
+
+def test_a_child_that_is_gone_is_made_from_nothing():
+    ctx = context(update_policy=batches())
+    first = run(read(servers={"a": "1", "b": "2"}), ctx, Child())[-1]
+    step = KIND.step(replace(ctx, data=first.data), read(servers={"a": "1", "b": "2"}), Child(), 0)
+    assert list(members(step)) == ["a"]
+
+
+def test_no_servers_is_a_group_of_none():
+    told = run(read(servers={}), context(), Child())
+    assert members(told[0]) == {}
+
+
+def test_attributes_are_maps_by_the_deployments_names():
+    def member(name: str, **attributes: Any) -> Member:
+        return Member(name, KIND.member.name, "CREATE", "COMPLETE", name, name, 0.0, attributes)
+
+    inside = (member("a", deploy_stdout="x", result=1), member("b", deploy_stdout="y"))
+    child = Child(inside=inside)
+    found = KIND.child_attributes(context(), child, ["result", "show"])
+    assert found["result"] == {"a": 1, "b": None}
+    assert found["deploy_stdouts"] == {"a": "x", "b": "y"}
+    assert KIND.child_reference_id(context(), child) == "a child"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"servers": {"a/b": "1"}}, '"a/b" cannot be the name of a deployment'),
+        ({"servers": {"a": {"b": 1}}}, 'The server of "a" must be a string'),
+        (
+            {"servers": {}, "signal_transport": "ZAQAR_SIGNAL"},
+            "ZAQAR_SIGNAL needs a message queue, and none is connected.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], message: str):
+    assert [fault.message for fault in KIND.validate(read(**given), 3600.0)] == [message]
+
+
+def test_a_structured_group_has_structured_deployments():
+    kind = StructuredDeploymentGroup()
+    props = read(kind, servers={"a": "1"}, input_key="take")
+    [found] = members(kind.step(context(), props, Child(), 0), StructuredDeploymentGroup).values()
+    assert (found["input_key"], found["input_values_validate"]) == ("take", "LAX")
