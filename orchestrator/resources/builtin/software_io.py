@@ -5,8 +5,11 @@ values that come back mean (spec/resource-types.md A9, spec/rest-api.md §12). P
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
+
+import orjson
 
 from orchestrator.resources.software import Value
 from orchestrator.schema.constraints import AllowedValues
@@ -19,7 +22,7 @@ STATUS_CODE: Final = "deploy_status_code"
 ALWAYS: Final = (STDOUT, STDERR, STATUS_CODE)  # outputs of every deployment, declared or not
 
 _DEFAULTS: Final[Mapping[str, Mapping[str, Property]]] = {
-    word: {"default": Property(kind)}
+    word: {"default": Property(kind, lax=kind == "list")}
     for word, kind in zip(TYPES, ("string", "number", "list", "map", "boolean"), strict=True)
 }
 
@@ -67,9 +70,13 @@ def read_inputs(
 
 def _typed(seen: dict[str, Value], place: str) -> list[PropertyFault]:
     """Bring the default to the input's type."""
-    if seen.get("default") is None:
+    default = seen.get("default")
+    if default is None:
         return []
-    converted, faults = convert(_DEFAULTS[seen["type"]], {"default": seen["default"]}, path=place)
+    if seen["type"] == "Json" and isinstance(default, str):
+        with suppress(orjson.JSONDecodeError):
+            default = orjson.loads(default)
+    converted, faults = convert(_DEFAULTS[seen["type"]], {"default": default}, path=place)
     seen |= converted
     return faults
 

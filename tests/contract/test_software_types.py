@@ -1,0 +1,249 @@
+"""What each type of software configuration does, beyond what every type does."""
+
+from __future__ import annotations
+
+import email
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.errors import ProviderError
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.builtin.cloud_config import CloudConfig
+from orchestrator.resources.builtin.deployed_server import DeployedServer
+from orchestrator.resources.builtin.multipart_mime import MultipartMime
+from orchestrator.resources.builtin.software_component import SoftwareComponent
+from orchestrator.resources.builtin.software_config import SoftwareConfig
+from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
+from orchestrator.resources.builtin.structured_config import StructuredConfig
+from orchestrator.resources.software import ConfigDraft
+from tests.contract.operated import Operated
+from tests.contract.software_memory import SoftwareMemory
+
+
+def made(kind: type[ResourceType], store: SoftwareMemory | None = None, **properties: Any) -> Operated:
+    resource = Operated(kind(), properties)
+    if store is not None:
+        resource.ctx = replace(resource.ctx, software=store)
+    resource.create()
+    return resource
+
+
+def store_of(resource: Operated) -> SoftwareMemory:
+    store = resource.ctx.software
+    assert isinstance(store, SoftwareMemory)
+    return store
+
+
+def draft(resource: Operated) -> ConfigDraft:
+    found = store_of(resource).config(resource.physical_id)
+    assert found is not None
+    return found.draft
+
+
+class TestConfigs:
+    def test_it_is_stored_under_its_physical_name(self):
+        resource = made(SoftwareConfig, config="echo", inputs=[{"name": "a"}], options={"b": 1})
+        assert draft(resource) == ConfigDraft(
+            resource.ctx.physical_name,
+            "Heat::Ungrouped",
+            "echo",
+            [{"name": "a", "type": "String"}],
+            [],
+            {"b": 1},
+        )
+        assert resource.observe().attributes == {"config": "echo"}
+
+    def test_any_change_makes_another(self):
+        for name in SoftwareConfig.properties:
+            assert SoftwareConfig().change({name: 1}, {name: 2}, frozenset({name})) == "replace"
+
+    def test_one_that_is_deployed_is_not_removed(self):
+        resource = made(SoftwareConfig, config="echo")
+        deployed = made(SoftwareDeployment, store_of(resource), server="m", signal_transport="NO_SIGNAL")
+        resource.physical_id = store_of(resource).deployments[deployed.physical_id].config_id
+        with pytest.raises(ProviderError) as caught:
+            resource.delete()
+        assert caught.value.kind == "InvalidRestrictedAction"
+
+    def test_a_secret_one_is_marked_so(self):
+        resource = Operated(SoftwareConfig(), {"config": "hush"})
+        resource.ctx = replace(resource.ctx, secret=True)
+        resource.create()
+        assert store_of(resource).secrets == [resource.physical_id]
+
+    def test_a_structured_one_is_a_map(self):
+        assert made(StructuredConfig, config={"a": [1]}).observe().attributes == {"config": {"a": [1]}}
+
+    def test_a_component_has_one_for_each_action(self):
+        configs = [{"tool": "script", "config": "x"}, {"tool": "script", "actions": ["DELETE", "OWN"]}]
+        resource = made(SoftwareComponent, configs=configs)
+        assert draft(resource).group == "component"
+        shown = resource.observe().attributes["configs"]
+        assert [one["actions"] for one in shown] == [["CREATE", "UPDATE"], ["DELETE", "OWN"]]
+
+    def test_two_for_one_action_are_refused(self):
+        configs = [{"tool": "a"}, {"tool": "b", "actions": ["UPDATE", "DELETE"]}]
+        resource = Operated(SoftwareComponent(), {"configs": configs})
+        [fault] = resource.kind.validate(resource.ctx.properties, 3600.0)
+        assert fault.property == "configs"
+        assert "more than one configuration for the same action" in fault.message
+
+    @pytest.mark.parametrize("configs", [[], [{"config": "x"}], [{"tool": "a", "actions": []}]])
+    def test_a_component_of_nothing_is_refused(self, configs: Any):
+        assert SoftwareComponent().read_properties({"configs": configs})[1] != []
+
+    @pytest.mark.parametrize("config", [{"packages": ["a"], "text": "x: é\n", "b": {"c": None}}, {}])
+    def test_cloud_config_is_yaml_under_its_header(self, config: Any):
+        text = draft(made(CloudConfig, cloud_config=config)).config
+        head, _, rest = text.partition("\n")
+        assert head == "#cloud-config"
+        assert yaml.safe_load(rest) == config
+
+
+class TestMultipartMime:
+    def parts(self, resource: Operated) -> list[tuple[str, str | None, str]]:
+        message = email.message_from_string(draft(resource).config)
+        assert message.is_multipart()
+        found = []
+        for part in message.get_payload():
+            content = part.get_payload(decode=True).decode(part.get_content_charset())
+            found.append((part.get_content_type(), part.get_filename(), content))
+        return found
+
+    def test_parts_are_texts_or_configs(self):
+        store = SoftwareMemory()
+        script = made(SoftwareConfig, store, config="#!/bin/sh")
+        tree = made(StructuredConfig, store, config={"a": 1})
+        tree.ctx = replace(tree.ctx, token="another")
+        tree.create()
+        nowhere = "9c9f2c2e-7a0c-4f57-9d39-9e3b5b6c7d8e"
+        parts = [
+            {"config": script.physical_id, "subtype": "x-shellscript"},
+            {"config": "plain"},
+            {"config": tree.physical_id, "filename": "part-handler.py"},
+            {"config": nowhere},
+            {"config": "grüße", "filename": "a.txt", "subtype": "html"},
+        ]
+        assert self.parts(made(MultipartMime, store, parts=parts)) == [
+            ("text/x-shellscript", None, "#!/bin/sh"),
+            ("text/plain", None, "plain"),
+            ("text/part-handler", "part-handler.py", '{"a":1}'),
+            ("text/plain", None, nowhere),
+            ("text/html", "a.txt", "grüße"),
+        ]
+
+    def test_a_multipart_part_is_taken_apart(self):
+        store = SoftwareMemory()
+        inner = made(MultipartMime, store, parts=[{"config": "eins"}, {"config": "zwö", "filename": "b.sh"}])
+        outer = Operated(MultipartMime(), {"parts": [{"config": inner.physical_id, "type": "multipart"}]})
+        outer.ctx = replace(outer.ctx, software=store, token="outer")
+        outer.create()
+        assert self.parts(outer) == [("text/plain", None, "eins"), ("text/b", "b.sh", "zwö")]
+
+    def test_a_multipart_part_that_is_none_gives_nothing(self):
+        assert self.parts(
+            made(MultipartMime, parts=[{"config": "x", "type": "multipart"}, {"config": "y"}])
+        ) == [("text/plain", None, "y")]
+
+    def test_every_try_makes_the_same_message(self):
+        resource = made(MultipartMime, parts=[{"config": "x"}])
+        before = draft(resource)
+        store_of(resource).configs.clear()
+        resource.create()
+        assert draft(resource) == before
+
+
+class TestDeployments:
+    def test_transports_of_services_that_are_not_there_are_refused(self):
+        for transport in ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"):
+            [fault] = SoftwareDeployment().validate({"signal_transport": transport}, 3600.0)
+            assert fault.property == "signal_transport"
+            assert transport in fault.message
+
+    def test_a_second_try_publishes_nothing_new(self):
+        resource = made(SoftwareDeployment, server="m")
+        before = dict(store_of(resource).deployments)
+        resource.create()
+        assert store_of(resource).deployments == before
+
+    def test_what_it_waits_for_is_told(self):
+        seen = made(SoftwareDeployment, server="m").observe()
+        assert (seen.ready, seen.retry_after) == (False, None)
+        assert seen.reason == "Deploy data available: the agent on m has not signalled yet"
+
+    def test_one_that_others_removed_is_an_error_while_it_is_made(self):
+        resource = made(SoftwareDeployment, server="m")
+        store_of(resource).deployments.clear()
+        assert resource.observe().error == f"Deployment with id {resource.physical_id} not found"
+        resource.delete()
+        assert not resource.observe().exists
+
+    def test_the_transport_says_how_the_agent_reaches_us(self):
+        def inputs(transport: str) -> dict[str, Any]:
+            resource = made(SoftwareDeployment, server="m", signal_transport=transport)
+            [one] = store_of(resource).deployments.values()
+            return {i["name"]: i["value"] for i in store_of(resource).configs[one.config_id].draft.inputs}
+
+        always = {
+            "deploy_server_id",
+            "deploy_action",
+            "deploy_stack_id",
+            "deploy_resource_name",
+            "deploy_signal_transport",
+        }
+        assert inputs("NO_SIGNAL").keys() == always
+        assert inputs("CFN_SIGNAL").keys() == always | {"deploy_signal_id", "deploy_signal_verb"}
+        heat = inputs("HEAT_SIGNAL")
+        words = ("auth_url", "username", "user_id", "password", "project_id")
+        assert heat.keys() == always | {f"deploy_{word}" for word in words}
+        assert heat["deploy_project_id"] == "p1"
+        assert heat["deploy_password"]
+
+    def test_its_credentials_go_with_it(self):
+        resource = made(SoftwareDeployment, server="m")
+        assert store_of(resource).agents
+        store_of(resource).signal(resource.physical_id, {})
+        resource.delete()
+        assert store_of(resource).agents == {}
+        assert store_of(resource).configs == {}
+
+
+class TestServers:
+    def test_its_metadata_tell_the_agent_where_to_poll(self):
+        resource = made(DeployedServer, name="web", software_config_transport="POLL_SERVER_HEAT")
+        assert resource.observe().attributes["name"] == "web"
+        given = {"os-collect-config": {"request": {"metadata_url": "x"}}, "rack": 7}
+        ctx = replace(resource.ctx, metadata=given)
+        found = DeployedServer().published(ctx, resource.physical_id)
+        settings = found["os-collect-config"]
+        assert settings["request"] == {"metadata_url": "x"}
+        assert settings["collectors"] == ["heat", "local"]
+        assert settings["heat"]["resource_name"] == "a"
+        assert settings["heat"]["stack_id"] == store_of(resource).place.stack_path
+        assert found["deployments"] == []
+
+    def test_another_transport_is_told_at_once(self):
+        resource = made(DeployedServer)
+        assert resource.observe().attributes["os_collect_config"]["collectors"] == ["cfn", "local"]
+        resource.update(software_config_transport="POLL_SERVER_HEAT")
+        assert resource.observe().attributes["os_collect_config"]["collectors"] == ["heat", "local"]
+
+    def test_an_unnamed_one_is_called_shortly(self):
+        resource = Operated(DeployedServer(), {})
+        resource.ctx = replace(resource.ctx, physical_name="stack-" + "x" * 60 + "-abcdefghijkl")
+        resource.create()
+        name = resource.observe().attributes["name"]
+        assert len(name) == 53
+        assert name.startswith("st-x")
+        assert name.endswith("-abcdefghijkl")
+
+    def test_transports_of_services_that_are_not_there_are_refused(self):
+        for transport in ("POLL_TEMP_URL", "ZAQAR_MESSAGE"):
+            [fault] = DeployedServer().validate({"software_config_transport": transport}, 3600.0)
+            assert transport in fault.message
+
+    def test_the_ignored_property_is_deprecated(self):
+        assert DeployedServer.properties["metadata"].deprecated == "This property will be ignored"
