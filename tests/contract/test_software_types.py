@@ -19,14 +19,20 @@ from orchestrator.resources.builtin.software_config import SoftwareConfig
 from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
 from orchestrator.resources.builtin.structured_config import StructuredConfig
 from orchestrator.resources.software import ConfigDraft
-from tests.contract.operated import Operated
+from orchestrator.testing.operated import Operated
+from orchestrator.testing.samples import Sample
 from tests.contract.software_memory import SoftwareMemory
 
 
+def resource_of(
+    kind: type[ResourceType], properties: dict[str, Any], store: SoftwareMemory | None = None
+) -> Operated:
+    has = SoftwareMemory() if store is None else store
+    return Operated(kind(), properties, Sample(kind.name, dress=lambda ctx: replace(ctx, software=has)))
+
+
 def made(kind: type[ResourceType], store: SoftwareMemory | None = None, **properties: Any) -> Operated:
-    resource = Operated(kind(), properties)
-    if store is not None:
-        resource.ctx = replace(resource.ctx, software=store)
+    resource = resource_of(kind, properties, store)
     resource.create()
     return resource
 
@@ -69,7 +75,7 @@ class TestConfigs:
         assert caught.value.kind == "InvalidRestrictedAction"
 
     def test_a_secret_one_is_marked_so(self):
-        resource = Operated(SoftwareConfig(), {"config": "hush"})
+        resource = resource_of(SoftwareConfig, {"config": "hush"})
         resource.ctx = replace(resource.ctx, secret=True)
         resource.create()
         assert store_of(resource).secrets == [resource.physical_id]
@@ -86,7 +92,7 @@ class TestConfigs:
 
     def test_two_for_one_action_are_refused(self):
         configs = [{"tool": "a"}, {"tool": "b", "actions": ["UPDATE", "DELETE"]}]
-        resource = Operated(SoftwareComponent(), {"configs": configs})
+        resource = resource_of(SoftwareComponent, {"configs": configs})
         [fault] = resource.kind.validate(resource.ctx.properties, 3600.0)
         assert fault.property == "configs"
         assert "more than one configuration for the same action" in fault.message
@@ -138,8 +144,8 @@ class TestMultipartMime:
     def test_a_multipart_part_is_taken_apart(self):
         store = SoftwareMemory()
         inner = made(MultipartMime, store, parts=[{"config": "eins"}, {"config": "zwö", "filename": "b.sh"}])
-        outer = Operated(MultipartMime(), {"parts": [{"config": inner.physical_id, "type": "multipart"}]})
-        outer.ctx = replace(outer.ctx, software=store, token="outer")
+        parts = [{"config": inner.physical_id, "type": "multipart"}]
+        outer = resource_of(MultipartMime, {"parts": parts}, store)
         outer.create()
         assert self.parts(outer) == [("text/plain", None, "eins"), ("text/b", "b.sh", "zwö")]
 
@@ -232,7 +238,7 @@ class TestServers:
         assert resource.observe().attributes["os_collect_config"]["collectors"] == ["heat", "local"]
 
     def test_an_unnamed_one_is_called_shortly(self):
-        resource = Operated(DeployedServer(), {})
+        resource = resource_of(DeployedServer, {})
         resource.ctx = replace(resource.ctx, physical_name="stack-" + "x" * 60 + "-abcdefghijkl")
         resource.create()
         name = resource.observe().attributes["name"]

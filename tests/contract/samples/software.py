@@ -18,7 +18,6 @@ OUTPUTS = frozenset({"deploy_stdout", "deploy_stderr", "deploy_status_code"})
 SILENT = {"server": "one", "signal_transport": "NO_SIGNAL"}
 
 
-
 SAMPLES = (
     Sample("OS::Heat::CloudConfig", {"cloud_config": {"packages": ["git"]}}, dress=stored),
     Sample("OS::Heat::DeployedServer", dress=stored),
