@@ -5,50 +5,17 @@ it, and signals how it went. No process of ours is told of it in any other way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from tests.e2e.running import Up, eventually
 
-TEMPLATE: dict[str, Any] = {
-    "heat_template_version": "2021-04-16",
-    "parameters": {"transport": {"type": "string", "default": "CFN_SIGNAL"}},
-    "resources": {
-        "machine": {"type": "OS::Heat::DeployedServer", "metadata": {"rack": 7}},
-        "config": {
-            "type": "OS::Heat::SoftwareConfig",
-            "properties": {
-                "group": "script",
-                "config": "echo $greeting",
-                "inputs": [{"name": "greeting"}],
-                "outputs": [{"name": "said"}],
-            },
-        },
-        "first": {
-            "type": "OS::Heat::SoftwareDeployment",
-            "properties": {
-                "name": "10-first",
-                "config": {"get_resource": "config"},
-                "server": {"get_resource": "machine"},
-                "input_values": {"greeting": "hello"},
-                "signal_transport": {"get_param": "transport"},
-            },
-        },
-        "second": {
-            "type": "OS::Heat::SoftwareDeployment",
-            "properties": {
-                "name": "20-second",
-                "config": {"get_resource": "config"},
-                "server": {"get_resource": "machine"},
-                "input_values": {"greeting": {"get_attr": ["first", "said"]}},
-                "signal_transport": {"get_param": "transport"},
-            },
-        },
-    },
-    "outputs": {"said": {"value": {"get_attr": ["second", "said"]}}},
-}
+TEMPLATE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "examples/software.yaml").read_text())
+TEMPLATE["heat_template_version"] = str(TEMPLATE["heat_template_version"])  # no date
 
 
 class Agent:
