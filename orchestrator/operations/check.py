@@ -50,6 +50,7 @@ from orchestrator.operations.software import Software
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested import NestedType
+from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import act_statements, children, heir_statements, nodes
 from orchestrator.store import ending_statements as ending
@@ -262,7 +263,9 @@ class _Round:
         engine = self.engine
         values = engine.parameters.get(visit.stack)
         make = NestedPlugin if isinstance(kind, NestedType) else Plugin
-        software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+        software: SoftwareStore = UNCONNECTED
+        if kind.is_claimed:  # what calls nobody has no use for it
+            software = Software.of(visit, engine.database, engine.cipher, engine.settings)
         plugin = make(
             visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy, software
         )

@@ -45,8 +45,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "OS::Designate": "Domain Record",
         "OS::Glance": "Image",
         "OS::Heat": (
-            "AccessPolicy HARestarter Stack UpdateWaitConditionHandle "
-            "WaitCondition WaitConditionHandle"
+            "AccessPolicy HARestarter Stack UpdateWaitConditionHandle WaitCondition WaitConditionHandle"
         ),
         "OS::Magnum": "Bay",
         "OS::Monasca": "AlarmDefinition Notification",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.operations.software import Software
-from orchestrator.resources.software import Place
+from orchestrator.resources.software import ConfigDraft, DeploymentDraft, Place
 from tests.scenarios.world import World
 
 SERVER = {"type": "OS::Heat::DeployedServer"}
@@ -341,3 +342,56 @@ def test_secrets_are_stored_sealed_and_reach_the_machine(world: World):
     assert inputs(published(world)[0])["who"] == "hush-hush"
     for table in ("software_config", "software_deployment", "resource", "event"):
         assert world.rows(f"SELECT 1 FROM {table} AS t WHERE t::text LIKE '%hush-hush%'") == [], table
+
+
+def test_a_worker_that_died_after_publishing_is_followed_by_one_that_publishes_nothing_new(world: World):
+    world.create("s", stack())
+    world.deliver_all()
+    [before] = published(world)
+    with world.database.engine.begin() as connection:  # as if nobody had written down that it was published
+        connection.exec_driver_sql(
+            "UPDATE resource SET physical_id = NULL, data = NULL WHERE name = 'dep' AND op = 'CREATE'"
+        )
+        connection.exec_driver_sql(
+            "UPDATE graph_node SET due_at = now() WHERE label = 'dep' AND state = 'waiting'"
+        )
+    world.deliver_all()
+    assert published(world) == [before]
+    world.signal("s", "dep", {})
+    world.deliver_all()
+    assert resource(world) == "CREATE_COMPLETE"
+
+
+def test_the_same_step_publishes_once_and_the_next_anew(world: World):
+    uuid = world.create("s", stack())
+    world.deliver_all()
+    [row] = world.rows("SELECT id, uuid::text FROM software_deployment")
+    [(stack_id, resource_id)] = world.rows("SELECT stack_id, id FROM resource WHERE name = 'dep'")
+    place = Place(world.caller.project_id, "s", uuid, "dep")
+    here = Software(
+        world.database.connect, world.cipher, world.settings, place, stack_id, resource_id, traversal=1
+    )
+    draft = DeploymentDraft(server_id(world), "CREATE", ConfigDraft("other"), None, waits=True)
+    [before] = published(world)
+    here.deploy(row.uuid, draft, secret=False)
+    assert published(world) == [before]
+    replace(here, traversal=2).deploy(row.uuid, draft, secret=False)
+    [after] = published(world)
+    assert (after["name"], after["id"] == before["id"]) == ("other", False)
+
+
+def test_another_project_reaches_nothing(world: World):
+    world.create("s", stack())
+    world.deliver_all()
+    theirs = Software(world.database.connect, world.cipher, world.settings, Place("p2"))
+    [config] = published(world)
+    [(deployment_id,)] = world.rows("SELECT uuid::text FROM software_deployment")
+    assert theirs.published(server_id(world)) == []
+    assert theirs.config(config["id"]) is None
+    assert theirs.deployment(deployment_id) is None
+    assert not theirs.has_server(server_id(world))
+    for forget in (theirs.remove_config, theirs.remove_deployment, theirs.remove_server, theirs.forget):
+        for id_ in (config["id"], deployment_id, server_id(world)):
+            forget(id_)
+    assert published(world) == [config]
+    assert software(world).has_server(server_id(world))

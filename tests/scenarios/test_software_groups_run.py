@@ -105,3 +105,27 @@ def test_secrets_stay_sealed_in_the_child(world: World):
     for table in ("resource", "revision", "event", "software_config", "resource_definition"):
         assert world.rows(f"SELECT 1 FROM {table} AS t WHERE t::text LIKE '%hush-hush%'") == [], table
     assert world.rows("SELECT 1 FROM content WHERE position('hush-hush'::bytea IN body) > 0") == []
+
+
+def test_a_group_is_changed_in_batches_that_the_policy_says(world: World):
+    rolling = {"rolling_update": {"max_batch_size": 1, "pause_time": 0}}
+    resources = group()
+    resources["group"]["update_policy"] = rolling
+    uuid = world.create("s", resources)
+    world.deliver_all()
+    for name in ("a", "b"):
+        world.signal(child(world), name, {})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    resources = group(input_values={"foo": "new"})
+    resources["group"]["update_policy"] = rolling
+    world.update("s", resources)
+    world.deliver_all()
+    assert (deployed(world, "one")["foo"], deployed(world, "two")["foo"]) == ("new", "bar")
+    world.signal(child(world), "a", {})
+    world.deliver_all()
+    assert (deployed(world, "one")["foo"], deployed(world, "two")["foo"]) == ("new", "new")
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal(child(world), "b", {})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
