@@ -155,24 +155,35 @@ def test_secrets_are_masked_in_what_people_read_and_reach_the_machine(api: httpx
         "heat_template_version": "2021-04-16",
         "parameters": {"password": {"type": "string", "hidden": True}},
         "resources": {
+            "config": {
+                "type": "OS::Heat::SoftwareConfig",
+                "properties": {
+                    "config": {"get_param": "password"},
+                    "options": {"word": {"get_param": "password"}},
+                },
+            },
             "dep": {
                 "type": "OS::Heat::SoftwareDeployment",
                 "properties": {
+                    "config": {"get_resource": "config"},
                     "server": "some-machine",
                     "input_values": {"password": {"get_param": "password"}},
                 },
-            }
+            },
         },
     }
     create(api, "secrets", template, password="hush-hush")
     read = api.get
     polled = eventually(lambda: read("/software_deployments/metadata/some-machine").json()["metadata"])
     inputs = {one["name"]: one["value"] for one in polled[0]["inputs"]}
-    assert inputs["password"] == "hush-hush"
+    assert (inputs["password"], polled[0]["config"]) == ("hush-hush", "hush-hush")
+    made = api.get("/software_configs").json()["software_configs"]
+    source = next(one for one in made if one["id"] != polled[0]["id"] and one["name"].startswith("secrets-"))
     listing = {"server_id": "some-machine"}
     shown = [
         api.get("/software_deployments", params=listing).text,
         api.get(f"/software_configs/{polled[0]['id']}").text,
+        api.get(f"/software_configs/{source['id']}").text,
         api.get("/software_configs").text,
     ]
     assert not any("hush-hush" in text or inputs["deploy_signal_id"] in text for text in shown)
