@@ -8,7 +8,7 @@ from orchestrator.errors import Superseded
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
 from orchestrator.resources.base import Context, Observation, ResourceType
-from orchestrator.resources.software import SoftwareStore
+from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
@@ -50,7 +50,7 @@ class Dealing:
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
-        return context(self.visit, self.known, action, self.software, elapsed)
+        return context(self.visit, self.known, action, elapsed, self.software)
 
 
 def take(known: Known, kind: ResourceType, seen: Observation) -> None:
@@ -63,7 +63,11 @@ def take(known: Known, kind: ResourceType, seen: Observation) -> None:
 
 
 def context(
-    visit: Visit, known: Known, action: str, software: SoftwareStore, elapsed: float | None = None
+    visit: Visit,
+    known: Known,
+    action: str,
+    elapsed: float | None = None,
+    software: SoftwareStore = UNCONNECTED,
 ) -> Context:
     """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
     resource = visit.resource

@@ -110,7 +110,7 @@ def _refresh(engine: Engine, kind: ResourceType, pending: Pending, known: Known)
 
 def _context(engine: Engine, pending: Pending, known: Known) -> Context:
     software = Software.of(pending.visit, engine.database, engine.cipher, engine.settings)
-    return dealing.context(pending.visit, known, known.op or "CHECK", software)
+    return dealing.context(pending.visit, known, known.op or "CHECK", software=software)
 
 
 def _kind_of(error: Exception) -> str:
