@@ -278,6 +278,7 @@ class _Round:
         if self.lease is not None or visit.hooks:
             return False
         heir = heir_of(visit, str(uuid4()))
+        assert visit.resource is not None
         assert heir.resource is not None
         kind = self.engine.types.get(heir.resource.kind)
         if kind is None or kind.is_claimed or isinstance(kind, NestedType):
@@ -293,7 +294,7 @@ class _Round:
             return False
         row = self._row(heir, done) | _seen(done.outcome.observation)
         row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
-        row["was_fine"] = _was_fine(visit)
+        row |= {"was_fine": _was_fine(visit), "was": visit.resource.status}  # of the one that goes
         self.writes.setdefault(heir_statements.SETTLE_HEIR, []).append((visit, done.known, row))
         return True
 

@@ -186,7 +186,7 @@ def _note(known: Known, metadata: Mapping[str, Any]) -> None:
 
 def _context(engine: Engine, visit: Visit, known: Known, data: Mapping[str, Any]) -> Context:
     software = Software.of(visit, engine.database, engine.cipher, engine.settings)
-    return replace(dealing.context(visit, known, "CHECK", software), data=data)
+    return replace(dealing.context(visit, known, "CHECK", software=software), data=data)
 
 
 def _stored(engine: Engine, known: Known) -> tuple[dict[str, Any], str | None]:
