@@ -20,6 +20,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.parameters import MASK
+from orchestrator.template.spread import plain
 
 resources = Blueprint("resources", __name__)
 
@@ -106,7 +107,8 @@ def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) ->
         if row.sealed is not None and name in declared:
             return MASK
         attribute = declared.get(name)
-        return MASK if attribute is not None and attribute.secret and name in known else known.get(name)
+        hidden = attribute is not None and attribute.secret and name in known
+        return MASK if hidden else plain(known.get(name))
 
     if row.sealed is None and isinstance(known.get("show"), Mapping):
         return {**{name: value(name) for name in with_attr}, **known["show"]}

@@ -15,9 +15,10 @@ from orchestrator.resources.nested import Beside, Bring, ChildView, Member, Nest
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
+from orchestrator.template.members import read_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import FaultyTemplate, Template, read
+from orchestrator.template.template import FaultyTemplate, Template
 from orchestrator.template.view import FACADE, UNKNOWN, ParentResourceProxy
 
 UNMADE: Final = "None"  # the id of a stack that is not there
@@ -119,7 +120,7 @@ def _look_inside(
     if not isinstance(told, Bring):
         return None
     wanted = told.child
-    draft = read(wanted.text, Limits.of(context.settings))
+    draft = read_stored(wanted.text, Limits.of(context.settings))
     unknown = {one for one in around.unknown if one in draft.parameters}
     environment = wanted.environment
     built = ParameterValues.build(
@@ -133,7 +134,7 @@ def _look_inside(
             str(around.deletion_policy or "Delete").capitalize(),
             secret=around.secret_metadata,
         ),
-        hide=around.secret,
+        hide=around.secret if wanted.url else {*around.secret, *(draft.parameters if around.secret else ())},
     )
     missing = built.missing | unknown
     if around.metadata is UNKNOWN:

@@ -6,6 +6,7 @@ durable before the answer; the resource takes it in afterwards (`take_in.py`).
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,9 +26,12 @@ from orchestrator.errors import (
     ResourceNotFound,
 )
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.known import known_before, stored_values
 from orchestrator.operations.request import read_object
 from orchestrator.resources.base import ResourceType
-from orchestrator.store import children, signals
+from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.store import children, resizing, signals
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.resources import ResourceRow, get_resource
 from orchestrator.store.stacks import StackRow
@@ -93,6 +97,28 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
             children.disturb(db, stack.id)
     if not done:
         raise ActionInProgress(stack.name, stack.action)
+    if not unhealthy:
+        _let_scale(context, resource_id)
+
+
+def _let_scale(context: OperationContext, resource_id: int) -> None:
+    """Let a group that says it is being scaled be scaled again (spec/resource-types.md A6)."""
+    lease = secrets.randbits(63)
+    with context.database.connect() as db:
+        visit = resizing.claim(db, resource_id, lease, context.settings.lease_seconds)
+        if visit is None:
+            return
+        assert visit.resource is not None
+        known, root = known_before(visit, context.cipher), visit.stack.uuid
+        kind = context.types.get(visit.resource.kind)
+        if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(scaling.IN_PROGRESS):
+            resizing.let_go(db, visit, lease, root)
+            return
+        known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
+        known.metadata = scaling.finished(known.metadata or {}, None, None, scaling.utc_now())
+        values = stored_values(known)
+        sealed = context.cipher.seal(values).decode() if known.secret else None
+        resizing.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)
 
 
 def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:

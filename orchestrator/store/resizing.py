@@ -51,6 +51,10 @@ follow AS (
 ), {WAKE}
 """
 # Whose child failed is seen to by the next update, whatever that is about.
+KEPT = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+{WAKE}
+"""
 ENDED = f"""
 WITH r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN},
@@ -112,6 +116,13 @@ def begun(
     assert visit.resource is not None
     done = nodes.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)
     return done.rings if visit.resource.id in done.held else None
+
+
+def keep(
+    db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
+) -> list[Ring]:
+    """Write a group's values and give it back."""
+    return _run(db, KEPT, visit, lease, root, columns(values, sealed))
 
 
 def ended(

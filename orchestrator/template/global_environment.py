@@ -23,6 +23,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "OS::Ceilometer::GnocchiAggregationByMetricsAlarm": "OS::Aodh::GnocchiAggregationByMetricsAlarm",
         "OS::Ceilometer::GnocchiAggregationByResourcesAlarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
         "OS::Ceilometer::CombinationAlarm": "OS::Aodh::CombinationAlarm",
+        "OS::Heat::ScaledResource": "AWS::EC2::Instance",  # the members of groups of instances
     }
 )
 _OTHERS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack's own business

@@ -342,6 +342,50 @@ def test_a_group_that_its_stack_is_at_work_on_is_left_alone(world: World) -> Non
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
+def test_a_group_that_is_stuck_in_scaling_is_let_go_by_marking_it_healthy(world: World) -> None:
+    world.create("s", scaling(1))
+    world.deliver_all()
+    write(world, """UPDATE resource SET metadata = '{"scaling_in_progress": true}' WHERE name = 'g'""")
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == 1
+    world.mark("s", "g", unhealthy=False)
+    assert metadata(world) == {"scaling_in_progress": False}
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == 2
+
+
+def test_a_member_that_cannot_be_made_leaves_the_rest_to_the_next_update(world: World) -> None:
+    member = {
+        "type": "OS::Heat::TestResource",
+        "properties": {"value": "v", "fail": {"get_param": "fail"}},
+    }
+    parameters = {"fail": {"type": "boolean", "default": False}}
+    uuid = world.create("s", scaling(1, resource=member), parameters=parameters, outputs=SIZE)
+    world.deliver_all()
+    with world.database.engine.begin() as connection:  # as if members could not be made any more
+        for table, column in (("resource", "data"), ("resource", "properties")):
+            connection.execute(
+                text(
+                    f"UPDATE {table} SET {column} = replace({column}::text, '\"fail\": false',"
+                    f" '\"fail\": true')::json WHERE name = 'g'"
+                )
+            )
+    world.signal("s", "up")
+    world.deliver_all()
+    told = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' AND resource_name = 'g'")
+    assert [row.status for row in told] == ["FAILED"]
+    assert "Test Resource failed" in told[0].reason
+    assert metadata(world)["scaling_in_progress"] is False
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.update("s", scaling(1, resource=member), parameters=parameters, outputs=SIZE)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(members(world)) == 1
+    assert world.outputs("s")["size"] == 1
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_signals_and_updates_in_any_order_leave_a_sound_group(world: World, seed: int) -> None:
     world.random.seed(seed)

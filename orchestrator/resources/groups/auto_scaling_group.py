@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.groups.group_type import sure_of
 from orchestrator.resources.groups.rolling import Policy
 from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
 from orchestrator.resources.nested import ChildView, Member
@@ -85,8 +86,12 @@ class AutoScalingGroup(ScalingGroup):
         return Bounds(props.get("min_size", 1), props.get("max_size"), props.get("desired_capacity"))
 
     def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
-        """Return what members are made from."""
-        return self.foreseen(props)
+        """Return what members are made from.
+
+        Raises:
+            ProviderError: that is not known.
+        """
+        return sure_of(self.foreseen(props))
 
     def foreseen(self, props: Mapping[str, Value]) -> Definition:
         """Return the same."""
@@ -98,7 +103,7 @@ class AutoScalingGroup(ScalingGroup):
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
         """Return the batches of the property, of which there always is one."""
-        given = props["rolling_updates"]
+        given = props.get("rolling_updates") or self.properties["rolling_updates"].default_value
         return Policy(given["max_batch_size"], given["min_in_service"], float(given["pause_time"]))
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:

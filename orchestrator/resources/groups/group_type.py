@@ -111,6 +111,17 @@ def failed_in(child: ChildView, members: Members) -> Ordinals:
     return members.numbers([member.name for member in child.members() if member.failed])
 
 
+def sure_of(definition: Definition) -> Definition:
+    """Return what members are made from.
+
+    Raises:
+        ProviderError: it is not known, which is so in previews only.
+    """
+    if not definition.type:
+        raise ProviderError("what the members are made from is not known yet")
+    return definition
+
+
 def by_reference(child: ChildView) -> dict[str, str]:
     """Return the names of members by what they are known by elsewhere. Reads all of them."""
     return {id_: member.name for member in child.members() if (id_ := reference(member)) is not None}

@@ -22,6 +22,7 @@ from orchestrator.resources.groups.group_type import (
     members_of,
     parts_of,
     pause_due,
+    sure_of,
 )
 from orchestrator.resources.groups.members import free, numbered
 from orchestrator.resources.groups.removal import entries, skip_list
@@ -134,13 +135,14 @@ class ResourceGroup(GroupType):
         pause = pause_due(ctx, turn)
         if pause is not None:
             return pause
-        extras, before, definition = Extras.of(ctx.metadata), members_of(child), _definition(props)
+        extras, before = Extras.of(ctx.metadata), members_of(child)
+        definition = sure_of(_definition(props))
         data = {key: value for key, value in ctx.data.items() if key != PAUSE}
         if not turn:
             data[SKIPPED] = self._skipped(ctx, props, child, before, strict=extras.strict)
             data.pop(BATCH, None)
         skipped = numbered(data.get(SKIPPED) or ())
-        wanted = free(props["count"], skipped)
+        wanted = free(props.get("count", 1), skipped)
         if not turn:
             return self._begin(ctx, child, before, wanted, definition, data)
         if BATCH not in data:
