@@ -1,4 +1,4 @@
-"""Trees of stacks with real workers: nobody polls for a child, Flower can follow it, all workers are at it."""
+"""Trees of stacks with real workers: nobody polls for a child, Flower follows it, all workers are at it."""
 
 from __future__ import annotations
 

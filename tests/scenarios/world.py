@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
 from typing import Any
 
 import orjson
@@ -26,7 +27,7 @@ from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.take_in import take_in
 from orchestrator.operations.window import Windows
-from orchestrator.resources.registry import Registry, load_registry
+from orchestrator.resources.registry import GROUP, Registry, load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store import stacks as stored_stacks
@@ -43,7 +44,8 @@ class World:
         self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
         self.database = self.open(url)
         self.cipher = Cipher([new_key()])
-        self.types = Registry({}, {**load_registry(), **types}) if types else load_registry()
+        points = {point.name: point for point in entry_points(group=GROUP)}
+        self.types = Registry(points, types) if types else load_registry()
         self.caller = Caller("p1", "tester")
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
