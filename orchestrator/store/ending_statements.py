@@ -414,13 +414,14 @@ FAIL = (
 )
 
 # The same endings for a check that claimed nothing: they take what they write, or match nothing. A node goes
-# once, in the traversal that is the stack's, and a resource only while nobody holds it and it has the status
-# that the visit saw: it may have been marked since.
+# once, in the traversal that is the stack's, while it still visits the resource that was seen (it may have
+# gone on to another that took its place), and that only while nobody holds it and it has the status that the
+# visit saw: it may have been marked since.
 MINE = f"""
 , mine AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
-    WHERE {QUEUED} AND n.traversal = s.traversal
+    WHERE {QUEUED} AND n.resource_id = i.resource_id AND n.traversal = s.traversal
         AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
     ORDER BY i.node_id FOR UPDATE OF n
 )

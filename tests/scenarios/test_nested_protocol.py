@@ -9,6 +9,8 @@ import pytest
 from sqlalchemy import text as sql
 
 from orchestrator.operations import moving
+from orchestrator.store import ending_statements as ending
+from orchestrator.store import nodes
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, node, text
 from tests.scenarios.world import World
@@ -154,6 +156,29 @@ def test_a_worker_that_is_thought_dead_makes_no_second_child(
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.rows("SELECT count(*) AS n FROM stack WHERE owner_id IS NOT NULL")[0].n == 1
     assert dict(cloud.made) == {"a": 1}
+
+
+def test_of_two_visits_at_once_one_puts_another_in_a_childs_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    other = "file:///other.yaml"
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    deliver(world)
+    world.update("s", {"child": nested(url=other)}, files={other: text(PLAIN)})
+    world.deliver(1)
+    [message] = world.messages
+    write, others = nodes.write, [lambda: world.deliver_one(message)]
+
+    def late(db: Any, statement: str, *rest: Any) -> Any:
+        if statement == ending.REPLACE and others:
+            others.pop()()
+        return write(db, statement, *rest)
+
+    monkeypatch.setattr(nodes, "write", late)
+    deliver(world)
+    assert not others
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM resource WHERE name = 'child'")) == 1
 
 
 # The end of a child, whatever it is, and the waking of its parent are one statement.
