@@ -31,6 +31,7 @@ class ChildState(NamedTuple):
     reason: str
     revision_id: int | None
     gone: bool
+    disturbed: bool = False  # changed by others since it was last asked to be something
 
 
 class Asked(NamedTuple):

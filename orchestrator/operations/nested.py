@@ -126,7 +126,8 @@ class NestedPlugin(Plugin):
             not visit.stack.converge
             and visit.definition is not None
             and resource.definition_id == visit.definition.id
-            and resource.value_digest is not None  # else others have changed something inside
+            and self.child is not None
+            and not self.child.disturbed
             and standing(self.child, self.asked) == "done"
         )
 

@@ -36,7 +36,7 @@ from orchestrator.operations.plan_group import Narrowed, narrowed
 from orchestrator.operations.plan_small import plan_small
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import group_planning, hooks, nodes, planning, stalls
+from orchestrator.store import children, group_planning, hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import NodeRow, Target
 from orchestrator.telemetry import logger
@@ -186,7 +186,8 @@ class Planner:
             rows = planning.rows(db, stack.id)
         started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
         back = stack.action == "ROLLBACK"
-        forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted)}
+        disturbed = children.disturbed(db, stack.id) if stack.traversal > 1 else []
+        forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted), *disturbed}
         changes = compare(rows, drafts.wanted, forced, back=back)
         work = _Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":

@@ -91,7 +91,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     """
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
-    with context.database.connect() as db:
+    with context.database.connect() as db, db.transaction():
         done = signals.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
         if done:
             children.disturb(db, stack.id)

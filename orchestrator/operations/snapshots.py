@@ -131,7 +131,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     if (found.action, found.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
     changed = _made_from_copies(context, stack, found, revision)
-    with context.database.connect() as db:
+    with context.database.connect() as db, db.transaction():
         opened = accept_restore(
             db,
             stack.id,

@@ -65,7 +65,7 @@ def accept(
         proposal = propose(context, stack, body, patch=patch)
         asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
         try:
-            with context.database.connect() as db:
+            with context.database.connect() as db, db.transaction():
                 opened = accept_update(
                     db,
                     stack.id,

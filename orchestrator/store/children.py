@@ -29,7 +29,8 @@ Db = Connection[TupleRow]
 
 STATE = """
 SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
-    c.revision_id, c.deleted_at IS NOT NULL
+    c.revision_id, c.deleted_at IS NOT NULL,
+    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id)
 FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 """
 HOLD = """
@@ -149,14 +150,20 @@ FROM chosen WHERE s.id = chosen.id
 """
 )
 
-# The way up: the resources that stand for a stack and for those around it.
+# The way up: a stack and those around it, but not the root. What it is brought to next forgets it.
 DISTURB = """
 WITH RECURSIVE up AS (
-    SELECT s.owner_id, s.parent_resource_id FROM stack s WHERE s.id = %(stack_id)s
+    SELECT s.id, s.owner_id FROM stack s WHERE s.id = %(stack_id)s
     UNION ALL
-    SELECT s.owner_id, s.parent_resource_id FROM up JOIN stack s ON s.id = up.owner_id
+    SELECT s.id, s.owner_id FROM up JOIN stack s ON s.id = up.owner_id
 )
-UPDATE resource r SET built_digest = NULL, value_digest = NULL FROM up WHERE r.id = up.parent_resource_id
+INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
+ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- nobody forgets it before this is seen
+"""
+CALM = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
+DISTURBED = """
+SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
+WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
 """
 
 # A child that its resource's policy retains is a stack of its own from then on.
@@ -281,6 +288,7 @@ def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Mov
     """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
     if not _travel(db, child_id, wanted.timeout_mins):
         return None
+    db.execute(CALM, {"stack_id": child_id})
     while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
         store(db, wanted)
     values = {**_revision(wanted), "stack_id": str(child_id)}
@@ -325,6 +333,11 @@ def halt_below(db: Db, stack_id: int, traversal: int) -> None:
 def disturb(db: Db, stack_id: int) -> None:
     """Let the stacks around a child, when next they are updated, see to it: others have changed it."""
     db.execute(DISTURB, {"stack_id": stack_id})
+
+
+def disturbed(db: Db, stack_id: int) -> list[str]:
+    """Return the names of the resources whose stacks, or what is below them, others have changed."""
+    return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
 
 
 def detach(db: Db, child_id: int) -> None:

@@ -451,6 +451,16 @@ class Progress(Base):
     __table_args__ = (Index("ix_progress_open", "counted_at", postgresql_where=text("NOT final")),)
 
 
+class DisturbedStack(Base):
+    """A stack in another that somebody has changed by themselves, or has changed one below it: the next update
+    of the stack around it sees to it. A row of its own: no visit that read before writes over it.
+    """
+
+    __tablename__ = "disturbed_stack"
+
+    stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
 class ApiToken(Base):
     """A caller's token, stored as a SHA-256 of random bytes, for one project."""
 

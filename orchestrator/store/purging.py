@@ -129,7 +129,16 @@ STRAYS: Final = Part(
 )
 
 # What a deleted stack leaves; the stack's own row takes its revisions and snapshots along.
-LEFT: Final = ("graph_node", "event", "failure", "signal", "progress", "resource_definition", "resource")
+LEFT: Final = (
+    "graph_node",
+    "event",
+    "failure",
+    "signal",
+    "progress",
+    "disturbed_stack",
+    "resource_definition",
+    "resource",
+)
 
 DELETED = f"""
 SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}

@@ -39,7 +39,17 @@ UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE op_s
 """
 WORKERS = 3  # at once
 NO_FILES: Mapping[str, str] = {}
-TABLES = ("stray", "failure", "event", "graph_node", "resource_definition", "resource", "stack", "content")
+TABLES = (
+    "stray",
+    "disturbed_stack",
+    "failure",
+    "event",
+    "graph_node",
+    "resource_definition",
+    "resource",
+    "stack",
+    "content",
+)
 
 
 @dataclass

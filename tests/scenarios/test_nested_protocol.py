@@ -265,3 +265,40 @@ def test_a_newer_plan_takes_over_what_waits_for_a_child(world: World):
     assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
     [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
     assert bell.value == "2"
+
+
+# What others did to a child is not forgotten by a visit that had looked before.
+
+
+@pytest.mark.parametrize("deed", ["delete", "mark", "patch"])
+def test_what_is_done_to_a_child_while_its_parent_settles_is_seen_by_the_next_update(
+    world: World, monkeypatch: pytest.MonkeyPatch, deed: str
+):
+    uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(PLAIN)})
+    write, others = nodes.write, [deed]
+
+    def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
+        if statement == ending.SETTLE and rows[0]["name"] == "child" and others:
+            others.pop()
+            if deed == "delete":
+                world.delete(child(world).uuid)
+            elif deed == "mark":
+                world.mark(child(world).uuid, "a")
+            else:
+                world.patch(child(world).uuid, parameters={"value": "theirs"})
+        return write(db, statement, rows, *rest)
+
+    monkeypatch.setattr(nodes, "write", late)
+    deliver(world)
+    assert (world.state(uuid), others) == ("CREATE_COMPLETE", [])
+    world.patch("s")
+    deliver(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    rows = world.rows("SELECT status, properties->>'value' AS value FROM resource WHERE name = 'a'")
+    assert [(row.status, row.value) for row in rows] == [("COMPLETE", "ours")]
+    assert (
+        world.rows(
+            "SELECT 1 FROM disturbed_stack d JOIN stack s ON s.id = d.stack_id WHERE s.deleted_at IS NULL"
+        )
+        == []
+    )

@@ -1,0 +1,19 @@
+"""Stacks in others that somebody has changed by themselves."""
+
+import sqlalchemy as sa
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the table."""
+    op.create_table(
+        "disturbed_stack",
+        sa.Column("stack_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.PrimaryKeyConstraint("stack_id", name=op.f("pk_disturbed_stack")),
+    )
