@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 ASKED: Final = "child's traversal"  # kept beside a type's own notes
+ADOPTED: Final = "what is there inside"  # kept until there is a child that takes it over
 Standing = Literal["none", "running", "elsewhere", "done", "failed"]
 Verb = Literal["create", "update", "delete", "act", "wait", "pause"]
 

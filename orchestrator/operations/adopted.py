@@ -8,6 +8,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.nesting import ADOPTED
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import planning
 
@@ -26,5 +27,7 @@ class AdoptedThings:
         for name, (row, definition) in places.items():
             if thing := self.things.get(name):
                 kept = {key: thing[key] for key in ("data", "metadata", "secret")}
+                if "nested" in thing:
+                    kept["data"] = {**kept["data"], ADOPTED: thing["nested"]}
                 rows.append((row, thing["resource_id"], self.cipher.seal(kept), definition))
         planning.take_over(db, rows)

@@ -108,7 +108,7 @@ def adopting(context: OperationContext, request: StackRequest) -> tuple[StackReq
         forgiving=bool(request.environment_files),
         adopt_stack_data=None,
     )
-    return whole, _resources(data, secrets.get("resources") or {})
+    return whole, _resources(context, data, secrets.get("resources") or {})
 
 
 def _allowed(enabled: bool, feature: str) -> None:
@@ -162,14 +162,18 @@ def _unmasked(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != MASK}
 
 
-def _resources(data: Mapping[str, Any], secrets: Mapping[str, Any]) -> Adopted:
+def _resources(
+    context: OperationContext, data: Mapping[str, Any], secrets: Mapping[str, Any], around: str = ""
+) -> Adopted:
+    """Return what is there of a stack's resources; of one that is a document itself, what is there of its."""
     found: Adopted = {}
-    for name, body in _mapping(data, "resources").items():
-        path = f"resources.{name}"
+    for name, body in _mapping(data, "resources", around).items():
+        path = f"{around}.resources.{name}" if around else f"resources.{name}"
         if not isinstance(body, dict):
             raise InvalidRequest(f"Invalid adopt data: {path} must be a map.")
         whole = {**body, **secrets[name]} if name in secrets else body
-        physical_id = whole.get("resource_id")
+        is_stack = "template" in body and "resources" in body
+        physical_id = whole.get("resource_id") or (whole.get("id") if is_stack else None)
         if physical_id is not None and not isinstance(physical_id, str):
             raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a text.")
         resource_data, metadata = _mapping(whole, "resource_data", path), _mapping(whole, "metadata", path)
@@ -184,6 +188,9 @@ def _resources(data: Mapping[str, Any], secrets: Mapping[str, Any]) -> Adopted:
             "metadata": metadata,
             "secret": name in secrets,
         }
+        if is_stack:
+            inner = _opened(context, body.get("sealed")).get("resources") or {}
+            found[name]["nested"] = _resources(context, body, inner, path)
     return found
 
 

@@ -2,21 +2,22 @@
 
 It is written as it is read, in slices: memory does not grow with the stack. What is secret is masked in its
 place and stands, encrypted, under `sealed` at the end: only this installation can open it, and only for the
-same project (see `adoption.py`).
+same project (see `adoption.py`). In the place of a resource that stands for a stack is that stack's document.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+from orchestrator.engine.nesting import asked_of
 from orchestrator.errors import NotFound
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import exports, snapshots
+from orchestrator.store import exports, snapshots, stacks
 from orchestrator.store.database import Database
 from orchestrator.store.exports import ExportRow
 from orchestrator.store.revisions import RevisionRow, desired, of_stack, read_content
@@ -25,6 +26,10 @@ from orchestrator.store.stacks import StackRow
 from orchestrator.template.members import as_hot, is_members
 from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template
+
+NOTHING: Final[Mapping[str, Any]] = {}
+# Returns the document of the stack that a resource stands for, None when there is none.
+Inner = Callable[[Database, Cipher, StackRow, ExportRow, Mapping[str, Any]], Iterator[bytes] | None]
 
 
 def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[bytes]:
@@ -36,8 +41,7 @@ def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[byte
     revision = desired(database, stack)
     if revision is None or stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    rows = exports.resources(database, stack)
-    return _document(database, cipher, stack, revision, rows, sealing=True)
+    return _document(database, cipher, stack, revision, exports.resources(database, stack), _child)
 
 
 def of_snapshot(
@@ -48,7 +52,7 @@ def of_snapshot(
     assert revision is not None
     rows = (_as_exported(copy, cipher) for copy in snapshots.copies(database, snapshot))
     then = replace(stack, action="SNAPSHOT", status=snapshot.status)
-    return _document(database, cipher, then, revision, rows, sealing=False)
+    return _document(database, cipher, then, revision, rows, None)
 
 
 def shown_environment(revision: RevisionRow) -> dict[str, Any]:
@@ -102,10 +106,15 @@ def _document(
     stack: StackRow,
     revision: RevisionRow,
     rows: Iterator[ExportRow],
-    *,
-    sealing: bool,
+    child_of: Inner | None,
+    beside: Mapping[str, Any] = NOTHING,
 ) -> Iterator[bytes]:
+    """Yield a document; with `child_of`, which gives those of nested stacks, its secrets are in it too.
+
+    `beside` is what else is told of the resource that a nested stack stands for.
+    """
     head = {
+        **beside,
         "name": stack.name,
         "id": str(stack.uuid),
         "action": stack.action,
@@ -122,11 +131,11 @@ def _document(
     yield b',"resources":{'
     secrets: dict[str, Any] = {}
     for number, row in enumerate(rows):
-        resource_data, metadata = row.data or {}, row.metadata or {}
+        resource_data, metadata = asked_of(row.data or {})[1], row.metadata or {}
         if row.sealed is not None:
             opened = cipher.open(row.sealed)
             metadata = row.metadata or opened.get("metadata") or {}
-            resource_data = opened.get("data") or {}
+            resource_data = asked_of(opened.get("data") or {})[1]
             secrets[row.name] = {"resource_data": resource_data, "metadata": metadata}
             resource_data, metadata = masked(resource_data), masked(metadata)
         body = {
@@ -138,13 +147,27 @@ def _document(
             "metadata": metadata,
             "resource_data": resource_data,
         }
-        yield (b"," if number else b"") + orjson.dumps(row.name) + b":" + orjson.dumps(body)
+        yield (b"," if number else b"") + orjson.dumps(row.name) + b":"
+        nested = child_of(database, cipher, stack, row, body) if child_of and row.child_id else None
+        yield from [orjson.dumps(body)] if nested is None else nested
     yield b"}"
     hidden = cipher.open(revision.sealed) if revision.sealed else {}
-    if sealing and (secrets or hidden):
+    if child_of and (secrets or hidden):
         sealed = cipher.seal({"project_id": stack.project_id, "parameters": hidden, "resources": secrets})
         yield b',"sealed":' + orjson.dumps(sealed.decode())
     yield b"}"
+
+
+def _child(
+    database: Database, cipher: Cipher, stack: StackRow, row: ExportRow, body: Mapping[str, Any]
+) -> Iterator[bytes] | None:
+    """Return the document of a nested stack, which stands in the place of its resource's."""
+    child = stacks.child(database, stack, row.child_id or 0)
+    revision = None if child is None else desired(database, child)
+    if child is None or revision is None:
+        return None
+    beside = {name: body[name] for name in ("resource_id", "type", "metadata", "resource_data")}
+    return _document(database, cipher, child, revision, exports.resources(database, child), _child, beside)
 
 
 def masked(value: Any) -> Any:

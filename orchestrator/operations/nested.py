@@ -24,7 +24,7 @@ from orchestrator.engine.decide import (
     Step,
     Unfit,
 )
-from orchestrator.engine.nesting import ChildState, Move, asked_of, flattened, noted, standing
+from orchestrator.engine.nesting import ADOPTED, ChildState, Move, asked_of, flattened, noted, standing
 from orchestrator.engine.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, Replaced, failure_reason
 from orchestrator.engine.revise import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
@@ -81,8 +81,7 @@ class NestedPlugin(Plugin):
                     return replace(done, outcome=Faulty(done.outcome.reason))  # it goes on to the others
                 return done
             case Adopt():
-                message = "Adopting a nested stack is not supported"
-                return Done(Failed(failure_reason("NotSupported", self.resource.name, message)), known)
+                return self._adopt()
             case Unfit():
                 return super()._do(step, retries_left)
         return Done(Kept(), known)
@@ -131,6 +130,25 @@ class NestedPlugin(Plugin):
             and standing(self.child, self.asked) == "done"
         )
 
+    def _adopt(self) -> Done:
+        """Let the child take over what is there inside: it is made by adoption itself."""
+        known = self.known
+        opened = self.cipher.open(self.resource.sealed.encode()) if self.resource.sealed else {}
+        metadata, things = known.metadata, known.data.get(ADOPTED) or {}
+        known.action = "ADOPT"
+        begun = False
+        try:
+            self._resolve()
+            known.metadata = metadata or known.metadata
+            known.secret = known.secret or bool(opened.get("secret", opened))
+            known.data = {key: value for key, value in known.data.items() if key != ADOPTED}
+            done = self._turn(0, things)
+            begun = isinstance(done.outcome, Moved)
+        finally:
+            if not begun:  # tried again with what it was given
+                known.data, known.secret = {**known.data, ADOPTED: things}, True
+        return done
+
     def _continue(self, retries_left: int) -> Done:  # noqa: ARG002
         """Go on with what was begun; what was begun for another definition is left for ours."""
         known = self.known
@@ -169,8 +187,8 @@ class NestedPlugin(Plugin):
             return Done(Failed(failure_reason("Error", self.resource.name, message)), known)
         return self._turn(0)
 
-    def _turn(self, turn: int) -> Done:
-        """Ask the type what is next."""
+    def _turn(self, turn: int, things: Mapping[str, Any] | None = None) -> Done:
+        """Ask the type what is next; a new child takes over the `things` that are there for it."""
         known, kind = self.known, self.kind
         live = self.stacks.live(self.db, self.visit, self.child)
         told = kind.step(self._context(), known.properties, live, turn)
@@ -201,6 +219,8 @@ class NestedPlugin(Plugin):
             secret=known.secret,
             parent=self._facade(),
         )
+        if fresh and things is not None:
+            ready = replace(ready, adopted=self.cipher.seal(things))
         known.secret = known.secret or secret
         known.physical_id = ready.uuid
         return self._move(Move("create" if fresh else "update", self.child, wanted=ready, turn=turn))
@@ -239,7 +259,7 @@ class NestedPlugin(Plugin):
         known = self.known
         known.attempt = max(known.attempt, 1)
         started = not is_told(self.visit, known)
-        known.op = known.action
+        known.op = "CREATE" if known.action == "ADOPT" else known.action
         return Done(Moved(move), known, started)
 
     def _wait(self, turn: int) -> Done:
@@ -257,9 +277,8 @@ class NestedPlugin(Plugin):
         return Done(Failed(shown, tuple(found) if len(found) > 1 else ()), self.known)
 
     def _context(self) -> Context:
-        return replace(
-            self.context(self.known.action), data=self.known.data, update_policy=self._update_policy()
-        )
+        action = "CREATE" if self.known.action == "ADOPT" else self.known.action
+        return replace(self.context(action), data=self.known.data, update_policy=self._update_policy())
 
     def _update_policy(self) -> Mapping[str, Any]:
         """Return the update policy with its defaults.

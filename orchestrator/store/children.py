@@ -60,8 +60,9 @@ BIRTH = (
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
         timeout_mins, username, credentials, user_project_id, converge)
     SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
-        p.project_id, %(child_name)s, 'CREATE', 'IN_PROGRESS', 'Stack CREATE started', 1, born.revision_id,
-        true, p.keep_going, coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
+        p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
+        'Stack ' || %(child_action)s || ' started', 1, born.revision_id, true, p.keep_going,
+        coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
         p.user_project_id, p.converge
     FROM i CROSS JOIN born CROSS JOIN p
     RETURNING *
@@ -70,10 +71,10 @@ BIRTH = (
     + """ RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, created_by, traversal, first_event)
-    SELECT born.revision_id, born.id, 1, 'CREATE', %(template_hash)s::bytea, %(environment)s::json,
+        outline, created_by, traversal, first_event, adopted)
+    SELECT born.revision_id, born.id, 1, %(child_action)s, %(template_hash)s::bytea, %(environment)s::json,
         %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea, %(outline)s::json, p.username, 1,
-        first_event.id
+        first_event.id, %(child_adopted)s::bytea
     FROM born CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
@@ -228,6 +229,7 @@ class ChildWanted:
     sealed: bytes | None
     outline: Mapping[str, Any]
     timeout_mins: int | None = None
+    adopted: bytes | None = None  # what is there already, encrypted: a new child takes that over
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,8 @@ def spawn(
         **nodes.of_one(row, statement),
         **_revision(wanted),
         "child_name": wanted.name,
+        "child_action": "CREATE" if wanted.adopted is None else "ADOPT",
+        "child_adopted": wanted.adopted,
         "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
         "lease": lease,
         "ring": 0,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from orchestrator.store.database import Database
-from orchestrator.store.models import Resource
+from orchestrator.store.models import Resource, Stack
 from orchestrator.store.reading import streamed
 from orchestrator.store.stacks import StackRow
 
@@ -27,6 +27,7 @@ class ExportRow:
     metadata: Mapping[str, Any] | None
     data: Mapping[str, Any] | None
     sealed: bytes | None  # the last two among others, encrypted, when any of it is secret
+    child_id: int | None = None  # the row of its stack, or of the snapshot of that
 
 
 def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:
@@ -34,9 +35,12 @@ def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:
     columns = [
         getattr(Resource, "metadata_" if name == "metadata" else name).label(name)
         for name in ExportRow.__slots__
+        if name != "child_id"
     ]
+    child = and_(Stack.parent_resource_id == Resource.id, Stack.deleted_at.is_(None))
     statement = (
-        select(*columns)
+        select(*columns, Stack.id.label("child_id"))
+        .outerjoin(Stack, child)
         .where(Resource.stack_id == stack.id, Resource.leftover.is_(False))
         .ext(distinct_on(Resource.name))
         .order_by(Resource.name, Resource.id.desc())

@@ -170,6 +170,14 @@ def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
     return found
 
 
+def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
+    """Return a live stack nested in one, by its row."""
+    statement = _rows().where(Stack.id == id_, Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
 def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
     """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
     marker = _marker(database, project_id, query)
