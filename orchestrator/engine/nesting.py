@@ -78,7 +78,7 @@ class Move:
     verb: Verb
     child: ChildState | None
     action: str = ""  # for `act`
-    wanted: Any = None  # the child as it is to be, for `create` and `update`
+    wanted: Any = None  # the child as it is to be, for `create` and `update`; the id of a SNAPSHOT
     turn: int = 0
     seconds: float | None = None
 

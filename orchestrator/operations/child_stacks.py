@@ -10,7 +10,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -21,13 +21,14 @@ from orchestrator.engine.kinds import Kinds, Missing, installed
 from orchestrator.engine.nesting import ChildState
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.operations.copies import made_from_copies
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.outputs import resolve_outputs
-from orchestrator.operations.parameters import pseudo
+from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import Beside, ChildTemplate, Member, NestedType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import children
+from orchestrator.store import children, snapshots
 from orchestrator.store.children import ChildWanted
 from orchestrator.store.database import Database
 from orchestrator.store.models import Revision, Stack
@@ -35,10 +36,10 @@ from orchestrator.store.nodes import Hot
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
-from orchestrator.template.members import load_stored, read_stored
+from orchestrator.template.members import is_members, load_stored, read_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import Template
+from orchestrator.template.template import Template, load
 from orchestrator.template.view import ParentResourceProxy
 
 K = TypeVar("K")
@@ -216,6 +217,20 @@ class ChildStacks:
             timeout_mins=child.timeout_mins,
         )
         return wanted, bool(hidden)
+
+    def restored(self, wanted: ChildWanted, snapshot_id: int) -> ChildWanted:
+        """Return a child that is brought back to a snapshot: what that copied is made from the copies."""
+        wanted = replace(wanted, restores=snapshot_id)
+        copies = list(snapshots.copies(self.database, snapshot_id, kept_only=True))
+        if not copies or is_members(wanted.template):  # members are made alike, from no copies of their own
+            return wanted
+        values = stored_values(dict(wanted.parameters), wanted.sealed, self.cipher, {})
+        template = load(wanted.template, Limits.of(self.settings), values)
+        own = {section: value for section, value in wanted.environment.items() if section != "parameters"}
+        kinds = self._shared_by(own, {}, 0).kinds
+        document = orjson.loads(wanted.template)
+        made = made_from_copies(document, template, kinds, copies, self.types, self.cipher)
+        return wanted if made is None else replace(wanted, template=orjson.dumps(made))
 
     def _refuse_too_many(self, root_id: int, more: int, most: int) -> None:
         """Refuse a child with which the tree would have more resources than it may.

@@ -43,6 +43,11 @@ class Drafts:
             if definition.type != self.wanted[name].kind
         }
 
+    @property
+    def nested(self) -> Collection[str]:
+        """The names of those that stand for stacks."""
+        return self._asked.keys()
+
     def type_of(self, name: str) -> str:
         """Return a resource's type as written."""
         return self._types.get(name) or self.wanted[name].kind

@@ -50,7 +50,7 @@ def of_snapshot(
     """Yield the document of a stack as a snapshot has it: what its types kept is among their data."""
     revision = of_stack(database, stack, snapshot.revision_id)
     assert revision is not None
-    rows = (_as_exported(copy, cipher) for copy in snapshots.copies(database, snapshot))
+    rows = (_as_exported(copy, cipher) for copy in snapshots.copies(database, snapshot.id))
     then = replace(stack, action="SNAPSHOT", status=snapshot.status)
     return _document(database, cipher, then, revision, rows, None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from psycopg import errors
 
@@ -124,7 +125,7 @@ def _begin(db: nodes.Hot, visit: Visit, planned: Move) -> Begun | None:
         begun = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
         snapshots.remove_all(db, child.id)
     elif planned.action == "SNAPSHOT":
-        begun = _snapshot(db, child.id)
+        begun = _snapshot(db, child.id, planned.wanted)
     else:
         begun = children.begin(db, child.id, planned.action)
     if begun is None:
@@ -132,9 +133,9 @@ def _begin(db: nodes.Hot, visit: Visit, planned: Move) -> Begun | None:
     return begun
 
 
-def _snapshot(db: nodes.Hot, child_id: int) -> Begun | None:
+def _snapshot(db: nodes.Hot, child_id: int, uuid: UUID) -> Begun | None:
     ground = snapshots.lock(db, child_id)
     if ground is None:
         return None
-    _, opened = snapshots.begin(db, child_id, ground, None)
+    _, opened = snapshots.begin(db, child_id, ground, None, uuid)
     return Begun(opened.traversal, opened.ring)

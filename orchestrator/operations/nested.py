@@ -30,10 +30,12 @@ from orchestrator.engine.revise import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.carry_out import Plugin
 from orchestrator.operations.child_stacks import ChildStacks, LiveChild
+from orchestrator.operations.copies import CHILD
 from orchestrator.operations.known import Done, as_known, is_told, value_digest
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
-from orchestrator.store import children
+from orchestrator.store import children, snapshots
+from orchestrator.store.children import ChildWanted
 from orchestrator.store.nodes import Hot
 from orchestrator.template.view import ParentResourceProxy
 
@@ -123,6 +125,7 @@ class NestedPlugin(Plugin):
         visit, resource = self.visit, self.resource
         return (
             not visit.stack.converge
+            and visit.stack.action != "RESTORE"
             and visit.definition is not None
             and resource.definition_id == visit.definition.id
             and self.child is not None
@@ -219,11 +222,22 @@ class NestedPlugin(Plugin):
             secret=known.secret,
             parent=self._facade(),
         )
+        if not fresh and child is not None and self.visit.stack.action == "RESTORE":
+            ready = self._restored(ready, child)
         if fresh and things is not None:
             ready = replace(ready, adopted=self.cipher.seal(things))
         known.secret = known.secret or secret
         known.physical_id = ready.uuid
         return self._move(Move("create" if fresh else "update", self.child, wanted=ready, turn=turn))
+
+    def _restored(self, ready: ChildWanted, child: ChildState) -> ChildWanted:
+        """Return a child as it is to be with what its own snapshot copied made from the copies."""
+        kept = snapshots.restored(self.db, self.visit.stack.revision_id, self.resource.name)
+        uuid_ = self.cipher.open(kept).get(CHILD) if kept else None
+        snapshot_id = None if uuid_ is None else snapshots.sound(self.db, child.id, str(uuid_))
+        if snapshot_id is None:
+            return ready
+        return self.stacks.restored(ready, snapshot_id)
 
     def _facade(self) -> ParentResourceProxy:
         """Return what the child may ask of the resource that it stands for (spec/hot-language.md §5.1)."""
@@ -322,13 +336,24 @@ class NestedPlugin(Plugin):
         if child is None or child.gone:
             return Done(Failed(failure_reason("NotFound", self.resource.name, VANISHED)), known)
         if asking:
-            return self._move(Move("act", child, action=action))
+            return self._ask_child(action)
         match standing(child, self.asked):
             case "running":
                 return self._wait(0)
             case "failed" if not aside:
                 return self._failed(child)
             case "elsewhere" if not aside and not self.visit.halted:
-                return self._move(Move("act", child, action=action))
+                return self._ask_child(action)
         known.value_digest = value_digest(known)
         return Done(Ready(as_known(known)), known)
+
+    def _ask_child(self, action: str) -> Done:
+        """Ask the child for an action. The copy that a SNAPSHOT makes of it is its own snapshot, whose id is
+        noted before.
+        """
+        copy = None
+        if action == "SNAPSHOT":
+            token = f"{self.resource.uuid}-s{self.visit.traversal}"
+            copy = uuid.uuid5(uuid.UUID(self.resource.uuid), token)
+            self.keep_copy(self.visit, self.known, token, {CHILD: str(copy)})
+        return self._move(Move("act", self.child, action=action, wanted=copy))

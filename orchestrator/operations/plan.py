@@ -188,6 +188,8 @@ class Planner:
         back = stack.action == "ROLLBACK"
         disturbed = children.disturbed(db, stack.id) if stack.traversal > 1 else []
         forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted), *disturbed}
+        if stack.action == "RESTORE":  # what is inside is restored, too
+            forced = {*forced, *drafts.nested}
         changes = compare(rows, drafts.wanted, forced, back=back)
         work = _Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":

@@ -14,7 +14,9 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import NotSupported, ProviderError
+from orchestrator.operations.copies import CHILD
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.snapshots import Copy
@@ -50,13 +52,16 @@ def _go_on(
     ends_at: float,
 ) -> None:
     """Remove copies of one snapshot, and the snapshot with the last."""
-    refused = ""
     while copies := snapshots.next_copies(db, id_, AT_ONCE):
-        gone, refused = [], ""
+        gone, refused, waits = [], "", False
         for copy in copies:
             if time.monotonic() > ends_at:
                 break
-            fault = _refusal(copy, types, cipher)
+            child = _child(copy, types, cipher)
+            if child is not None and not snapshots.remove_by_uuid(db, child):
+                waits = True  # goes copy by copy itself
+                continue
+            fault = "" if child is not None else _refusal(copy, types, cipher)
             if fault:
                 refused = refused or f"{copy.name}: {fault}"
             else:
@@ -69,8 +74,20 @@ def _go_on(
         if time.monotonic() > ends_at:
             snapshots.again(db, id_, 0.0)
             return
+        if waits:
+            snapshots.again(db, id_, LOOK_AGAIN_SECONDS)
+            return
     if snapshots.gone(db, id_):
         log.info("snapshot_removed", snapshot=uuid)
+
+
+def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str | None:
+    """Return the id of the snapshot of the stack that a resource stands for, None for any other copy."""
+    kind = types.get(copy.kind)
+    if copy.kept is None or not (kind is None or isinstance(kind, NestedType)):
+        return None
+    found = cipher.open(copy.kept).get(CHILD)
+    return None if found is None else str(found)
 
 
 def _refusal(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str:

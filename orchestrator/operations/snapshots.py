@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.kinds import Kinds
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.copies import made_from_copies
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import read_object
 from orchestrator.operations.vetting import kinds_of
@@ -26,7 +26,6 @@ from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.environment import Environment
-from orchestrator.template.formats import format_of
 from orchestrator.template.members import is_members
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
@@ -159,36 +158,18 @@ def _made_from_copies(
     context: OperationContext, stack: StackRow, snapshot: SnapshotRow, revision: RevisionRow
 ) -> Mapping[str, Any] | None:
     """Return the revision's template with what was copied made from its copies; None when nothing differs."""
-    restored: dict[str, Any] = {}
-    template = document = None
-    kinds: Kinds | None = None
-    for copy in snapshots.copies(context.database, snapshot, kept_only=True):
-        kept = context.cipher.open(copy.kept) if copy.kept else {}
-        kind = context.types.get(copy.runs_as or copy.type)
-        if not kept or kind is None:
-            continue
-        if template is None or document is None or kinds is None:
-            text = b"".join(revisions.read_content(context.database, revision.template_hash))
-            if is_members(text):  # nothing to change in it: what was copied is made anew
-                return None
-            document = dict(orjson.loads(text))
-            given = pseudo(str(stack.uuid), stack.name, stack.project_id)
-            values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
-            template = load(document, Limits.of(context.settings), values)
-            kinds = kinds_of(context, _environment(revision), {})
-        definition = template.resources.get(copy.name)
-        if definition is None or kinds.resolved_name(definition) != kind.name:
-            continue
-        written = definition.body.get("properties") or {}
-        properties = kind.restored(written, kept)
-        if properties != written:
-            restored[copy.name] = properties
-    if document is None or not restored:
+    copies = list(snapshots.copies(context.database, snapshot.id, kept_only=True))
+    if not copies:
         return None
-    words = format_of(document, from_text=False).words
-    for name, properties in restored.items():
-        document[words.resources][name][words.properties] = properties
-    return document
+    text = b"".join(revisions.read_content(context.database, revision.template_hash))
+    if is_members(text):  # nothing to change in it: what was copied is made anew
+        return None
+    document = dict(orjson.loads(text))
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
+    template = load(document, Limits.of(context.settings), values)
+    kinds = kinds_of(context, _environment(revision), {})
+    return made_from_copies(document, template, kinds, copies, context.types, context.cipher)
 
 
 def _environment(revision: RevisionRow) -> Environment:

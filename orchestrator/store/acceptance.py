@@ -231,6 +231,7 @@ SOUND = """
 SELECT revision_id FROM snapshot
 WHERE id = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
 """
+RESTORES = "UPDATE revision SET restores = %s WHERE id = %s"
 OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE id = %s"
 
 
@@ -257,6 +258,7 @@ def accept_restore(
         }
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
+        db.execute(RESTORES, (snapshot_id, made[0]))
         if template is not None:
             db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
         return bump(db, stack_id, "RESTORE", revision_id=made[0])

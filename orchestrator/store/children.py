@@ -108,10 +108,10 @@ SPAWN_UNCLAIMED = _bearing(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
 
 REVISE = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, created_by)
+    outline, created_by, restores)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
-    'UPDATE', %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
-    %(sealed)s::bytea, %(outline)s::json, s.username
+    %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
+    %(sealed)s::bytea, %(outline)s::json, s.username, %(restores)s::bigint
 FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
@@ -230,6 +230,7 @@ class ChildWanted:
     outline: Mapping[str, Any]
     timeout_mins: int | None = None
     adopted: bytes | None = None  # what is there already, encrypted: a new child takes that over
+    restores: int | None = None  # the snapshot that it is brought back to
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +296,12 @@ def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Mov
     db.execute(CALM, {"stack_id": child_id})
     while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
         store(db, wanted)
-    values = {**_revision(wanted), "stack_id": str(child_id)}
+    action = "UPDATE" if wanted.restores is None else "RESTORE"
+    restores = None if wanted.restores is None else str(wanted.restores)
+    values = {**_revision(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
     values["sealed"] = values.pop("revision_sealed")
     [(revision_id,)] = fetched(db, REVISE, values)
-    return _bumped(db, child_id, "UPDATE", revision_id=revision_id, converge=converge)
+    return _bumped(db, child_id, action, revision_id=revision_id, converge=converge)
 
 
 def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> Moved | None:

@@ -132,6 +132,7 @@ class Revision(Base):
     sealed: Mapped[bytes | None]
     outline: Mapped[Json]
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> what is there already, encrypted
+    restores: Mapped[int | None]  # of a RESTORE: the snapshot; it may be gone by now
     traversal: Mapped[int | None]  # that brings the stack to it
     first_event: Mapped[int | None]  # that tells of its beginning
     outcome: Mapped[str | None]

@@ -33,7 +33,18 @@ FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
 INSERT = """
 INSERT INTO snapshot (uuid, stack_id, name, status, status_reason, traversal, revision_id)
 VALUES (%s, %s, %s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %s, %s)
+ON CONFLICT (uuid) DO UPDATE SET status = excluded.status, status_reason = excluded.status_reason,
+    traversal = excluded.traversal, revision_id = excluded.revision_id
 """
+# What was kept of a resource by the snapshot that a revision restores.
+RESTORED = """
+SELECT c.kept FROM revision v JOIN resource_snapshot c ON c.snapshot_id = v.restores AND c.name = %s
+WHERE v.id = %s
+"""
+SOUND = """
+SELECT id FROM snapshot WHERE uuid = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE'
+"""
+BY_UUID = "SELECT id FROM snapshot WHERE uuid = %s"
 TO_GO = """
 UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
     due_at = now(), tries = 0
@@ -140,11 +151,13 @@ def lock(db: Db, stack_id: int) -> Ground | None:
     return None if row is None else Ground(*row)
 
 
-def begin(db: Db, stack_id: int, ground: Ground, name: str | None) -> tuple[uuid_.UUID, Opened]:
-    """Write a snapshot of a locked stack and begin the traversal that makes it."""
+def begin(
+    db: Db, stack_id: int, ground: Ground, name: str | None, uuid: uuid_.UUID | None = None
+) -> tuple[uuid_.UUID, Opened]:
+    """Write a snapshot of a locked stack and begin the traversal that makes it, anew the one of this id."""
     opened = bump(db, stack_id, "SNAPSHOT")
     assert opened is not None
-    uuid = uuid_.uuid4()
+    uuid = uuid or uuid_.uuid4()
     db.execute(INSERT, (uuid, stack_id, name, opened.traversal, ground.revision_id))
     return uuid, opened
 
@@ -166,13 +179,33 @@ def of_stack(database: Database, stack: StackRow) -> Iterator[SnapshotRow]:
         yield _row(row)
 
 
-def copies(database: Database, snapshot: SnapshotRow, *, kept_only: bool = False) -> Iterator[CopyRow]:
+def restored(db: Db, revision_id: int, name: str) -> bytes | None:
+    """Return what the snapshot that a revision restores has kept of a resource, encrypted."""
+    row = db.execute(RESTORED, (name, revision_id)).fetchone()
+    return None if row is None else row[0]
+
+
+def sound(db: Db, stack_id: int, uuid: str) -> int | None:
+    """Return the row of a snapshot of the stack that is whole."""
+    row = db.execute(SOUND, (uuid, stack_id)).fetchone()
+    return None if row is None else row[0]
+
+
+def remove_by_uuid(db: Db, uuid: str) -> bool:
+    """Let a snapshot be removed; return whether it is gone."""
+    row = db.execute(BY_UUID, (uuid,)).fetchone()
+    if row is not None:
+        remove(db, row[0])
+    return row is None
+
+
+def copies(database: Database, snapshot_id: int, *, kept_only: bool = False) -> Iterator[CopyRow]:
     """Yield the resources as the snapshot has them; `kept_only` those that were copied."""
     columns = [
         getattr(ResourceSnapshot, "metadata_" if name == "metadata" else name).label(name)
         for name in CopyRow.__slots__
     ]
-    statement = select(*columns).where(ResourceSnapshot.snapshot_id == snapshot.id)
+    statement = select(*columns).where(ResourceSnapshot.snapshot_id == snapshot_id)
     if kept_only:
         statement = statement.where(ResourceSnapshot.kept.is_not(None))
     for row in streamed(database, statement.order_by(ResourceSnapshot.name)):

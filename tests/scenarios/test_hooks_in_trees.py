@@ -21,9 +21,7 @@ def hooked(*path: str, hook: str) -> dict[str, Any]:
 
 def stack_of(world: World, resource: str) -> str:
     """Return the name of the live stack that a resource stands for."""
-    [row] = world.rows(
-        "SELECT name FROM stack WHERE parent_resource = :r AND deleted_at IS NULL", r=resource
-    )
+    [row] = world.rows("SELECT name FROM stack WHERE parent_resource = :r AND deleted_at IS NULL", r=resource)
     return str(row.name)
 
 
