@@ -21,7 +21,7 @@ from orchestrator.store.events import (
     list_events,
     read_sequence,
 )
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackRow, descendants
 
 events = Blueprint("events", __name__)
 
@@ -47,7 +47,7 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, ev
     row = get_event(parts().database, stack, resource_name, event_id)
     if row is None:
         raise HttpNotFound(f"No event {event_id} found")
-    body = _body(row, stack, Links(), root=False)
+    body = _body(row, stack, Links())
     body.update(resource_type=row.resource_type, resource_properties=dict(row.properties or {}))
     return json_response({"event": body})
 
@@ -67,14 +67,17 @@ def _listing(stack: StackRow, resource_name: str | None) -> Response:
         limit=limit,
         after=after,
     )
-    depth, links = queries.integer("nested_depth"), Links()
-    rows = list_events(parts().database, stack, query)
+    levels, links = queries.levels(), Links()
+    below_it = list(descendants(parts().database, stack, levels, deleted=True))
+    owners = {one.id: one for one in (stack, *below_it)}
+    root = links.of(stack) if levels else None
+    rows = list_events(parts().database, stack, query, below_it)
     if resource_name is not None and after is None:
         first = next(rows, None)
         if first is None:
             raise HttpNotFound(f"No events found for resource {resource_name}")
         rows = _again(first, rows)
-    return json_list("events", (_body(row, stack, links, root=bool(depth)) for row in rows))
+    return json_list("events", (_body(row, owners[row.stack_id], links, root) for row in rows))
 
 
 def _after() -> tuple[int, int] | None:
@@ -103,7 +106,7 @@ def _again(first: EventRow, rows: Any) -> Any:
     yield from rows
 
 
-def _body(row: EventRow, stack: StackRow, links: Links, *, root: bool) -> dict[str, Any]:
+def _body(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     place, public = links.of(stack), str(event_uuid(stack.uuid, row.id))
     resource = below(place, "resources", row.resource_name)
     linked = [
@@ -111,8 +114,8 @@ def _body(row: EventRow, stack: StackRow, links: Links, *, root: bool) -> dict[s
         link("resource", resource),
         link("stack", place),
     ]
-    if root:  # clients take this link for "nested depth is understood here"
-        linked.append(link("root_stack", place))
+    if root is not None:  # clients take this link for "nested depth is understood here"
+        linked.append(link("root_stack", root))
     return {
         "id": public,
         "event_time": time(row.created_at),

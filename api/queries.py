@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from flask import request
 
+from api.parts import parts
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.stacks import Direction
 
@@ -61,6 +62,15 @@ def integer(name: str) -> int | None:
             f"Value '{value}' is invalid for '{name}' which only accepts non-negative integer."
         )
     return min(number, LARGEST)
+
+
+def levels() -> int:
+    """Return how many levels of nested stacks are asked for, never more than there may be.
+
+    Raises:
+        InvalidRequest: `nested_depth` is no integer, or negative.
+    """
+    return min(integer("nested_depth") or 0, parts().settings.max_nested_stack_depth)
 
 
 def direction() -> Direction | None:

@@ -17,7 +17,7 @@ from orchestrator.operations.software_requests import machine_metadata
 from orchestrator.resources.base import Attribute
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources
+from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_tree
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.parameters import MASK
 from orchestrator.template.spread import plain
@@ -29,12 +29,11 @@ resources = Blueprint("resources", __name__)
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the resources, one a name."""
     queries.refuse_unknown([*FILTERS, "nested_depth", "with_detail"])
-    queries.integer("nested_depth")  # nothing is nested yet: any depth is this stack
-    detail = queries.boolean("with_detail")
-    stack = canonical(stack_name, stack_id)
-    links, types = Links(), parts().types
-    rows = list_resources(parts().database, stack, queries.filters(FILTERS), with_values=detail)
-    return json_list("resources", (_body(row, stack, links, types if detail else None) for row in rows))
+    levels, detail = queries.levels(), queries.boolean("with_detail")
+    stack, links = canonical(stack_name, stack_id), Links()
+    types = parts().types if detail else None
+    rows = list_tree(parts().database, stack, levels, queries.filters(FILTERS), with_values=detail)
+    return json_list("resources", (_body(row, of, links, types) for of, row in rows))
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")

@@ -186,6 +186,7 @@ def update(
 
 @stack.command("list")
 @click.option("--deleted", is_flag=True, help="Deleted ones as well.")
+@click.option("--nested", is_flag=True, help="Those nested in others as well.")
 @click.option(
     "--status", "statuses", multiple=True, help="Only these, CREATE_FAILED for example; repeatable."
 )
@@ -193,12 +194,20 @@ def update(
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @client_command
 def list_stacks(
-    session: Session, *, deleted: bool, statuses: tuple[str, ...], tags: tuple[str, ...], limit: int | None
+    session: Session,
+    *,
+    deleted: bool,
+    nested: bool,
+    statuses: tuple[str, ...],
+    tags: tuple[str, ...],
+    limit: int | None,
 ) -> None:
     """List the project's stacks, the newest first."""
     query: dict[str, str | int | list[str]] = {}
     if deleted:
         query["show_deleted"] = "true"
+    if nested:
+        query["show_nested"] = "true"
     if statuses:
         query["status"] = list(statuses)
     if tags:
@@ -296,30 +305,41 @@ def events(
     "--status", "statuses", multiple=True, help="Only these: COMPLETE, FAILED, IN_PROGRESS; repeatable."
 )
 @click.option("--type", "types", multiple=True, help="Only of these types; repeatable.")
+@click.option("--nested", type=click.IntRange(0), default=0, help="Of so many levels of nested stacks too.")
 @client_command
-def resources(session: Session, *, name: str, statuses: tuple[str, ...], types: tuple[str, ...]) -> None:
+def resources(
+    session: Session, *, name: str, statuses: tuple[str, ...], types: tuple[str, ...], nested: int
+) -> None:
     """List the resources of the stack NAME."""
-    query: dict[str, str | int | list[str]] = {}
+    query: dict[str, str | int | list[str]] = {"nested_depth": nested} if nested else {}
     if statuses:
         query["status"] = list(statuses)
     if types:
         query["type"] = list(types)
-    listed = session.client.resources(session.client.find(name), query)
+    found = session.client.find(name)
+    listed = session.client.resources(found, query)
     if session.as_json:
         session.document({"resources": listed})
         return
     rows = (
         (
-            one["resource_name"],
+            f"{_stack_of(one, found)}{one['resource_name']}",
             one["resource_type"],
             render.status(one["resource_status"]),
             one["resource_status_reason"]
             if one["resource_status"].endswith("_FAILED")
             else one["physical_resource_id"],
         )
-        for one in sorted(listed, key=lambda one: str(one["resource_name"]))
+        for one in sorted(listed, key=lambda one: (_stack_of(one, found), str(one["resource_name"])))
     )
     render.table(session.out(), ("NAME", "TYPE", "STATUS", "PHYSICAL ID, OR WHY IT FAILED"), rows)
+
+
+def _stack_of(resource: Mapping[str, Any], asked: StackId) -> str:
+    """Return the name of the nested stack that a resource is in, with a dot, nothing for the one asked."""
+    place = next((one["href"] for one in resource.get("links") or () if one["rel"] == "stack"), "")
+    name, _, id_ = place.rpartition("/")
+    return f"{name.rpartition('/')[2]}." if place and id_ != asked.id else ""
 
 
 @stack.command()

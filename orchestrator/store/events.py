@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Row, Select, cast, func, literal, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, Row, Select, any_, cast, func, literal, select, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from orchestrator.store.base import Xid8
 from orchestrator.store.database import Database
@@ -39,6 +40,7 @@ class EventRow:
     """One thing that happened."""
 
     id: int
+    stack_id: int
     xid: int  # of the transaction that wrote it
     resource_name: str
     resource_type: str
@@ -88,25 +90,31 @@ def read_sequence(given: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def list_events(database: Database, stack: StackRow, query: EventQuery) -> Iterator[EventRow]:
-    """Yield the events asked for, fetched in slices."""
+def list_events(
+    database: Database, stack: StackRow, query: EventQuery, below: Sequence[StackRow] = ()
+) -> Iterator[EventRow]:
+    """Yield the events asked for, fetched in slices: of the stack, and of those `below` it."""
+    every = [stack, *below]
     down = query.sort_dir == "desc"
     order: list[Any] = [Event.xid, Event.id]
     if "resource_type" in query.sort_keys:
         order.insert(0, Event.resource_type)
-    statement = select(*_COLUMNS).where(Event.stack_id == stack.id)
+    statement = select(*_COLUMNS).where(_of(every))
     for name, texts in query.filters.items():
         statement = statement.where(FILTERS[name].in_(list(texts)))
     if query.after is not None:
         xid, id_ = query.after
         here = tuple_(Event.xid, Event.id)
         statement = statement.where(here > tuple_(cast(literal(str(xid)), Xid8), literal(id_)), _SETTLED)
-    elif not down and stack.status == "IN_PROGRESS":
-        # `stack` was read before: had it ended by then, all its events were committed with that or earlier.
+    elif not down and any(one.status == "IN_PROGRESS" for one in every):
+        # The stacks were read before: had one ended by then, its events were committed with that or earlier.
         statement = statement.where(_SETTLED)
-    marker = event_id(stack.uuid, query.marker) if query.marker else None
+    marker = None
+    if query.marker:
+        meant = (event_id(one.uuid, query.marker) for one in every)
+        marker = next((number for number in meant if number is not None), None)
     if marker is not None:
-        at = select(*order).where(Event.stack_id == stack.id, Event.id == marker)
+        at = select(*order).where(_of(every), Event.id == marker)
         if _exists(database, at):
             here, there = tuple_(*order), at.scalar_subquery()
             statement = statement.where(here < there if down else here > there)
@@ -134,6 +142,12 @@ def get_event(database: Database, stack: StackRow, resource_name: str, public: s
 _SETTLED: Final = Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot())
 
 _COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow.__slots__)
+
+
+def _of(stacks: Sequence[StackRow]) -> ColumnElement[bool]:
+    if len(stacks) == 1:
+        return Event.stack_id == stacks[0].id
+    return Event.stack_id == any_(literal([one.id for one in stacks], ARRAY(BigInteger)))
 
 
 def _exists(database: Database, statement: Select[Any]) -> bool:

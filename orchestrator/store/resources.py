@@ -18,7 +18,7 @@ from sqlalchemy.orm import aliased
 from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, ResourceDefinition, Revision, Stack
 from orchestrator.store.reading import streamed
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackRow, descendants
 
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
@@ -72,6 +72,20 @@ def list_resources(
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
     for row in streamed(database, statement.order_by(newest.c.name)):
         yield _row(row)
+
+
+def list_tree(
+    database: Database,
+    stack: StackRow,
+    levels: int,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    *,
+    with_values: bool = False,
+) -> Iterator[tuple[StackRow, ResourceRow]]:
+    """Yield the resources of a stack, then those of the stacks below it, each with its stack."""
+    for one in (stack, *descendants(database, stack, levels)):
+        for row in list_resources(database, one, filters, with_values=with_values):
+            yield one, row
 
 
 def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:

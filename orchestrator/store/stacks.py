@@ -170,6 +170,31 @@ def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
     return found
 
 
+def descendants(
+    database: Database, stack: StackRow, levels: int, *, deleted: bool = False
+) -> Iterator[StackRow]:
+    """Yield the stacks below one, so many levels of them, each before those below it."""
+    if not levels:
+        return
+    statement = _rows().where(
+        Stack.root_id == stack.root_id,
+        Stack.depth > stack.depth,
+        Stack.depth <= stack.depth + levels,
+    )
+    if not deleted:
+        statement = statement.where(Stack.deleted_at.is_(None))
+    below: dict[int | None, list[StackRow]] = {}
+    with database.engine.connect() as connection:
+        for row in connection.execute(statement.order_by(Stack.parent_resource.desc(), Stack.id.desc())):
+            found = _row(row)
+            below.setdefault(found.owner_id, []).append(found)
+    todo = below.get(stack.id, [])
+    while todo:
+        found = todo.pop()
+        yield found
+        todo += below.get(found.id, ())
+
+
 def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
     """Return a live stack nested in one, by its row."""
     statement = _rows().where(Stack.id == id_, Stack.owner_id == stack.id, Stack.deleted_at.is_(None))

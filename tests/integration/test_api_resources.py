@@ -354,3 +354,71 @@ def test_many_readers_at_once_each_get_the_whole(world: World, made: Made) -> No
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.fixture
+def tree(api: Client, world: World, made: Made) -> list[Made]:
+    """`made` with a stack in it, and one in that, each with a resource and an event; another beside them."""
+    stacks, above = [made], made
+    for number, name in enumerate(("one", "two"), start=1):
+        resource_id = world.resource(above, name)
+        above = world.stack(
+            made.project,
+            f"{above.name}-{name}",
+            owner_id=above.id,
+            root_id=made.id,
+            depth=number,
+            parent_resource_id=resource_id,
+            parent_resource=name,
+        )
+        world.resource(above, f"in-{name}")
+        stacks.append(above)
+    for stack in stacks:
+        world.event(stack, stack.name)
+    return stacks
+
+
+def test_resources_of_nested_stacks_are_listed_as_deep_as_asked(api: Client, tree: list[Made]) -> None:
+    def found(depth: int, more: str = "") -> list[tuple[str, str]]:
+        listed = api.get(f"{tree[0].path}/resources?nested_depth={depth}{more}")["resources"]
+        return [(one["links"][1]["href"].split("/")[-2], one["resource_name"]) for one in listed]
+
+    own = [("s", name) for name in ("a", "b", "c", "one")]
+    assert found(0) == own
+    assert found(1) == [*own, ("s-one", "in-one"), ("s-one", "two")]
+    assert found(2) == [*found(1), ("s-one-two", "in-two")]
+    assert found(99) == found(2)
+    assert found(9, "&name=in-two") == [("s-one-two", "in-two")]
+
+
+def test_resources_of_nested_stacks_name_their_parent(api: Client, tree: list[Made]) -> None:
+    listed = api.get(f"{tree[0].path}/resources?nested_depth=2")["resources"]
+    parents = {one["resource_name"]: one.get("parent_resource") for one in listed}
+    assert (parents["one"], parents["in-one"], parents["two"], parents["in-two"]) == (
+        None,
+        "one",
+        "one",
+        "two",
+    )
+    inner = api.get(f"{tree[1].path}/resources?nested_depth=1")["resources"]
+    assert [one["resource_name"] for one in inner] == ["in-one", "two", "in-two"]
+
+
+def test_events_of_nested_stacks_are_told_as_deep_as_asked(api: Client, tree: list[Made]) -> None:
+    def found(depth: int, more: str = "") -> list[str]:
+        query = f"nested_depth={depth}&sort_dir=asc{more}"
+        return [one["resource_name"] for one in api.get(f"{tree[0].path}/events?{query}")["events"]]
+
+    assert found(0) == ["s"]
+    assert found(1) == ["s", "s-one"]
+    assert found(2) == ["s", "s-one", "s-one-two"]
+    told = api.get(f"{tree[0].path}/events?nested_depth=2&sort_dir=asc&resource_name=s-one")["events"]
+    links = {one["rel"]: one["href"] for one in told[0]["links"]}
+    assert links["stack"].endswith(tree[1].path)
+    assert links["root_stack"].endswith(tree[0].path)
+    assert found(2, f"&marker={told[0]['id']}") == ["s-one-two"]
+
+
+def test_a_child_shows_its_parent(api: Client, tree: list[Made]) -> None:
+    assert api.get(tree[2].path)["stack"]["parent"] == str(tree[1].uuid)
+    assert api.get(tree[0].path)["stack"]["parent"] is None
