@@ -1,7 +1,6 @@
 """Stacks in others that somebody has changed by themselves."""
 
 import sqlalchemy as sa
-
 from alembic import op
 
 revision = "0009"

@@ -1,8 +1,8 @@
 """Resize a group because a policy was signalled, without touching the template around it.
 
 The child is sent to its new size in one transaction with the notes of the group and with a signal that
-waits for the child's end. Then the group's attributes are read anew, and it begins to cool down. While anybody
-is at work on the group, it is left alone, and no word is said.
+waits for the child's end. Then the group's attributes are read anew, and it begins to cool down. While
+anybody is at work on the group, it is left alone, and no word is said.
 """
 
 from __future__ import annotations

@@ -453,8 +453,8 @@ class Progress(Base):
 
 
 class DisturbedStack(Base):
-    """A stack in another that somebody has changed by themselves, or has changed one below it: the next update
-    of the stack around it sees to it. A row of its own: no visit that read before writes over it.
+    """A stack in another that somebody has changed by themselves, or has changed one below it: the next
+    update of the stack around it sees to it. A row of its own: no visit that read before writes over it.
     """
 
     __tablename__ = "disturbed_stack"

@@ -30,7 +30,8 @@ LIMIT 1
 CLAIM = """
 UPDATE resource r
 SET lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status = 'COMPLETE' AND r.action <> 'SUSPEND'
+WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status = 'COMPLETE'
+    AND r.action <> 'SUSPEND'
 RETURNING r.id
 """
 _SIGNAL = "JOIN signal g ON"
@@ -111,7 +112,7 @@ def begun(
     sealed: str | None,
     details: bytes,
 ) -> list[Ring] | None:
-    """Write a group whose child was just sent on its way, and what is to follow; None if the lease is lost."""
+    """Write a group whose child was sent on its way, and what is to follow; None if the lease is lost."""
     given = {**columns(values, sealed), "details": details}
     assert visit.resource is not None
     done = nodes.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)

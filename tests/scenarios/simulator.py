@@ -379,7 +379,8 @@ class Simulator(World):
                 FROM resource r JOIN resource_definition d ON d.id = r.definition_id
                 JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
                 CROSS JOIN LATERAL (
-                    SELECT coalesce(r.input_digests[array_position(r.requires, q.id)], '') <> '' AS begun) AS x
+                    SELECT coalesce(r.input_digests[array_position(r.requires, q.id)], '') <> '' AS begun
+                ) AS x
                 WHERE r.uuid::text = left(:token, 36) AND (x.begun OR NOT q.leftover)
                 ORDER BY q.name, x.begun DESC
             ), q AS (

@@ -252,7 +252,7 @@ def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(worl
 def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:
     world.create("s", scaling(3), outputs=SIZE)
     world.deliver_all()
-    oldest, *others = members(world)
+    _, *others = members(world)
     world.signal("s", "down", {"current": "alarm", "previous": "ok", "reason": "quiet"})
     world.deliver_all()
     assert list(members(world)) == others

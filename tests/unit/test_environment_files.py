@@ -205,8 +205,12 @@ def test_the_parameters_of_every_template_among_the_files_count_and_the_roots_co
     assert found.keys() == {"s", "x", "z"}
 
 
+def fetch_nothing(url):
+    raise AssertionError(f"{url} is fetched")
+
+
 def request(**more):
-    return read_request(orjson.dumps({"stack_name": "s", "template": "x", **more}))
+    return read_request(orjson.dumps({"stack_name": "s", "template": "x", **more}), fetch_nothing)
 
 
 def test_a_request_names_environment_files_among_its_files():
