@@ -33,6 +33,7 @@ from orchestrator.engine.outcome import (
     Faulty,
     Gone,
     Kept,
+    Outcome,
     Ready,
     Replaced,
     Seen,
@@ -90,9 +91,9 @@ class Plugin(Dealing):
         except (Superseded, Unwritten):
             raise
         except Exception as error:
-            outcome = judge_error(
-                error, name=self.resource.name, retries_left=retries_left, retry_count=self.visit.retry_count
-            )
+            outcome = self._judge_error(error, retries_left)
+            if isinstance(outcome, Failed):
+                outcome = self._still_open(step, retries_left) or outcome
             return Done(outcome, self.known, started=not self.begun and not is_told(self.visit, self.known))
 
     def _do(self, step: Step, retries_left: int) -> Done:
@@ -150,6 +151,25 @@ class Plugin(Dealing):
 
     def _cancel(self, action: str) -> str:
         return self.kind.cancel(self.context(action), self.known.physical_id or "")
+
+    def _judge_error(self, error: Exception, retries_left: int) -> Outcome:
+        name, count = self.resource.name, self.visit.retry_count
+        return judge_error(error, name=name, retries_left=retries_left, retry_count=count)
+
+    def _still_open(self, step: Step, retries_left: int) -> Wait | None:
+        """Return the wait for what an earlier try asked for, when to ask for it again was refused and it goes
+        on: that is no end of it (PROTOCOL.md 1). Once it has ended, the answer to asking again counts.
+        """
+        if not isinstance(step, Act | Resend) or self.resource.op is None or not self.known.unanswered:
+            return None
+        try:
+            seen = self.kind.observe(self.context(self.known.action), self.known.physical_id or "")
+        except ProviderError as error:
+            outcome = self._judge_error(error, retries_left)
+            return outcome if isinstance(outcome, Wait) else None
+        if seen.ready or seen.error or not seen.exists:
+            return None
+        return Wait(seen.retry_after, seen.reason or "state changed")
 
     def _is_aside(self, step: Step) -> bool:
         """Whether a step is not what the traversal is there for: that comes after it."""

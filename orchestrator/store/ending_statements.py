@@ -391,6 +391,7 @@ FAIL = (
             sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
             input_digests = i.input_digests,
+        built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,  -- half of each
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL

@@ -74,3 +74,41 @@ def test_a_create_that_a_failed_update_sends_again_is_that_of_the_template_it_wa
     assert world.state(uuid) == "UPDATE_FAILED"
     assert world.provider.things["a-1"].properties["a"] == "1"
     world.sound()
+
+
+def test_what_a_change_failed_on_is_not_taken_for_what_it_was_before_once_it_is_said_to_be_well(
+    world: Simulator,
+):
+    world.create("s", {"a": thing(a="1")})
+    world.rest()
+    world.provider.fate = lambda verb, _ctx: "dead" if verb == "update" else "done"
+    world.update("s", {"a": thing(a="2")})
+    world.rest()
+    assert world.stack().status == "FAILED"
+    world.provider.fate = lambda _verb, _ctx: "done"
+    world.mark("s", "a")
+    world.mark("s", "a", unhealthy=False)
+    world.update("s", {"a": thing(a="1")})
+    world.rest()
+    world.verify({"a": thing(a="1")})
+
+
+@pytest.mark.parametrize("action", ["suspend", "update"])
+def test_what_is_refused_when_it_is_asked_again_is_followed_to_the_end_of_what_was_asked_first(
+    world: Simulator, action: str
+):
+    world.create("s", {"a": thing(looks=3)})
+    world.rest()
+    fates = ["killed after", "refused", "busy"]  # the last when it is looked at after the refusal
+    world.provider.fate = lambda verb, _ctx: (
+        fates.pop(0) if fates and (verb == action or fates == ["busy"]) else "done"
+    )
+    if action == "suspend":
+        world.act("s", "suspend")
+    else:
+        world.update("s", {"a": thing(looks=3, a="2")})
+    world.rest()
+    assert (world.stack().status, fates) == ("COMPLETE", [])
+    [a] = world.provider.things.values()
+    assert a.opened is None
+    world.sound()
