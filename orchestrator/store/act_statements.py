@@ -70,6 +70,7 @@ _FAULTY = (
         status = coalesce(i.status, r.status),
         status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        op = NULL, op_started_at = NULL,  -- of a stack's CHECK: others open none
         lease = NULL, leased_until = NULL
     FROM i WHERE {HELD}
     RETURNING r.id
