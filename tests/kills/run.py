@@ -18,7 +18,7 @@ from orchestrator.store.database import Database
 from tests.e2e.running import Up, environment
 from tests.kills import templates, verdict
 from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer
-from tests.kills.users import Api, UserStack
+from tests.kills.users import ACTS, Api, UserStack
 from tests.plugins.thing_fixture import ThingServer
 
 PROBE = {
@@ -153,8 +153,15 @@ class _Run:
             self._create()
         stack = self.dice.choice(self.stacks)
         chance = self.dice.random()
-        if chance < 0.55:
+        if stack.action == "suspend":  # nothing else goes before it is resumed
+            if chance < 0.5:
+                self._act(stack, "resume")
+            elif chance < 0.6:
+                self._delete(stack)
+        elif chance < 0.47:
             self._update(stack)
+        elif chance < 0.55 and stack.action != "delete":
+            self._act(stack, self.dice.choice(("check", "suspend", "snapshot")))
         elif chance < 0.65:
             self._count("cancel", stack.cancel(rollback=True))
         elif chance < 0.70:
@@ -188,6 +195,9 @@ class _Run:
             self._count(kind)
         else:
             self._retire(stack)
+
+    def _act(self, stack: UserStack, action: str) -> None:
+        self._count(action, stack.act(action))
 
     def _delete(self, stack: UserStack) -> None:
         stack.delete()
@@ -254,6 +264,7 @@ class _Run:
         for thread in self.threads:
             thread.join(self.plan.rest_seconds)
         self.killer.wait()
+        self._put_right()
         deadline = time.monotonic() + self.plan.rest_seconds
         waiting = [*self.stacks, *self.gone, *self.probes]
         while waiting and time.monotonic() < deadline:
@@ -265,6 +276,19 @@ class _Run:
         for stack in waiting:
             self.report.stuck += [f"{stack.name} is {stack.look()} after {stack.action}"]
             self.report.stuck += [f"    {row}" for row in verdict.unfinished(self.url, stack.name)]
+
+    def _put_right(self) -> None:
+        """Ask once more for what the stacks were to be whose last action brought them to nothing."""
+        deadline = time.monotonic() + self.plan.rest_seconds
+        for stack in self.stacks:
+            while stack.action in ACTS and time.monotonic() < deadline:
+                if stack.look().endswith("IN_PROGRESS"):
+                    time.sleep(0.3)
+                elif stack.look().startswith("SUSPEND"):
+                    self._act(stack, "resume")
+                else:
+                    last = stack.last
+                    stack.update(last.resources, broken=last.broken, rollback=last.rollback)
 
     def _judge(self) -> None:
         report, everyone = self.report, [*self.stacks, *self.gone, *self.probes]

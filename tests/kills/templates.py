@@ -1,4 +1,6 @@
-"""Random templates of things that call out and values that do not, their changes, and how they must end."""
+"""Random templates of things that call out, values that do not and stacks of both, their changes, and how they
+must end.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,11 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 VERSION = "2021-04-16"
 THING, VALUE = "Test::Thing", "OS::Heat::Value"
+NESTED = ("file:///one.yaml", "file:///two.yaml", "file:///deep.yaml")
 CHANGES = ("add", "remove", "change", "replace", "invert", "other")
 
 Resources = dict[str, Any]
@@ -71,6 +76,42 @@ def value_of(resources: Resources, name: str, ids: Mapping[str, str]) -> str:
     return f"{own}-{value_of(resources, asked['get_attr'][0], ids)}"
 
 
+def files(number: int) -> dict[str, str]:
+    """Return the files of a stack's request of that number: all that is made in them has the value given.
+
+    They change now and then, and the stacks made from them with them.
+    """
+    given, delay = {"get_param": "value"}, 0.05 if number // 3 % 2 else 0.1
+    read = {"get_attr": ["a", "value"]}
+    thing = {"type": THING, "properties": {"value": given, "delay": delay}}
+    one = {"a": thing}
+    two = {
+        "a": {"type": THING, "properties": {"value": given}},
+        "v": {"type": VALUE, "properties": {"value": read}},
+        "b": {"type": THING, "properties": {"value": {"get_attr": ["v", "value"]}, "delay": 2 * delay}},
+    }
+    deep = {"b": thing, "a": {"type": NESTED[0], "properties": {"value": {"get_attr": ["b", "value"]}}}}
+    return {
+        url: orjson.dumps(
+            {
+                "heat_template_version": VERSION,
+                "parameters": {"value": {"type": "string"}},
+                "resources": inner,
+                "outputs": {"value": {"value": read}},
+            }
+        ).decode()
+        for url, inner in zip(NESTED, (one, two, deep), strict=True)
+    }
+
+
+INSIDE = dict(zip(NESTED, (1, 2, 2), strict=True))  # things, by file
+
+
+def nested(resources: Resources) -> set[str]:
+    """Return the names of those that are stacks of their own."""
+    return {name for name, snippet in resources.items() if snippet["type"] in NESTED}
+
+
 def things(resources: Resources) -> set[str]:
     """Return the names of those that live elsewhere."""
     return {name for name, snippet in resources.items() if snippet["type"] == THING}
@@ -87,7 +128,7 @@ def _put(dice: random.Random, resources: Resources, name: str) -> None:
     """Add one that may require those that are there."""
     there = sorted(resources)
     needs = dice.sample(there, min(len(there), dice.randint(0, 2)))
-    kind = dice.choice((THING, THING, VALUE))
+    kind = dice.choice((THING, THING, VALUE, dice.choice(NESTED)))
     properties: dict[str, Any] = {"value": dice.choice("123")}
     if kind == THING and dice.random() < 0.5:
         properties["delay"] = dice.choice((0.05, 0.3, 1.0))
@@ -145,7 +186,9 @@ def _replace(dice: random.Random, snippet: dict[str, Any]) -> None:
     if snippet["type"] == THING and dice.random() < 0.8:
         snippet["properties"]["delay"] = round(dice.uniform(0.01, 0.4), 3)
     elif snippet["type"] == VALUE:
-        snippet["type"] = THING
+        snippet["type"] = dice.choice((THING, NESTED[0]))
+    elif snippet["type"] in NESTED:
+        snippet["type"] = dice.choice(NESTED)
     # A thing stays one where others may ask for its id.
 
 

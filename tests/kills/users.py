@@ -12,10 +12,11 @@ from typing import Any
 
 import httpx
 
-from tests.kills.templates import Resources, template
+from tests.kills.templates import Resources, files, template
 
 PATIENCE_SECONDS = 120.0  # for an API that does not answer
 PAUSE_SECONDS = 0.3
+ACTS = ("check", "suspend", "resume", "snapshot")  # bring a stack to no other template
 UNSURE = "The template needs more memory"  # what is said when the process that read it is no more
 
 
@@ -85,7 +86,7 @@ class UserStack:
     last: Asked = NOTHING
     place: str = ""
     number: int = 0
-    action: str = ""  # the last one accepted: create, update, cancel, stop, delete
+    action: str = ""  # the last one accepted: create, update, cancel, stop, delete, or one of ACTS
     good: list[Asked] = field(default_factory=lambda: [NOTHING])
 
     def create(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> None:
@@ -125,6 +126,18 @@ class UserStack:
             self.action = "cancel" if rollback else "stop"
         return taken
 
+    def act(self, action: str) -> bool:
+        """Check, suspend, resume or copy what is there; False when that is refused."""
+        if action == "snapshot":
+            answer = self.api.ask("POST", f"{self.place}/snapshots", {})
+        else:
+            answer = self.api.ask("POST", f"{self.place}/actions", {action: None})
+        taken = answer.status < 300
+        assert taken or answer.again or answer.status in (400, 403, 404, 409), answer
+        if taken or (answer.again and action == "snapshot"):  # the try that was not answered may be the one
+            self.action = action
+        return taken
+
     def _was_cancelled(self, rollback: bool) -> bool:
         shown = self.api.ask("GET", self.place).body["stack"]
         if rollback:
@@ -159,7 +172,12 @@ class UserStack:
         return Asked(f"{self.name}/{self.number}", resources, broken, rollback)
 
     def _body(self, asked: Asked) -> dict[str, Any]:
-        return {"template": template(asked.resources, asked.mark), "disable_rollback": not asked.rollback}
+        number = int(asked.mark.rpartition("/")[2])
+        return {
+            "template": template(asked.resources, asked.mark),
+            "files": files(number),
+            "disable_rollback": not asked.rollback,
+        }
 
     def _taken(self, action: str, asked: Asked, *, again: bool) -> None:
         self.action, self.last = action, asked

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from tests.kills.templates import things, value_of
+from tests.kills.templates import INSIDE, nested, things, value_of
 from tests.kills.users import Asked, UserStack
 from tests.plugins.thing_fixture import ThingServer
 
@@ -22,13 +22,31 @@ OPEN = """
 SELECT s.name, r.name, r.op, r.lease, r.leased_until FROM resource r JOIN stack s ON s.id = r.stack_id
 WHERE r.op IS NOT NULL OR r.leased_until > now()  -- one that has run out is as good as none
 """
+STACKS = """
+SELECT c.name, c.action, c.status, r.id FROM stack c
+LEFT JOIN resource r ON r.id = c.parent_resource_id AND r.stack_id = c.owner_id
+WHERE c.owner_id IS NOT NULL AND c.deleted_at IS NULL AND (c.status = 'IN_PROGRESS' OR r.id IS NULL)
+"""
 AT_WORK = """
 SELECT s.name, n.kind, n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
 WHERE n.state IN ('queued', 'checking', 'waiting')
 """
 KNOWN = """
-SELECT r.physical_id FROM resource r JOIN stack s ON s.id = r.stack_id
-WHERE s.uuid::text = %s AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = 'Test::Thing'
+SELECT r.physical_id FROM resource r JOIN stack s ON s.id = r.stack_id JOIN stack root ON root.id = s.root_id
+WHERE root.uuid::text = %s AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = 'Test::Thing'
+"""
+
+
+# The things in the stacks of a stack, by the resources that these stand for.
+INNER = """
+WITH RECURSIVE below AS (
+    SELECT r.name, c.id FROM stack s JOIN resource r ON r.stack_id = s.id AND NOT r.leftover
+    JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL WHERE s.uuid::text = %s
+    UNION ALL
+    SELECT b.name, c.id FROM below b JOIN stack c ON c.owner_id = b.id AND c.deleted_at IS NULL
+)
+SELECT b.name, r.physical_id FROM below b JOIN resource r ON r.stack_id = b.id AND r.type = 'Test::Thing'
+ORDER BY r.id
 """
 
 
@@ -49,7 +67,9 @@ def strangers(server: ThingServer, stacks: Sequence[UserStack]) -> list[str]:
 def at_work(url: str) -> list[str]:
     """Return operations, leases and visits left open by stacks that are at rest."""
     with psycopg.connect(url) as db:
-        return [f"left open: {row}" for query in (OPEN, AT_WORK) for row in db.execute(query).fetchall()]
+        return [
+            f"left open: {row}" for query in (OPEN, AT_WORK, STACKS) for row in db.execute(query).fetchall()
+        ]
 
 
 def unfinished(url: str, name: str) -> list[Any]:
@@ -87,7 +107,7 @@ def faults(stack: UserStack, server: ThingServer, url: str) -> list[str]:
     asked = next((one for one in wanted if one.mark == mark), None)
     if asked is None:
         return [*found, f"{stack.name}: {status} with {mark!r}, not {[one.mark for one in wanted]}"]
-    return found + _differences(stack, asked, server)
+    return found + _differences(stack, asked, server, url)
 
 
 def _expected(stack: UserStack, status: str) -> list[Asked] | None:
@@ -102,7 +122,7 @@ def _expected(stack: UserStack, status: str) -> list[Asked] | None:
     return [stack.last] if status in {"CREATE_COMPLETE", "UPDATE_COMPLETE"} else None
 
 
-def _differences(stack: UserStack, asked: Asked, server: ThingServer) -> list[str]:
+def _differences(stack: UserStack, asked: Asked, server: ThingServer, url: str) -> list[str]:
     """Return how the resources and things of a stack differ from its template."""
     listed = stack.api.ask("GET", f"{stack.place}/resources").body["resources"]
     ids = {row["resource_name"]: row["physical_resource_id"] for row in listed}
@@ -110,6 +130,13 @@ def _differences(stack: UserStack, asked: Asked, server: ThingServer) -> list[st
         return [f"{stack.name}: has {sorted(ids)}, not {sorted(asked.resources)} of {asked.mark}"]
     alive, values = server.alive(stack.name), server.values()
     wanted = {ids[name]: value_of(asked.resources, name, ids) for name in things(asked.resources)}
+    with psycopg.connect(url) as db:
+        inner = db.execute(INNER, (stack.place.rpartition("/")[2],)).fetchall()
+    counts = Counter(name for name, _ in inner)
+    expected = {name: INSIDE[asked.resources[name]["type"]] for name in nested(asked.resources)}
+    if counts != expected:
+        return [f"{stack.name}: {dict(counts)} things in its stacks, not {expected}, of {asked.mark}"]
+    wanted |= {id_: value_of(asked.resources, name, ids) for name, id_ in inner}
     found = [f"{stack.name}: {id_} is gone" for id_ in wanted if id_ not in alive]
     found += [f"{stack.name}: {id_} is one too many" for id_ in alive if id_ not in wanted]
     return found + [

@@ -130,7 +130,9 @@ def test_a_childs_own_time_is_its_own(world: World):
     world.messages += world.sweep.run()
     deliver(world)
     assert (child(world).state, child(world).status_reason) == ("CREATE_FAILED", "Timed out")
-    [row] = world.rows("SELECT action || '_' || status AS state, status_reason FROM stack WHERE uuid = :u", u=uuid)
+    [row] = world.rows(
+        "SELECT action || '_' || status AS state, status_reason FROM stack WHERE uuid = :u", u=uuid
+    )
     assert row.state == "CREATE_FAILED"
     assert row.status_reason == "Resource CREATE failed: Error: resources.child: Timed out"
 
@@ -177,7 +179,11 @@ def test_what_has_gone_on_since_is_not_stopped_with_what_it_was_before(world: Wo
 
 def test_a_broken_child_does_not_hold_up_its_siblings(world: World, cloud: Cloud):
     files = {CHILD: text(FAULTY), MIDDLE: text({"good": cloud_thing(looks=2)})}
-    resources = {"bad": nested(), **{f"good{n}": nested(url=MIDDLE) for n in range(3)}, "after": nested("bad")}
+    resources = {
+        "bad": nested(),
+        **{f"good{n}": nested(url=MIDDLE) for n in range(3)},
+        "after": nested("bad"),
+    }
     uuid = world.create("s", resources, files=files, keep_going=True)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
@@ -228,7 +234,12 @@ def test_a_retained_child_is_a_stack_of_its_own(world: World, cloud: Cloud):
     deliver(world)
     assert world.state(uuid) == "DELETE_COMPLETE"
     middle, below = child(world, "middle"), child(world)
-    assert (middle.state, middle.owner_id, middle.depth, middle.root_id) == ("CREATE_COMPLETE", None, 0, middle.id)
+    assert (middle.state, middle.owner_id, middle.depth, middle.root_id) == (
+        "CREATE_COMPLETE",
+        None,
+        0,
+        middle.id,
+    )
     assert (below.owner_id, below.depth, below.root_id) == (middle.id, 1, middle.id)
     assert len(cloud.things) == 1
     world.patch(middle.uuid)
@@ -251,7 +262,9 @@ def test_a_retained_child_at_work_goes_on_by_itself(world: World, cloud: Cloud):
     assert dict(cloud.made) == {"bell": 1, "later": 1}
 
 
-def test_an_update_that_wants_a_retained_child_again_finds_it_there(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_an_update_that_wants_a_retained_child_again_finds_it_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
     """What lets go of it and what removes its resource are one: overtaken, neither is done."""
     keeping = {"child": nested(deletion_policy="Retain")}
     uuid = world.create("s", keeping, files={CHILD: text(PLAIN)})
