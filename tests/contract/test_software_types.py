@@ -19,6 +19,8 @@ from orchestrator.resources.builtin.software_config import SoftwareConfig
 from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
 from orchestrator.resources.builtin.structured_config import StructuredConfig
 from orchestrator.resources.software import ConfigDraft
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Sample
 from tests.contract.software_memory import SoftwareMemory
@@ -207,6 +209,30 @@ class TestDeployments:
         assert heat.keys() == always | {f"deploy_{word}" for word in words}
         assert heat["deploy_project_id"] == "p1"
         assert heat["deploy_password"]
+
+    @pytest.mark.parametrize(
+        ("server", "properties", "refused"),
+        [
+            ("OS::Nova::Server", {}, True),
+            ("OS::Nova::Server", {"user_data_format": "RAW"}, True),
+            ("OS::Nova::Server", {"user_data_format": "SOFTWARE_CONFIG"}, False),
+            ("OS::Nova::Server", {"user_data_format": {"get_param": "format"}}, False),
+            ("OS::Heat::DeployedServer", {}, False),
+            ("my_server.yaml", {"user_data_format": "HEAT_CFNTOOLS"}, True),
+        ],
+    )
+    def test_a_server_beside_it_must_be_made_for_it(self, server: str, properties: Any, refused: bool):
+        resources = {
+            "dep": {"type": SoftwareDeployment.name, "properties": {"server": {"get_resource": "web"}}},
+            "web": {"type": server, "properties": properties},
+        }
+        parameters = {"format": {"type": "string", "default": "RAW"}}
+        template = {"heat_template_version": "2021-04-16", "parameters": parameters, "resources": resources}
+        faults = SoftwareDeployment().validate_among("dep", {}, load(template, Limits()).resources)
+        assert [fault.message for fault in faults] == refused * [
+            "Resource web's property user_data_format should be set to SOFTWARE_CONFIG since there are "
+            "software deployments on it."
+        ]
 
     def test_its_credentials_go_with_it(self):
         resource = made(SoftwareDeployment, server="m")

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
+from orchestrator.operations.context import Body
 from orchestrator.operations.software import Software
+from orchestrator.operations.update_preview import preview_update
 from orchestrator.resources.software import ConfigDraft, DeploymentDraft, Place
 from tests.scenarios.world import World
 
@@ -378,6 +381,22 @@ def test_the_same_step_publishes_once_and_the_next_anew(world: World):
     replace(here, traversal=2).deploy(row.uuid, draft, secret=False)
     [after] = published(world)
     assert (after["name"], after["id"] == before["id"]) == ("other", False)
+
+
+def test_a_preview_that_looks_sees_a_config_that_others_removed(world: World):
+    world.create("s", {"config": CONFIG, "server": SERVER})
+    world.deliver_all()
+    template = {"heat_template_version": "2021-04-16", "resources": {"config": CONFIG, "server": SERVER}}
+    body = Body(orjson.dumps({"template": template, "converge": True}))
+
+    def foreseen() -> dict[str, str]:
+        found = preview_update(world.context, world.stack_row("s"), body)
+        return {item.expected.name: turn for turn, items in found.items.items() for item in items}
+
+    assert foreseen() == {}
+    [(config_id,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'config'")
+    software(world).remove_config(config_id)
+    assert foreseen()["config"] == "replaced"
 
 
 def test_another_project_reaches_nothing(world: World):

@@ -31,10 +31,13 @@ from orchestrator.resources.software import (
     id_of,
 )
 from orchestrator.schema.constraints import AllowedValues
+from orchestrator.template.definition import ResourceDefinition
 
 ACTIONS: Final = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 TRANSPORTS: Final = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
 NEEDS: Final = {"TEMP_URL_SIGNAL": "an object store", "ZAQAR_SIGNAL": "a message queue"}
+SERVER: Final = "OS::Nova::Server"
+SOFTWARE_CONFIG: Final = "SOFTWARE_CONFIG"  # how a machine must take its user data for agents to be on it
 OURS: Final = {
     "deploy_server_id": "ID of the server being deployed to",
     "deploy_action": "Name of the current action being deployed",
@@ -105,6 +108,27 @@ class SoftwareDeployment(ResourceType):
             message = f"{transport} needs {NEEDS[transport]}, and none is connected."
             return (Fault(message, "signal_transport"),)
         return ()
+
+    def validate_among(
+        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
+    ) -> Sequence[Fault]:
+        """A server of the same template must be one that deployments can be carried out on."""
+        given = resources[name].body.get("properties")
+        server = given.get("server") if isinstance(given, Mapping) else None
+        called = server.get("get_resource", server.get("Ref")) if isinstance(server, Mapping) else None
+        other = resources.get(called) if isinstance(called, str) else None
+        if other is None:
+            return ()
+        theirs = other.body.get("properties")
+        default = "HEAT_CFNTOOLS" if other.type == SERVER else SOFTWARE_CONFIG
+        data_format = theirs.get("user_data_format", default) if isinstance(theirs, Mapping) else default
+        if not isinstance(data_format, str) or data_format == SOFTWARE_CONFIG:
+            return ()
+        message = (
+            f"Resource {called}'s property user_data_format should be set to SOFTWARE_CONFIG since there are "
+            "software deployments on it."
+        )
+        return (Fault(message),)
 
     # The verbs.
 
