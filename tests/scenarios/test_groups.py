@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
+from orchestrator.template.members import Members
 from tests.scenarios.world import World, test_resource
 
 
@@ -29,7 +29,7 @@ def members(world: World) -> dict[str, str]:
 
 def write(world: World, statement: str) -> None:
     with world.database.engine.begin() as connection:
-        connection.execute(text(statement))
+        connection.exec_driver_sql(statement)
 
 
 def update(world: World, resources: dict[str, Any]) -> None:
@@ -94,7 +94,8 @@ def test_a_rolling_update_changes_batch_by_batch_with_pauses(world: World) -> No
     policy = {"rolling_update": {"max_batch_size": 2, "pause_time": 60}}
     uuid = world.create("s", {"g": group(4, update_policy=policy)})
     world.deliver_all()
-    update(world, {"g": group(4, "new%index%", update_policy=policy)})
+    world.update("s", {"g": group(4, "new%index%", update_policy=policy)})
+    world.deliver(1000)
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     assert members(world) == {"0": "v0", "1": "v1", "2": "new2", "3": "new3"}
     [node] = world.rows(
@@ -102,7 +103,6 @@ def test_a_rolling_update_changes_batch_by_batch_with_pauses(world: World) -> No
         WHERE label = 'g' AND state = 'waiting'"""
     )
     assert 50 < node.s < 61
-    write(world, "UPDATE graph_node SET due_at = now() WHERE label = 'g' AND state = 'waiting'")
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert members(world) == {str(n): f"new{n}" for n in range(4)}
@@ -112,7 +112,9 @@ def test_a_newer_template_goes_over_a_rolling_update(world: World) -> None:
     policy = {"rolling_update": {"pause_time": 60}}
     uuid = world.create("s", {"g": group(3, update_policy=policy)})
     world.deliver_all()
-    update(world, {"g": group(3, "w", update_policy=policy)})
+    world.update("s", {"g": group(3, "w", update_policy=policy)})
+    world.deliver(1000)
+    assert members(world) == {"0": "v0", "1": "v1", "2": "w"}
     update(world, {"g": group(2, "x")})
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert members(world) == {"0": "x", "1": "x"}
@@ -237,7 +239,7 @@ def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(worl
     world.signal("s", "up")
     world.deliver_all()
     assert len(members(world)) == 3
-    assert list(members(world))[:2] == first
+    assert set(first) < set(members(world))
     [after] = world.rows("SELECT traversal FROM stack WHERE uuid = :u", u=uuid)
     assert after == before
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -252,7 +254,9 @@ def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(worl
 def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:
     world.create("s", scaling(3), outputs=SIZE)
     world.deliver_all()
-    _, *others = members(world)
+    [row] = world.rows("SELECT convert_from(body, 'UTF8') AS x FROM content WHERE body LIKE '{\"orch%'")
+    oldest = Members.parse(row.x).name(0)
+    others = [name for name in members(world) if name != oldest]
     world.signal("s", "down", {"current": "alarm", "previous": "ok", "reason": "quiet"})
     world.deliver_all()
     assert list(members(world)) == others
@@ -333,13 +337,12 @@ def test_a_template_without_a_size_keeps_the_scaled_one_and_one_with_it_does_not
 def test_a_group_that_its_stack_is_at_work_on_is_left_alone(world: World) -> None:
     uuid = world.create("s", scaling(1), outputs=SIZE)
     world.deliver_all()
-    update(world, scaling(1, resource=test_resource("v", wait_secs=-1)))
+    update(world, scaling(1, resource=test_resource("w", action_wait_secs={"update": -1})))
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     world.signal("s", "up")
     world.deliver_all()
     assert world.rows("SELECT 1 FROM event WHERE action = 'SIGNAL'") == []
-    update(world, scaling(1))
-    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(members(world)) == 1
 
 
 def test_a_group_that_is_stuck_in_scaling_is_let_go_by_marking_it_healthy(world: World) -> None:
@@ -364,14 +367,12 @@ def test_a_member_that_cannot_be_made_leaves_the_rest_to_the_next_update(world: 
     parameters = {"fail": {"type": "boolean", "default": False}}
     uuid = world.create("s", scaling(1, resource=member), parameters=parameters, outputs=SIZE)
     world.deliver_all()
-    with world.database.engine.begin() as connection:  # as if members could not be made any more
-        for table, column in (("resource", "data"), ("resource", "properties")):
-            connection.execute(
-                text(
-                    f"UPDATE {table} SET {column} = replace({column}::text, '\"fail\": false',"
-                    f" '\"fail\": true')::json WHERE name = 'g'"
-                )
-            )
+    for column in ("data", "properties"):  # as if members could not be made any more
+        write(
+            world,
+            f"UPDATE resource SET {column} ="
+            f" regexp_replace({column}::text, '(\"fail\"): ?false', '\\1: true')::json WHERE name = 'g'",
+        )
     world.signal("s", "up")
     world.deliver_all()
     told = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' AND resource_name = 'g'")
