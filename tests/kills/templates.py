@@ -1,4 +1,4 @@
-"""Random templates of things that call out, values that do not and stacks of both, their changes, and how they
+"""Random templates of things that call out, values that do not and stacks of both, their changes, how they
 must end.
 """
 

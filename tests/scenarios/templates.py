@@ -97,10 +97,15 @@ def _text(drafts: Drafts, place: str) -> str:
     if drafts:
         name, draft = list(drafts.items())[-1]
         output = {"get_attr": [name, "value" if draft.type == VALUE else "a"]}
+    return text_of(snippets(drafts, place), output)
+
+
+def text_of(resources: dict[str, Any], output: Any) -> str:
+    """Return the template of a stack in another, with what it hands on."""
     template = {
         "heat_template_version": VERSION,
         "parameters": {"P": {"type": "string"}, "F": {"type": "string"}},
-        "resources": snippets(drafts, place),
+        "resources": resources,
         "outputs": {"a": {"value": output}},
     }
     return orjson.dumps(template).decode()

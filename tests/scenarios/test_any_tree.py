@@ -129,12 +129,12 @@ class MeddledLife(TreeLife):
         return told or super().is_to_be_put_right(stack)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_tree_is_as_the_last_template_says(world: Simulator, seed: int):
     live(world, seed, TreeLife)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_tree_is_as_the_last_template_says_whoever_meddled(world: Simulator, seed: int):
     live(world, seed, MeddledLife)
 
