@@ -67,6 +67,10 @@ class Settings(BaseSettings):
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
+    # Other regions: clients/catalog.py.
+    region_name: str = Field(default="RegionOne", description="what this one is called")
+    catalog_file: Path | None = None  # where other regions are, and as whom each project calls them
+
     # Texts that a template or a request names by an address, fetched by the API: clients/fetch.py.
     max_fetched_size: int = Field(default=4 * 1024 * 1024, ge=1, description="bytes of one")
     template_fetch_timeout: float = Field(default=60.0, gt=0, description="seconds, for all of one request")

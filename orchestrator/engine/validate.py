@@ -22,7 +22,7 @@ from orchestrator.engine.nested import beside, circles, in_file, within
 from orchestrator.engine.properties import BEFORE, Resolved, function_fault, resolve_properties
 from orchestrator.engine.unmade import Unmade
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.resources.base import ResourceType
+from orchestrator.resources.base import Fault, ResourceType, Value
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
@@ -50,6 +50,9 @@ RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
 # Faults that a look at the mere structure finds; what is in a property is a matter of values.
 STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
 
+# What a provider has to say of a resource: by its name, its type and its properties as far as known.
+Inquire = Callable[[str, ResourceType, Mapping[str, Value]], Sequence[Fault]]
+
 
 def validate_stack(
     template: Template,
@@ -58,14 +61,15 @@ def validate_stack(
     *,
     strict: bool,
     stack_timeout_seconds: float = math.inf,
+    inquire: Inquire | None = None,
 ) -> list[Diagnostic]:
     """Return everything wrong with the resources and outputs of a stack, and warnings: see `severity`.
 
     What Heat tells first is first: types, then update policies, then the rest in the template's order. Unless
     `strict`, which is for a stack that is to be made, faults of values and faults inside nested templates are
-    warnings, and waits are not compared with the timeout.
+    warnings, and waits are not compared with the timeout. `inquire` asks providers, where somebody asks them.
     """
-    tree = _Tree(strict, stack_timeout_seconds if strict else math.inf)
+    tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
     check = _StackCheck(template, values, kinds, tree)
     found = check.run()
     if check.resources > kinds.max_resources:
@@ -81,6 +85,7 @@ class _Tree:
 
     strict: bool
     timeout_seconds: float
+    inquire: Inquire | None = None
     looked_at: int = 0  # nested resources
     sizes: dict[object, int] = field(default_factory=dict)  # resources of each nested stack that was checked
     told: set[object] = field(default_factory=set)  # faults of nested templates, types that are retired
@@ -195,7 +200,10 @@ class _StackCheck:
         if len(faults) > len(structure):
             resolved.report(fault for fault in faults if fault not in structure)
         if not faults and not failed:
-            resolved.report((), kind.validate(given, self.tree.timeout_seconds))
+            wrong = kind.validate(given, self.tree.timeout_seconds)
+            if not wrong and self.tree.inquire is not None:
+                wrong = self.tree.inquire(definition.name, kind, given)
+            resolved.report((), wrong)
         if resolved.errors:
             yield from self._of_values(resolved.errors)
         if self._has_deprecated(kind):

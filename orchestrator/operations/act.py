@@ -9,6 +9,8 @@ from orchestrator.operations.dealing import Dealing
 from orchestrator.operations.known import Done, as_known
 from orchestrator.resources.base import Observation
 
+JUST_ASKED_SECONDS = 0.001  # since it was asked for: a look that nothing was asked for before is at 0
+
 
 def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
     """Do an action that brings the resource to no other template; `ask` unless that was done already.
@@ -17,10 +19,11 @@ def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
     """
     known, kind = dealing.known, dealing.kind
     known.action = action
-    if action == "CHECK":
+    if action == "CHECK" and not kind.checks_itself:
         return _check(dealing)
     started = known.op != action
-    if kind.calls_out and not (kind.can_copy if action == "SNAPSHOT" else kind.can_pause):
+    able = {"SNAPSHOT": kind.can_copy, "CHECK": True}.get(action, kind.can_pause)
+    if kind.calls_out and not able:
         if action == "SNAPSHOT":
             _copy(dealing)
         return _judge(dealing, as_known(known), started=True)
@@ -29,8 +32,8 @@ def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
         dealing.open_operation()
     token = _copy(dealing) if action == "SNAPSHOT" else None
     if action != "SNAPSHOT" and ask:
-        _pause(dealing, action)
-    ctx = dealing.context(action, 0.0 if started else None)
+        _ask(dealing, action)
+    ctx = dealing.context(action, JUST_ASKED_SECONDS if started else None)
     seen = kind.observe(replace(ctx, token=token or ctx.token), known.physical_id or "")
     return _judge(dealing, seen, started=started and not kind.calls_out)
 
@@ -46,12 +49,12 @@ def _check(dealing: Dealing) -> Done:
     return _judge(dealing, seen, started=True)
 
 
-def _pause(dealing: Dealing, action: str) -> None:
-    """Ask for a pause or its end. Until that is answered, it may not have been asked for."""
+def _ask(dealing: Dealing, action: str) -> None:
+    """Ask for a pause or its end, or a check. Until that is answered, it may not have been asked for."""
     known, kind = dealing.known, dealing.kind
     known.unanswered = kind.calls_out
-    verb = kind.suspend if action == "SUSPEND" else kind.resume
-    verb(dealing.context(action, 0.0), known.physical_id or "")
+    verbs = {"SUSPEND": kind.suspend, "RESUME": kind.resume, "CHECK": kind.check}
+    verbs[action](dealing.context(action, 0.0), known.physical_id or "")
     known.unanswered = False
 
 

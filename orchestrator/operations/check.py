@@ -39,7 +39,7 @@ from orchestrator.engine.visit import Visit, heir_of
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.operations import lifecycle, moving
 from orchestrator.operations.carry_out import Plugin
-from orchestrator.operations.child_stacks import ChildStacks
+from orchestrator.operations.child_stacks import ChildStacks, StackAround
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before, stored_values
 from orchestrator.operations.leases import Leases
@@ -269,6 +269,7 @@ class _Round:
         plugin = make(
             visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy, software
         )
+        plugin.settings, plugin.around = engine.settings, StackAround(engine.stacks, visit)
         return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin
 
     def _make_heir(self, visit: Visit, plugin: Plugin) -> bool:

@@ -287,6 +287,28 @@ class ChildStacks:
         return found
 
 
+class StackAround:
+    """The stack around a visited resource, as a type may know it."""
+
+    def __init__(self, stacks: ChildStacks, visit: Visit) -> None:
+        """Read nothing yet."""
+        self._stacks, self._visit = stacks, visit
+
+    def file(self, name: str) -> str | None:
+        """Return one of its files."""
+        return self.files().get(name)
+
+    def files(self) -> Mapping[str, str]:
+        """Return all of them, each read when asked for."""
+        return self._stacks.around(self._visit.stack).kinds.files
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment of a stack nested in the resource."""
+        assert self._visit.resource is not None
+        around = self._stacks.around(self._visit.stack).environment
+        return around.child(self._visit.resource.name, parameters, None)
+
+
 class Orphan(NestedType):
     """Stands for a template that is not known any more: what was made from it can still be removed."""
 

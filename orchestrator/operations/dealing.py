@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from orchestrator.clients.catalog import catalog_of
+from orchestrator.config import Settings
 from orchestrator.engine.names import physical_name
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
-from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
@@ -34,6 +38,8 @@ class Dealing:
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
         self.keep_copy, self.software = keep_copy, software
+        self.settings: Settings | None = None
+        self.around: Around | None = None
         self.begun = False
         self.known = known_before(visit, cipher)
         self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
@@ -50,7 +56,16 @@ class Dealing:
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
-        return context(self.visit, self.known, action, elapsed, self.software)
+        known = context(self.visit, self.known, action, elapsed, self.software)
+        if not self.kind.calls_out:
+            return known
+        return calling(replace(known, around=self.around), self.settings, self.visit.stack.project_id)
+
+
+def calling(ctx: Context, settings: Settings | None, project_id: str) -> Context:
+    """Return a context with what a type needs that calls others: whose thing it is, and where they are."""
+    catalog = NOWHERE if settings is None else catalog_of(settings, project_id)
+    return replace(ctx, project_id=project_id, catalog=catalog)
 
 
 def take(known: Known, kind: ResourceType, seen: Observation) -> None:

@@ -34,6 +34,7 @@ def look_at(
     things: Sequence[tuple[ResourceType, There]],
     software: Callable[[str], SoftwareStore],
     seconds: float = LOOK_SECONDS,
+    dress: Callable[[Context], Context] = lambda ctx: ctx,
 ) -> Seen:
     """Observe things that nobody is operating on, changing nothing. `software` is the store as a resource of
     that name sees it.
@@ -41,7 +42,8 @@ def look_at(
     pool = ThreadPoolExecutor(AT_ONCE, "look")
     try:
         asked = {
-            pool.submit(_look, stack_name, kind, there, software(there.name)): there for kind, there in things
+            pool.submit(_look, stack_name, kind, there, software(there.name), dress): there
+            for kind, there in things
         }
         wait(asked, seconds)
     finally:
@@ -59,7 +61,11 @@ def look_at(
 
 
 def _look(
-    stack_name: str, kind: ResourceType, there: There, software: SoftwareStore
+    stack_name: str,
+    kind: ResourceType,
+    there: There,
+    software: SoftwareStore,
+    dress: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:
     """Return what is there, and whether it is well although it has failed."""
     name, physical_id = physical_name(stack_name, there.name, there.uuid), there.physical_id or ""
@@ -72,6 +78,7 @@ def _look(
         data=there.data,
         software=software,
     )
+    ctx = dress(ctx)
     seen = kind.observe(ctx, physical_id)
     return seen, there.status == "FAILED" and bool(physical_id) and kind.survives_failure(ctx, physical_id)
 

@@ -8,13 +8,16 @@ snapshot's reason and asked again, ever more rarely.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.config import Settings
 from orchestrator.errors import NotSupported, ProviderError
 from orchestrator.operations.copies import CHILD
+from orchestrator.operations.dealing import calling
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.security.encryption import Cipher
@@ -29,7 +32,12 @@ SECONDS = 0.5  # for one sweep to give to it, besides the call it is in
 LOOK_AGAIN_SECONDS = 2.0  # whether an operation that may still write a copy down has ended
 
 
-def remove_snapshots(db: Connection[TupleRow], types: Mapping[str, ResourceType], cipher: Cipher) -> None:
+def remove_snapshots(
+    db: Connection[TupleRow],
+    types: Mapping[str, ResourceType],
+    cipher: Cipher,
+    settings: Settings | None = None,
+) -> None:
     """Go on removing snapshots for a while."""
     ends_at = time.monotonic() + SECONDS
     while time.monotonic() < ends_at:
@@ -40,7 +48,8 @@ def remove_snapshots(db: Connection[TupleRow], types: Mapping[str, ResourceType]
         if unsettled:
             snapshots.again(db, id_, LOOK_AGAIN_SECONDS)
         else:
-            _go_on(db, types, cipher, id_, uuid, ends_at)
+            dress = partial(calling, settings=settings, project_id=snapshots.project_of(db, id_))
+            _go_on(db, types, cipher, id_, uuid, ends_at, dress)
 
 
 def _go_on(
@@ -50,6 +59,7 @@ def _go_on(
     id_: int,
     uuid: str,
     ends_at: float,
+    dress: Callable[[Context], Context],
 ) -> None:
     """Remove copies of one snapshot, and the snapshot with the last."""
     while copies := snapshots.next_copies(db, id_, AT_ONCE):
@@ -61,7 +71,7 @@ def _go_on(
             if child is not None and not snapshots.remove_by_uuid(db, child):
                 waits = True  # goes copy by copy itself
                 continue
-            fault = "" if child is not None else _refusal(copy, types, cipher)
+            fault = "" if child is not None else _refusal(copy, types, cipher, dress)
             if fault:
                 refused = refused or f"{copy.name}: {fault}"
             else:
@@ -90,7 +100,9 @@ def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str
     return None if found is None else str(found)
 
 
-def _refusal(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str:
+def _refusal(
+    copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher, dress: Callable[[Context], Context]
+) -> str:
     """Ask for a copy's removal; return why that cannot be done now, nothing when it was."""
     kind = types.get(copy.kind)
     if kind is None:
@@ -106,7 +118,7 @@ def _refusal(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> s
         data=opened.get("data", copy.data) or {},
     )
     try:
-        kind.delete_snapshot(ctx, cipher.open(copy.kept) if copy.kept else {})
+        kind.delete_snapshot(dress(ctx), cipher.open(copy.kept) if copy.kept else {})
     except ProviderError as error:
         return f"{error.kind}: {error}"
     except Exception as error:

@@ -17,6 +17,7 @@ from orchestrator.engine.kinds import Kinds
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.dealing import calling
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.looking import Seen, look_at
 from orchestrator.operations.software import Software
@@ -119,7 +120,12 @@ class Preview:
                 )
             things = self._there(db, kinds)
         looked_at = [(kinds[id_], there) for id_, there in things.items()]
-        return look_at(self.stack.name, looked_at, partial(Software.at, self.context, self.stack))
+        return look_at(
+            self.stack.name,
+            looked_at,
+            partial(Software.at, self.context, self.stack),
+            dress=partial(calling, settings=self.context.settings, project_id=self.stack.project_id),
+        )
 
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
         """Return the type of a resource that can be looked at: what is made and nobody operates on."""

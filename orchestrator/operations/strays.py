@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError
+from orchestrator.operations.dealing import calling
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.telemetry import logger
@@ -35,30 +37,29 @@ def tidy(
     types: Mapping[str, ResourceType],
     software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
     limit: int = 20,
+    settings: Settings | None = None,
 ) -> int:
     """Remove strays that nobody owns, a few at a time; return how many are dealt with.
 
-    `software` is the store as a project sees it.
+    `software` is the store as a project sees it, `settings` say where projects find what others serve.
     """
     dealt = 0
     for id_, token, type_name, physical_id, owned, project_id in db.execute(OPEN, (limit,)).fetchall():
-        if owned or _removed(types, type_name, token, physical_id, software(project_id)):
+        ctx = Context(
+            name=physical_id,
+            physical_name=physical_id,
+            token=token,
+            action="DELETE",
+            software=software(project_id),
+        )
+        if owned or _removed(types, type_name, calling(ctx, settings, project_id), physical_id):
             db.execute(HANDLED, (id_,))
             dealt += 1
     return dealt
 
 
-def _removed(
-    types: Mapping[str, ResourceType],
-    type_name: str,
-    token: str,
-    physical_id: str,
-    software: SoftwareStore,
-) -> bool:
+def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, physical_id: str) -> bool:
     """Ask for a stray's removal; whether it is gone. What cannot be asked now is asked again later."""
-    ctx = Context(
-        name=physical_id, physical_name=physical_id, token=token, action="DELETE", software=software
-    )
     try:
         kind = types[type_name]
         kind.delete(ctx, physical_id)

@@ -105,7 +105,7 @@ class Sweep:
         self._followed = set(halted)
         for stack_id, traversal in overdue.wound_down(db):
             rings += lifecycle.wind_down(self.database, stack_id, traversal)
-        removal.remove_snapshots(db, self.types, self.cipher)
+        removal.remove_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             rings += self._audit(db)
@@ -116,7 +116,7 @@ class Sweep:
             while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
                 pass
         rings = self._unstall(db)
-        strays.tidy(db, self.types, lambda project_id: self._software(db, project_id))
+        strays.tidy(db, self.types, lambda project_id: self._software(db, project_id), settings=self.settings)
         return rings
 
     def _software(self, db: Connection[TupleRow], project_id: str) -> Software:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine.messages import Message, SignalRing
@@ -16,6 +17,7 @@ from orchestrator.engine.outcome import back_off, failure_reason
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.operations import dealing, resizing
 from orchestrator.operations.check import Engine, new_lease
+from orchestrator.operations.child_stacks import StackAround
 from orchestrator.operations.known import Known, known_before, stored_values
 from orchestrator.operations.software import Software
 from orchestrator.resources.base import Context, ResourceType, Signalled
@@ -110,7 +112,9 @@ def _refresh(engine: Engine, kind: ResourceType, pending: Pending, known: Known)
 
 def _context(engine: Engine, pending: Pending, known: Known) -> Context:
     software = Software.of(pending.visit, engine.database, engine.cipher, engine.settings)
-    return dealing.context(pending.visit, known, known.op or "CHECK", software=software)
+    ctx = dealing.context(pending.visit, known, known.op or "CHECK", software=software)
+    ctx = replace(ctx, around=StackAround(engine.stacks, pending.visit))
+    return dealing.calling(ctx, engine.settings, pending.visit.stack.project_id)
 
 
 def _kind_of(error: Exception) -> str:

@@ -6,6 +6,7 @@ each as far as the others let it, and answered together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,13 +16,15 @@ import orjson
 from orchestrator.config import Settings
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.nested import beside, circles
-from orchestrator.engine.validate import validate_stack
+from orchestrator.engine.validate import Inquire, validate_stack
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.dealing import calling
 from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
+from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
@@ -49,6 +52,8 @@ ONLY_WITH_VALUES: Final = frozenset(
 )
 
 
+INQUIRY_SECONDS: Final = 60.0  # for all that providers are asked about one request
+SHORTEST_CALL_SECONDS: Final = 0.1
 EXPRESSIONS_SECONDS: Final = 20.0  # for all that a request's template lets evaluate
 BAD_REQUEST: Final = "HTTPBadRequest"  # the type of a request that cannot be read at all
 VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may still change
@@ -110,7 +115,10 @@ def vet(
     timeout, sound = _timeout_seconds(request, settings), not broken
     try:
         template = with_implicit(template, kinds)
-        found = validate_stack(template, values, kinds, strict=strict, stack_timeout_seconds=timeout)
+        inquire = _inquiry(context, environment, files) if strict and sound else None
+        found = validate_stack(
+            template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
+        )
         faults += _beside(faults, [*circles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
         if sound:
@@ -123,6 +131,49 @@ def vet(
     if errors:
         raise InvalidTemplate(first_as_heat(errors, template.form.words))
     return Vetted(draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The stack that a request asks for, as its resources' types may know it."""
+
+    given: Environment
+    texts: Mapping[str, str]
+    name: str
+
+    def file(self, name: str) -> str | None:
+        """Return one of its files."""
+        return self.texts.get(name)
+
+    def files(self) -> Mapping[str, str]:
+        """Return all of them."""
+        return self.texts
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment of a stack nested in the resource."""
+        return self.given.child(self.name, parameters, None)
+
+
+def _inquiry(context: OperationContext, environment: Environment, files: Mapping[str, str]) -> Inquire:
+    """Return what asks providers about resources, within a bound of time for all of them."""
+    ends_at = time.monotonic() + INQUIRY_SECONDS
+
+    def inquire(name: str, kind: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
+        if type(kind).inquire is ResourceType.inquire:
+            return ()
+        left = max(SHORTEST_CALL_SECONDS, ends_at - time.monotonic())
+        ctx = Context(
+            name=name,
+            physical_name=name,
+            token="",
+            action="CREATE",
+            properties=properties,
+            deadline_seconds=min(CALL_SECONDS, left),
+            around=_Around(environment, files, name),
+        )
+        return kind.inquire(calling(ctx, context.settings, context.caller.project_id), properties)
+
+    return inquire
 
 
 def kinds_of(

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Protocol
 
+from orchestrator.clients.catalog import Catalog
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
 
 __all__ = [
     "NOTHING_TYPE",
+    "Around",
     "Attribute",
     "Change",
     "Context",
@@ -34,6 +37,8 @@ __all__ = [
 ]
 
 Value = Any  # what JSON can say
+NOWHERE: Final = Catalog()
+CALL_SECONDS: Final = 20.0
 NOTHING_TYPE: Final = "OS::Heat::None"  # what it is put in the place of stays as it is
 
 Change = Literal["keep", "update", "replace"]
@@ -50,6 +55,19 @@ class Attribute:
     secret: bool = False
 
 
+class Around(Protocol):
+    """The stack around a resource, as it is wanted now; read when asked for."""
+
+    def file(self, name: str) -> str | None:
+        """Return one of its files, None when there is none of that name."""
+
+    def files(self) -> Mapping[str, str]:
+        """Return all of them by name."""
+
+    def environment(self, parameters: Mapping[str, Value]) -> Environment:
+        """Return the environment of a stack nested in the resource: what is inherited, and these values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a verb may know besides its properties."""
@@ -62,11 +80,14 @@ class Context:
     properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; when deleting, as built with
     data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
     metadata: Mapping[str, Value] = field(default_factory=dict)  # as it is now
-    deadline_seconds: float = 20.0  # for one call; less than the lease
+    deadline_seconds: float = CALL_SECONDS  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
     update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a resource that is a stack
     secret: bool = False  # whether anything secret went into the properties
     software: SoftwareStore = UNCONNECTED  # configs and deployments
+    project_id: str = ""
+    catalog: Catalog = NOWHERE  # where the project finds what others serve
+    around: Around | None = None  # None where nothing of the stack is known any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +221,14 @@ class ResourceType:
         """Return what is wrong beyond the schema; values not known yet are absent."""
         return ()
 
+    def inquire(self, ctx: Context, props: Mapping[str, Value]) -> Sequence[Fault]:
+        """Ask the provider what is wrong with properties in which nothing else is wrong.
+
+        Before a stack is accepted, while a user waits: `ctx.deadline_seconds` counts. Values not known yet
+        are absent, and nothing is changed.
+        """
+        return ()
+
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Ask for the thing and return at once."""
         raise NotImplementedError(self.name)
@@ -230,6 +259,12 @@ class ResourceType:
 
     def resume(self, ctx: Context, physical_id: str) -> None:
         """Ask for the end of a pause; `observe` then says when it is over."""
+
+    def check(self, ctx: Context, physical_id: str) -> None:
+        """Ask the thing to look after itself; `observe` then says how it found itself.
+
+        By default looking is all there is to a check.
+        """
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Ask for a copy and return what is needed to find it again; `observe` then says when it is there.
@@ -304,6 +339,11 @@ class ResourceType:
     def can_check(self) -> bool:
         """Whether there is anything to look at: what lives in our own row is there."""
         return self.calls_out
+
+    @property
+    def checks_itself(self) -> bool:
+        """Whether a check asks anything of a provider besides looking."""
+        return type(self).check is not ResourceType.check
 
     @property
     def can_pause(self) -> bool:

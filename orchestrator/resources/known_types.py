@@ -44,9 +44,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "AWS::IAM": "AccessKey User",
         "OS::Designate": "Domain Record",
         "OS::Glance": "Image",
-        "OS::Heat": (
-            "AccessPolicy HARestarter Stack UpdateWaitConditionHandle WaitCondition WaitConditionHandle"
-        ),
+        "OS::Heat": ("AccessPolicy HARestarter UpdateWaitConditionHandle WaitCondition WaitConditionHandle"),
         "OS::Magnum": "Bay",
         "OS::Monasca": "AlarmDefinition Notification",
         "OS::Neutron": "HealthMonitor LoadBalancer Pool PoolMember",

@@ -31,7 +31,7 @@ from orchestrator.schema.properties import TYPES, convert
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from orchestrator.testing.operated import Operated
-from orchestrator.testing.samples import Sample, other_value
+from orchestrator.testing.samples import Sample, full_properties, other_value
 
 AT_ONCE_SECONDS: Final = 2.0  # far above what a call to a healthy service takes, far below any wait
 
@@ -127,16 +127,17 @@ class Declarations:
         assert list(kind.validate({}, 3600.0)) == []
 
     def test_the_sample_itself_is_fine(self, kind: ResourceType, sample: Sample) -> None:
-        properties = Operated(kind, sample.properties, sample).ctx.properties
+        properties, faults = kind.read_properties(full_properties(kind, sample.properties))
+        assert faults == []
         assert list(kind.validate(properties, 3600.0)) == []
 
     def test_unchanged_properties_are_no_change(self, kind: ResourceType, sample: Sample) -> None:
-        given = Operated(kind, sample.properties, sample).properties
+        given = full_properties(kind, sample.properties)
         before, after = (as_stored(kind.read_properties(given)[0]) for _ in range(2))
         assert revise(kind, before, after).change == "keep"
 
     def test_a_change_takes_what_is_declared(self, kind: ResourceType, sample: Sample) -> None:
-        given = Operated(kind, sample.properties, sample).properties
+        given = full_properties(kind, sample.properties)
         for name, prop in changeable(kind, sample):
             before, after = (
                 as_stored(kind.read_properties(one)[0])

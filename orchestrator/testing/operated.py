@@ -13,7 +13,7 @@ from orchestrator.resources.base import Context, Created, Observation, ResourceT
 from orchestrator.testing.samples import Sample, full_properties
 
 PATIENCE_SECONDS: Final = 10.0  # for a thing that is really elsewhere; our own clock is moved
-LONGEST_NAP_SECONDS: Final = 0.25
+LONGEST_NAP_SECONDS: Final = 0.05
 
 
 class Operated:

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.registry import GROUP, Registry
+from tests.plugins.region_fixture import region  # noqa: F401 - a fixture
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 

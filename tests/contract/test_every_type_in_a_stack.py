@@ -14,6 +14,7 @@ from orchestrator.testing.contract import changeable
 from orchestrator.testing.samples import Sample, full_properties, other_value
 from tests.contract.conftest import all_types
 from tests.contract.samples import samples
+from tests.plugins.region_fixture import Region
 from tests.scenarios.world import World
 
 TYPES, SAMPLES = all_types(), samples()
@@ -73,9 +74,9 @@ class Stack:
 
 
 @pytest.fixture(scope="module")
-def world(new_database: Callable[[], str]) -> Iterator[World]:
-    """One installation for all."""
-    made = World(new_database(), types=TYPES)
+def world(new_database: Callable[[], str], region: Region) -> Iterator[World]:
+    """One installation for all, and another region for it."""
+    made = World(new_database(), types=TYPES, **region.settings())
     yield made
     made.close()
 

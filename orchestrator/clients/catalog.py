@@ -1,0 +1,150 @@
+"""Where a project finds services in other regions, and as whom it calls them: the operator's word, never a
+template's.
+
+Without Keystone the catalog is a file of the operator's (`catalog_file`):
+
+    regions:
+      north:
+        url: https://north.example:8004/v1
+        ca_file: /etc/ssl/north.pem  # where the system's authorities do not know it
+        projects:
+          shop: {project: shop-of-the-north, token_file: /run/secrets/north-shop}
+
+A project that a region does not name cannot call it: what one project may do there is no other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from orchestrator.config import Settings
+from orchestrator.errors import InvalidTemplate, LimitExceeded, Misconfigured, ProviderError
+from orchestrator.template.parse import Limits, parse
+
+_REGION: Final = frozenset({"url", "ca_file", "projects"})
+_PROJECT: Final = frozenset({"project", "token", "token_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One service, as one project calls it."""
+
+    region: str
+    url: str  # ends with the project
+    token: str = field(default="", repr=False)
+    ca_file: str | None = None
+
+
+class NoEndpoint(ProviderError):
+    """The catalog has no such service for the project."""
+
+    def __init__(self, region: str) -> None:
+        """Name the region."""
+        super().__init__(
+            f"orchestration endpoint for region {region} is not in service catalog.", "EndpointNotFound"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What one project may call; `own` is the region that is meant where none is named."""
+
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    own: str = ""
+
+    def endpoint(self, region: str | None) -> Endpoint:
+        """Return the orchestration service of a region.
+
+        Raises:
+            NoEndpoint: there is none for the project.
+        """
+        found = self.endpoints.get(region or self.own)
+        if found is None:
+            raise NoEndpoint(region or self.own)
+        return found
+
+    def everywhere(self) -> Iterable[Endpoint]:
+        """Return the service of every region."""
+        return self.endpoints.values()
+
+
+def catalog_of(settings: Settings, project_id: str) -> Catalog:
+    """Return a project's catalog; the file is read once a process, so that a change takes a restart.
+
+    Raises:
+        Misconfigured: the file cannot be read or is wrong; the message names it.
+    """
+    if settings.catalog_file is None:
+        return Catalog(own=settings.region_name)
+    regions = _read(settings.catalog_file)
+    mine = {name: projects[project_id] for name, projects in regions.items() if project_id in projects}
+    return Catalog(mine, settings.region_name)
+
+
+@cache
+def _read(path: Path) -> Mapping[str, Mapping[str, Endpoint]]:
+    """Return the endpoints by region and project."""
+    try:
+        document = parse(path.read_bytes(), Limits(max_bytes=16 * 1024 * 1024), "catalog")
+        _only(document, frozenset({"regions"}), "catalog")
+        return {
+            name: dict(_region(name, _map(body, f"regions.{name}")))
+            for name, body in _map(document.get("regions"), "regions").items()
+        }
+    except OSError as error:
+        raise Misconfigured(f"the catalog {path} cannot be read: {error.strerror or error}") from error
+    except (InvalidTemplate, LimitExceeded, ValueError) as error:
+        raise Misconfigured(f"the catalog {path} is wrong: {error}") from error
+
+
+def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]]:
+    place = f"regions.{name}"
+    _only(body, _REGION, place)
+    url = httpx.URL(_text(body.get("url"), f"{place}.url"))
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise ValueError(f"{place}.url must be the http(s) address of the service's v1")
+    ca_file = body.get("ca_file")
+    for project, login in _map(body.get("projects"), f"{place}.projects").items():
+        at = f"{place}.projects.{project}"
+        _only(_map(login, at), _PROJECT, at)
+        there = quote(_text(login.get("project"), f"{at}.project"), safe="")
+        yield (
+            project,
+            Endpoint(
+                name,
+                f"{str(url).rstrip('/')}/{there}",
+                _token(login, at),
+                None if ca_file is None else _text(ca_file, f"{place}.ca_file"),
+            ),
+        )
+
+
+def _token(login: Mapping[str, Any], at: str) -> str:
+    """Return the token; an installation that asks nobody who they are needs none."""
+    if "token_file" in login:
+        return Path(_text(login["token_file"], f"{at}.token_file")).read_text().strip()
+    return _text(login["token"], f"{at}.token") if "token" in login else ""
+
+
+def _map(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{place} must be a map")
+    return value
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{place} must be a text")
+    return value
+
+
+def _only(body: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    if unknown := sorted(body.keys() - known):
+        raise ValueError(f"{place} has no {', '.join(unknown)}; it may have {', '.join(sorted(known))}")
