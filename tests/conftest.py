@@ -21,6 +21,7 @@ from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store import migrations
 
+collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096
 # Safe against killed processes, which is all that tests do to them; not against a power cut.
 IN_A_HURRY = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}

@@ -1,0 +1,41 @@
+"""Acme::Box keeps what every resource type promises, and what it promises itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from acme_shelf.box import Box
+
+from orchestrator.errors import ProviderBusy
+from orchestrator.testing.contract import TypeContract
+from orchestrator.testing.operated import Operated
+from orchestrator.testing.samples import Sample
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACME_SHELF", str(tmp_path))
+    return tmp_path
+
+
+class TestBox(TypeContract):
+    @pytest.fixture
+    def sample(self) -> Sample:
+        return Sample("Acme::Box", {"litres": 20})
+
+
+def test_a_large_box_is_of_wood():
+    box = Box()
+    assert box.validate({"litres": 51, "material": "paper"}, 3600.0)
+    assert not box.validate({"litres": 51, "material": "wood"}, 3600.0)
+
+
+def test_a_shelf_that_is_away_is_not_an_empty_one(monkeypatch, tmp_path):
+    box = Operated(Box(), {"litres": 1})
+    box.create()
+    monkeypatch.setenv("ACME_SHELF", str(tmp_path / "away"))
+    with pytest.raises(ProviderBusy):
+        box.observe()
+    with pytest.raises(ProviderBusy):
+        box.delete()
