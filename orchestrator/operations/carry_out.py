@@ -292,8 +292,7 @@ class Plugin(Dealing):
         assert definition is not None
         other = self._other_type()
         if other is not None:
-            is_nothing = self._wanted_type() == NOTHING_TYPE and known.physical_id is not None
-            return self._stand_in() if is_nothing else Done(other, known)
+            return self._instead(other)
         before = replace(known)
         external = self._resolve()
         if external is not None:
@@ -368,6 +367,11 @@ class Plugin(Dealing):
     def _other_type(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
         return None if self._wanted_type() == self.resource.kind else Replaced()
+
+    def _instead(self, other: Replaced) -> Done:
+        """Replace what is of another type by now, unless OS::Heat::None is to stand in for it."""
+        is_nothing = self._wanted_type() == NOTHING_TYPE and self.known.physical_id is not None
+        return self._stand_in() if is_nothing else Done(other, self.known)
 
     def _wanted_type(self) -> str:
         """Return the name of what is to carry the definition out."""

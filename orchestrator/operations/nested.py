@@ -95,7 +95,7 @@ class NestedPlugin(Plugin):
         known, resource = self.known, self.resource
         other = self._other_type()
         if other is not None:
-            return Done(other, known)
+            return self._instead(other)
         before = replace(known)
         external = self._resolve()
         if external is not None:

@@ -101,3 +101,40 @@ def test_a_preview_says_that_it_stays(clouded):
     previewed = preview_update(clouded.context, clouded.stack_row("s"), body)
     turns = {item.expected.name: turn for turn, items in previewed.items.items() for item in items}
     assert turns == {"thing": "unchanged", "watcher": "updated"}
+
+
+INNER = """
+heat_template_version: 2021-04-16
+resources:
+  a: {type: "OS::Heat::TestResource"}
+outputs:
+  out: {value: {get_attr: [a, output]}}
+"""
+
+
+def test_a_stack_of_its_own_stays_too_and_goes_with_the_one_around_it(world):
+    own = {"resource_registry": {"My::Own": "own.yaml"}}
+    nothing = {"resource_registry": {"My::Own": "OS::Heat::None"}}
+    resources = {"own": {"type": "My::Own"}}
+    outputs = {"out": {"value": {"get_attr": ["own", "out"]}}}
+    more = {"outputs": outputs, "files": {"own.yaml": INNER}}
+    children = "SELECT uuid FROM stack WHERE owner_id IS NOT NULL AND deleted_at IS NULL"
+    uuid = world.create("s", resources, environment=own, **more)
+    world.deliver_all()
+    assert world.outputs("s") == {"out": "test_string"}
+    before = world.rows(children)
+    assert len(before) == 1
+    world.update("s", resources, environment=nothing, **more)
+    world.deliver_all()
+    assert (world.state(uuid), world.outputs("s")) == ("UPDATE_COMPLETE", {"out": None})
+    assert world.rows(children) == before
+    world.update("s", resources, environment=own, **more)
+    world.deliver_all()
+    assert (world.state(uuid), world.outputs("s")) == ("UPDATE_COMPLETE", {"out": "test_string"})
+    assert world.rows(children) == before
+    world.update("s", resources, environment=nothing, **more)
+    world.deliver_all()
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    assert world.rows(children) == []
