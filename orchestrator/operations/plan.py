@@ -109,7 +109,16 @@ class Planner:
         Return what to enqueue, `allowance` at most.
         """
         try:
-            settled = plan_small(db, visit, lease, self.stacks, self.parameters, self._queue, allowance)
+            settled = plan_small(
+                db,
+                visit,
+                lease,
+                self.stacks,
+                self.parameters,
+                self._queue,
+                allowance,
+                self.settings.inline_body_size,
+            )
         except Superseded:
             if lease is None:
                 return []  # whoever has it, or the sweep, sees to it

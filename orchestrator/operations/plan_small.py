@@ -37,8 +37,10 @@ def plan_small(
     parameters: ParameterCache,
     queue: Callable[[str], str],
     ring: int,
+    largest: int,
 ) -> Settled | None:
-    """Plan a stack's first traversal, ringing `ring` of its nodes at most; None when it takes more than that.
+    """Plan a stack's first traversal, ringing `ring` nodes at most; None when it takes more than that, or
+    its template has more than `largest` bytes.
 
     Raises:
         Superseded: the traversal is over, or another planner took over.
@@ -48,7 +50,7 @@ def plan_small(
     read = small_plans.read(db, stack.id, visit.traversal, stack.revision_id)
     if read is None:
         raise Superseded(f"traversal {visit.traversal} is over")
-    if read.is_begun or read.length > LARGEST:
+    if read.is_begun or read.length > min(LARGEST, largest):
         return None
     values = parameters.put(stack, read.parameters, read.sealed)
     template = stacks.template(read.template_hash, values, MOST)
