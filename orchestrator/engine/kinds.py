@@ -120,11 +120,12 @@ class Kinds:
         *,
         globals: Mapping[str, Any] | None = None,
         overlook: bool = False,
+        depth: int = 0,
         max_depth: int = 10,
         max_resources: int = 2_000_000,
         fetch: Fetch | None = None,
     ) -> Kinds:
-        """Return the kinds of a root stack; `globals` is the operator's `resource_registry`.
+        """Return the kinds of a stack that lies `depth` deep; `globals` is the operator's registry.
 
         Raises:
             InvalidTemplate: the registry is malformed.
@@ -136,6 +137,7 @@ class Kinds:
             limits,
             environment=environment,
             overlook=overlook,
+            depth=depth,
             max_depth=max_depth,
             max_resources=max_resources,
             fetch=fetch,

@@ -47,7 +47,10 @@ V = TypeVar("V")
 
 REMEMBERED: Final = 128  # revisions, texts and roots a process keeps
 CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Conditions)"')
-MOST_PLAIN: Final = 100  # resources of a child up to which the tree's are not counted
+# Resources of a child up to which the tree's are not counted, unless a tree may have but few: what is known
+# when the root is accepted was counted then, and counting for each of many children would take its square.
+MOST_PLAIN: Final = 100
+FEW: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,10 @@ class ChildStacks:
         )
         template = draft.define(values)
         count = len(template.resources)
-        if count > MOST_PLAIN:
-            self._refuse_too_many(visit.stack.root_id, count, settings.max_resources_per_stack)
+        if around.kinds.depth >= settings.max_nested_stack_depth:
+            raise LimitExceeded(f"Recursion depth exceeds {settings.max_nested_stack_depth}.")
+        if count > MOST_PLAIN or settings.max_resources_per_stack <= FEW:
+            self._refuse_too_many(visit.stack.root_id, child_uuid, count)
         own = values.hidden if not secret else values.hidden | frozenset(template.parameters)
         hidden = {one: values[one] for one in own if one in values}
         shown = {one: None if one in hidden else v for one, v in values.items() if one not in given}
@@ -232,15 +237,16 @@ class ChildStacks:
         made = made_from_copies(document, template, kinds, copies, self.types, self.cipher)
         return wanted if made is None else replace(wanted, template=orjson.dumps(made))
 
-    def _refuse_too_many(self, root_id: int, more: int, most: int) -> None:
-        """Refuse a child with which the tree would have more resources than it may.
+    def _refuse_too_many(self, root_id: int, child_uuid: str, count: int) -> None:
+        """Refuse a child of so many resources with which the tree would have more than it may.
 
         Raises:
             LimitExceeded: it would.
         """
+        most = self.settings.max_resources_per_stack
         with self.database.engine.connect() as connection:
-            found = children.count_below(connection, root_id, most)
-        if found + more > most:
+            found = children.count_below(connection, root_id, most, child_uuid)
+        if found + count > most:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
     def _around_of(self, stack: StackView) -> Around:

@@ -110,7 +110,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     parent, hide = old.parent, frozenset[str]()
     if parent is not None and asked.patch:  # what the stack around it gave stays as secret as it was
         hide = old.hidden - asked.request.parameters.keys()
-    vetted = vet(context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide)
+    vetted = vet(context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide, depth=stack.depth)
     _refuse_immutable(old, before, vetted)
     return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
 

@@ -82,12 +82,13 @@ def vet(
     overlook: bool = False,
     parent: ParentResourceProxy | None = None,
     hide: Collection[str] = (),
+    depth: int = 0,
 ) -> Vetted:
     """Return a request's parts, checked; `strict` where parameter values must be complete.
 
     `overlook` lets types pass that are known and not available, their properties unchecked. `parent` is the
-    resource that the stack stands for; `hide` names parameters whose values are secret whatever the template
-    says.
+    resource that the stack stands for, `depth` how deep it lies; `hide` names parameters whose values are
+    secret whatever the template says.
 
     Raises:
         InvalidTemplate: with every fault found, the first being the one Heat would tell.
@@ -111,7 +112,7 @@ def vet(
     faults = broken + _beside(broken, faults)
     if len(template.resources) > settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
-    kinds = kinds_of(context, environment, files, overlook=overlook)
+    kinds = kinds_of(context, environment, files, overlook=overlook, depth=depth)
     timeout, sound = _timeout_seconds(request, settings), not broken
     try:
         template = with_implicit(template, kinds)
@@ -177,7 +178,12 @@ def _inquiry(context: OperationContext, environment: Environment, files: Mapping
 
 
 def kinds_of(
-    context: OperationContext, environment: Environment, files: Mapping[str, str], *, overlook: bool = False
+    context: OperationContext,
+    environment: Environment,
+    files: Mapping[str, str],
+    *,
+    overlook: bool = False,
+    depth: int = 0,
 ) -> Kinds:
     """Return what stands for the types of a stack with this environment."""
     settings = context.settings
@@ -188,6 +194,7 @@ def kinds_of(
         Limits.of(settings),
         globals=global_environment(settings.environment_dir),
         overlook=overlook,
+        depth=depth,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
         fetch=fetcher(settings),

@@ -366,13 +366,15 @@ def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str
 COUNT_BELOW = text("""
 SELECT count(*) FROM (
     SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
-    WHERE s.root_id = :root AND s.deleted_at IS NULL AND NOT r.leftover LIMIT :most) AS found
+    WHERE s.root_id = :root AND s.uuid <> CAST(:but AS uuid) AND s.deleted_at IS NULL AND NOT r.leftover
+    LIMIT :most) AS found
 """)
 
 
-def count_below(connection: Any, root_id: int, most: int) -> int:
-    """Return how many resources a tree has, counting no further than `most`."""
-    found: int = connection.execute(COUNT_BELOW, {"root": root_id, "most": most}).scalar_one()
+def count_below(connection: Any, root_id: int, most: int, but: str) -> int:
+    """Return how many resources a tree has without those of one stack, counting no further than `most`."""
+    values = {"root": root_id, "most": most, "but": but}
+    found: int = connection.execute(COUNT_BELOW, values).scalar_one()
     return found
 
 
