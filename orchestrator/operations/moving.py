@@ -57,10 +57,6 @@ def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise
-        except errors.UniqueViolation as error:
-            if error.diag.constraint_name != children.ONE_PER_RESOURCE:
-                raise
-            raise Lost from error  # whoever has the resource since has made its child
     raise AssertionError("unreachable")
 
 

@@ -212,7 +212,6 @@ LIMIT 1
 TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
-ONE_PER_RESOURCE = "uq_stack_parent_resource_id"
 MOST_CAUSES = 1_000  # of one child's failure that are told further up
 
 
