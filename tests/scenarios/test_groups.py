@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
+from orchestrator.operations.context import Body
+from orchestrator.operations.create_preview import preview_create
+from orchestrator.operations.update_preview import preview_update
 from orchestrator.template.members import Members
 from tests.scenarios.world import World, test_resource
 
@@ -407,3 +411,114 @@ def test_signals_and_updates_in_any_order_leave_a_sound_group(world: World, seed
     world.update("s", scaling(0, resource=test_resource("w3")), outputs=SIZE)
     world.deliver_all()
     assert world.outputs("s")["size"] == len(now)
+
+
+URL = "file:///member.yaml"
+MEMBER = """
+heat_template_version: 2021-04-16
+parameters:
+  value: {type: string}
+resources:
+  inner:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: value}}
+outputs:
+  told: {value: {get_attr: [inner, output]}}
+"""
+
+
+def test_members_may_be_stacks_with_outputs_as_attributes(world: World) -> None:
+    definition = {"type": URL, "properties": {"value": "v%index%"}}
+    outputs = {
+        "told": {"value": {"get_attr": ["g", "told"]}},
+        "one": {"value": {"get_attr": ["g", "resource.1", "told"]}},
+    }
+    resources = {"g": group(2, resource_def=definition)}
+    uuid = world.create("s", resources, files={URL: MEMBER}, outputs=outputs)
+    world.deliver_all(shuffle=True)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.outputs("s") == {"told": ["v0", "v1"], "one": "v1"}
+    newer = MEMBER.replace("{get_param: value}}", "{get_param: value}, wait_secs: 0}")
+    world.update("s", resources, files={URL: newer}, outputs=outputs)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    assert world.rows("SELECT 1 FROM resource") == []
+
+
+def test_members_may_be_groups_of_their_own(world: World) -> None:
+    outputs = {
+        "all": {"value": {"get_attr": ["g", "output"]}},
+        "refs": {"value": {"get_attr": ["g", "refs"]}},
+    }
+    inner = group(2, "v%index%", index_var="%inner%")
+    uuid = world.create("s", {"g": group(2, resource_def=inner)}, outputs=outputs)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    made = world.rows("SELECT properties->>'value' AS v FROM resource WHERE type = 'OS::Heat::TestResource'")
+    assert sorted(row.v for row in made) == ["v0", "v0", "v1", "v1"]
+    ids = [row.id for row in world.rows("SELECT physical_id AS id FROM resource WHERE type LIKE '%%Group'")]
+    assert set(world.outputs("s")["refs"]) < set(ids)
+
+
+def test_a_preview_of_a_group_tells_of_its_members(world: World) -> None:
+    world.create("s", {"g": group(2)})
+    world.deliver_all()
+    template = {"heat_template_version": "2021-04-16", "resources": {"g": group(3)}}
+    body = Body(orjson.dumps({"template": template}))
+    preview = preview_update(world.context, world.stack_row("s"), body, show_nested=True)
+    [inside] = preview.nested
+    assert {item.expected.name for item in inside.items["added"]} == {"2"}
+    assert set(inside.unchanged) == {"0", "1"}
+
+
+def test_a_preview_of_a_group_that_is_not_known_yet_says_nothing_of_members(world: World) -> None:
+    first = test_resource("v")
+    body = {
+        "stack_name": "s",
+        "template": {
+            "heat_template_version": "2021-04-16",
+            "resources": {"g": group(2, {"get_attr": ["a", "output"]}), "a": first},  # type: ignore[arg-type]
+        },
+    }
+    preview = preview_create(world.context, Body(orjson.dumps(body)))
+    assert {one.name for one in preview.resources} == {"g", "a"}
+
+
+def test_a_preview_of_a_group_keeps_its_secrets(world: World) -> None:
+    template = {
+        "heat_template_version": "2021-04-16",
+        "parameters": {"p": {"type": "string", "hidden": True, "default": "hush"}},
+        "resources": {"g": group(2, {"get_param": "p"})},  # type: ignore[arg-type]
+    }
+    preview = preview_create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
+    [shown] = preview.resources
+    assert shown.nested is not None
+    assert [one.name for one in shown.nested.resources] == ["0", "1"]
+    assert not any("hush" in repr(one.properties) for one in shown.nested.resources)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_rolling_update_that_fails_half_way_is_rolled_back(world: World, batch: int) -> None:
+    policy = {"rolling_update": {"max_batch_size": batch}}
+    uuid = world.create("s", {"g": group(3, update_policy=policy)}, disable_rollback=False)
+    world.deliver_all()
+    worse = {"g": group(3, "w", update_policy=policy), "b": test_resource(fail=True, requires=["g"])}
+    world.update("s", worse, disable_rollback=False)
+    world.deliver_all()
+    assert world.state(uuid) == "ROLLBACK_COMPLETE"
+    assert members(world) == {"0": "v0", "1": "v1", "2": "v2"}
+
+
+def test_a_scaled_group_goes_with_its_stack(world: World) -> None:
+    uuid = world.create("s", scaling())
+    world.deliver_all()
+    world.signal("s", "up")
+    world.deliver(3)
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    assert world.rows("SELECT 1 FROM resource") == []
+    assert world.rows("SELECT 1 FROM signal") == []
