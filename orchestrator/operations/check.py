@@ -24,31 +24,27 @@ from orchestrator.engine.messages import Ring
 from orchestrator.engine.outcome import (
     Ended,
     Failed,
-    Faulty,
-    Gone,
     Kept,
     Moved,
     Ready,
     Replaced,
-    Seen,
-    Wait,
     failure_reason,
 )
-from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import Visit, heir_of
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.operations import lifecycle, moving
 from orchestrator.operations.carry_out import Plugin
 from orchestrator.operations.child_stacks import ChildStacks, StackAround
+from orchestrator.operations.endings import as_wanted, ending_of, row_of, was_fine
 from orchestrator.operations.files import FileCache
-from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before, stored_values
+from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.nested import NestedPlugin
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.software import Software
 from orchestrator.operations.window import Windows
-from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
@@ -143,21 +139,7 @@ def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
     )
 
 
-def _was_fine(visit: Visit) -> bool:
-    """Whether a resource that is replaced was there as wanted before, and is of the type it is to be of."""
-    resource, definition = visit.resource, visit.definition
-    assert resource is not None
-    assert definition is not None
-    made = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
-    return made and definition.body["type"] == resource.type
-
-
 _Write = tuple[Visit, Known, dict[str, Any]]
-
-
-def _seen(seen: Observation) -> dict[str, Any]:
-    """Return what is written of a resource that is as wanted."""
-    return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
 
 
 class _Round:
@@ -293,9 +275,9 @@ class _Round:
         done = maker.carry_out(step, self.engine.settings.action_retry_limit)
         if not isinstance(done.outcome, Ready):
             return False
-        row = self._row(heir, done) | _seen(done.outcome.observation)
+        row = self._row(heir, done) | as_wanted(done.outcome.observation)
         row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
-        row |= {"was_fine": _was_fine(visit), "was": visit.resource.status}  # of the one that goes
+        row |= {"was_fine": was_fine(visit), "was": visit.resource.status}  # of the one that goes
         self.writes.setdefault(heir_statements.SETTLE_HEIR, []).append((visit, done.known, row))
         return True
 
@@ -336,51 +318,15 @@ class _Round:
         if isinstance(done.outcome, Moved):
             self.moves.append((visit, done))
             return
-        statement, row = ending.SETTLE, self._row(visit, done)
+        row = self._row(visit, done)
         outcome = hooks.judged(visit, done.outcome) if visit.hooks else done.outcome
         assert visit.resource is not None
         unseen = isinstance(outcome, Replaced) or (visit.resource.op is None and not begun)
         if unseen and self.lease is not None:
             # No open operation told a newer traversal's planner of it: that one went by the row as it is.
             row["traversal"] = visit.traversal
-        match outcome:
-            case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
-                if isinstance(outcome, Ended):
-                    statement = ending.SETTLE_ENDED
-                elif isinstance(outcome, Seen):
-                    statement = act_statements.SETTLE_SEEN
-                elif visit.stack.action in ACTS and visit.kind == "update":
-                    statement = act_statements.SETTLE_ACT
-                row |= _seen(seen)
-                row["changed"] = done.known.value_digest != visit.resource.value_digest
-            case Kept():
-                statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
-            case Replaced():
-                assert visit.definition is not None
-                statement = ending.REPLACE
-                row["definition_id"] = visit.definition.id
-                row["started"] = _was_fine(visit)
-            case Gone(silent=silent, let_go=let_go):
-                statement = ending.SETTLE_GONE
-                row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
-                if let_go is not None:
-                    row["let_go"] = let_go
-                if silent:
-                    row["action"] = None
-            case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
-                statement = ending.WAIT
-                row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
-                row["op"] = "DISCARD" if discard else done.known.op
-            case Faulty(reason=reason, left_alone=left_alone):
-                statement = act_statements.FAULT if visit.act == "CHECK" else act_statements.UNFIT
-                row |= {"status": None if left_alone else "FAILED", "reason": reason}
-                row["observed"] = None if left_alone else "failed"
-            case Failed(reason=reason, causes=causes):
-                statement = ending.FAIL
-                row |= {"status": "FAILED", "reason": reason}
-                if causes:
-                    row["causes"] = causes
-                row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
+        statement, more = ending_of(visit, done, outcome)
+        row |= more
         if visit.hooks:
             row["changed"] = row["changed"] or hooks.CHANGED in visit.hooks
             if hook := hooks.after(visit, outcome, done.known.action):
@@ -406,35 +352,7 @@ class _Round:
         return asked_with, None if stored is None else cipher.open(stored)
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
-        resource, known, definition = visit.resource, done.known, visit.definition
-        assert resource is not None
-        row: dict[str, Any] = {
-            "node_id": visit.node_id,
-            "resource_id": resource.id,
-            "stack_id": visit.stack.id,
-            "name": resource.name,
-            "type": resource.type,
-            "action": known.action,
-            "started": done.started,
-            "changed": False,
-            "physical_id": known.physical_id,
-            "attempt": known.attempt,
-            "requires": known.requires,
-            "input_digests": known.input_digests,
-            "value_digest": known.value_digest,
-            "retried": False,
-            "unanswered": known.unanswered,
-        }
-        if self.lease is None:
-            row |= {"continued": resource.op is not None, "was": resource.status}
-        if visit.kind == "update" and definition is not None:
-            row |= {"definition_id": known.definition_id, "digest": definition.digest}
-        values = stored_values(known)
-        if known.secret:
-            row["sealed"] = self.engine.cipher.seal(values).decode()
-        else:
-            row |= values
-        return row
+        return row_of(visit, done, self.engine.cipher, claimed=self.lease is not None)
 
     def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
         windows, root_id = self.engine.windows, first.stack.root_id
