@@ -168,7 +168,7 @@ def _made_from_copies(
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
     template = load(document, Limits.of(context.settings), values)
-    kinds = kinds_of(context, _environment(revision), {})
+    kinds = kinds_of(context, _environment(revision), {}, fetching=False)
     return made_from_copies(document, template, kinds, copies, context.types, context.cipher)
 
 

@@ -184,8 +184,9 @@ def kinds_of(
     *,
     overlook: bool = False,
     depth: int = 0,
+    fetching: bool = True,
 ) -> Kinds:
-    """Return what stands for the types of a stack with this environment."""
+    """Return what stands for the types of a stack with this environment; `fetching` what is not sent."""
     settings = context.settings
     return Kinds.of_stack(
         context.types,
@@ -197,7 +198,7 @@ def kinds_of(
         depth=depth,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
-        fetch=fetcher(settings),
+        fetch=fetcher(settings) if fetching else None,
     )
 
 
