@@ -433,7 +433,8 @@ class _Round:
         and that the child of a resource that goes is a stack of its own.
         """
         causes = {row["resource_id"]: row.pop("causes") for _, _, row in items if row.get("causes")}
-        let_go = {row["resource_id"]: row.pop("let_go") for _, _, row in items if "let_go" in row}
+        freed = {row["resource_id"]: row.pop("let_go", None) for _, _, row in items}
+        let_go = {resource_id: child_id for resource_id, child_id in freed.items() if child_id is not None}
         if not causes and not let_go:
             yield lambda _: None
             return
@@ -458,13 +459,19 @@ class _Round:
             if known is None:
                 if not store_hooks.pause_before(self.db, visit, hook, self.lease):
                     left.append(visit)
-            elif not store_hooks.pause_after(self.db, row, hook, self.lease):
+            elif not self._pause_after(visit, hook, known, row):
                 left.append(visit)
                 if self.lease is not None:
                     self._lost(visit, known, row)
         if self.lease is not None:
             self.rings += nodes.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
         return left
+
+    def _pause_after(self, visit: Visit, hook: str, known: Known, row: dict[str, Any]) -> bool:
+        with self._with_children([(visit, known, row)]) as tell:
+            paused = store_hooks.pause_after(self.db, row, hook, self.lease)
+            tell(nodes.Settled([], frozenset({row["resource_id"]} if paused else ())))
+        return paused
 
     def _drop(self, root_id: int, root: str, ids: Sequence[int]) -> None:
         if self.lease is None:

@@ -48,9 +48,7 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             row["started"] = was_fine(visit)
         case Gone(silent=silent, let_go=let_go):
             statement = ending.SETTLE_GONE
-            row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
-            if let_go is not None:
-                row["let_go"] = let_go
+            row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
             if silent:
                 row["action"] = None
         case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):

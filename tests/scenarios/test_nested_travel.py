@@ -250,6 +250,20 @@ def test_a_retained_child_is_a_stack_of_its_own(world: World, cloud: Cloud):
     assert (world.state(middle.uuid), cloud.things) == ("DELETE_COMPLETE", {})
 
 
+def test_a_retained_child_is_let_go_of_also_when_its_removal_pauses_at_a_hook(world: World, cloud: Cloud):
+    hooks = {"resource_registry": {"resources": {"child": {"hooks": "post-delete"}}}}
+    retained = {"child": nested(deletion_policy="Retain")}
+    uuid = world.create("s", retained, files={CHILD: text(PLAIN)}, environment=hooks)
+    deliver(world)
+    world.delete("s")
+    deliver(world)
+    assert world.paused("s") == [("child", "post-delete")]
+    assert (child(world).owner_id, len(cloud.things)) == (None, 1)
+    world.clear("s", "child", "post-delete")
+    deliver(world)
+    assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "CREATE_COMPLETE")
+
+
 def test_a_retained_child_at_work_goes_on_by_itself(world: World, cloud: Cloud):
     uuid = world.create("s", {"child": nested(deletion_policy="Retain")}, files={CHILD: text(BELL)})
     deliver(world)
