@@ -97,7 +97,6 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
     elif ours and child is not None:
         said = failure_reason("ResourceFailure", visit.resource.name, child.reason)
         failure = f"Signal failed: {said}"
-        known.value_digest = None
     values, sealed = _stored(engine, known)
     return [*resizing.ended(db, pending, lease, root, values, sealed, failure)]
 
