@@ -9,7 +9,7 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -386,6 +386,10 @@ class LiveChild:
             reference_id = opened.get("reference_id", reference)
             found.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
         return found
+
+    def failed(self) -> Collection[str]:
+        """Return the names of its broken resources."""
+        return () if self._child is None else children.failed(self._db, self._child.id)
 
     def outputs(self) -> Mapping[str, Any]:
         """Return the values of its outputs."""

@@ -78,6 +78,10 @@ class NoChild:
         """Return nothing."""
         return ()
 
+    def failed(self) -> Collection[str]:
+        """Return nothing."""
+        return ()
+
     def outputs(self) -> Mapping[str, Any]:
         """Return nothing."""
         return {}

@@ -102,6 +102,9 @@ class ChildView(Protocol):
     def members(self) -> Sequence[Member]:
         """Return its resources, oldest first, without what is to go. Reads all of them: ask when needed."""
 
+    def failed(self) -> Collection[str]:
+        """Return the names of those of its members that count as broken, reading no others."""
+
     def outputs(self) -> Mapping[str, Value]:
         """Return the values of its outputs; one that cannot be evaluated is None."""
 

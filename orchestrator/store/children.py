@@ -209,6 +209,10 @@ WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
     AND (physical_id = %(id)s OR reference_id = %(id)s)
 LIMIT 1
 """
+FAILED = """
+SELECT name FROM resource
+WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
+"""
 TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
@@ -385,6 +389,11 @@ def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
 def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
     """Return the resource of a stack with this reference or physical id, if there is one."""
     return db.execute(BESIDE, {"stack_id": stack_id, "id": id_}).fetchall()
+
+
+def failed(db: Db, child_id: int) -> list[str]:
+    """Return the names of a child's broken resources."""
+    return [row[0] for row in db.execute(FAILED, (child_id,)).fetchall()]
 
 
 def template(db: Db, revision_id: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -61,6 +61,10 @@ class Child:
             for name, kind in self.types.items()
         ]
         return sorted(made, key=lambda member: member.created_at)
+
+    def failed(self) -> Collection[str]:
+        """Return nothing: all is well."""
+        return ()
 
     def outputs(self) -> Mapping[str, Value]:
         """Return a value for each output."""

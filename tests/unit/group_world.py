@@ -59,6 +59,9 @@ class Child:
             for place, (name, body) in enumerate(self.made.items())
         ]
 
+    def failed(self) -> set[str]:
+        return self.sick
+
     def outputs(self) -> dict[str, Any]:
         return {}
 

@@ -226,6 +226,17 @@ def test_attributes_of_a_scaling_group():
     assert one.kind.has_attribute("resource.0")
 
 
+def test_how_large_a_large_group_is_takes_no_look_at_its_members():
+    one = group(desired_capacity=500, max_size=500)
+    one.apply()
+    one.child.sick = set(one.names[:2])
+    one.child.read = 0
+    assert one.attribute("current_size") == 498
+    assert one.scale(-2)
+    assert one.child.read == 0
+    assert len(one.names) == 496
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -109,7 +109,7 @@ class AutoScalingGroup(ScalingGroup):
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the group."""
         match name:
-            case "current_size":
+            case "current_size":  # of a child that others made something else
                 return len(members)
             case "outputs":
                 return spread.each({member.name: member.attributes for member in members})

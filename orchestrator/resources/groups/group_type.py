@@ -25,6 +25,7 @@ from orchestrator.template.ordinals import Ordinals
 ALL: Final = "*"
 RESOURCE: Final = "resource."  # begins the attributes of one member
 DEFINITIONS, PAUSE = "definitions", "pause"  # kept: what members are made from, by digest; seconds to wait
+SIZE: Final = "current_size"
 MOST_TOLD: Final = 100  # members up to which their ids are kept, whether somebody asks for them or not
 
 NOBODY: Final = Ordinals()
@@ -63,11 +64,15 @@ class GroupType(NestedType):
             wanted = (wanted | self.attributes.keys()) - {ALL}
         before = members_of(child)
         if before is None or len(before.all) <= MOST_TOLD:
-            wanted |= self.attributes.keys() & {"refs", "refs_map", "current_size"}
+            wanted |= self.attributes.keys() & {"refs", "refs_map", SIZE}
+        found: dict[str, Value] = {}
+        if before is not None and SIZE in wanted & self.attributes.keys():
+            found[SIZE] = len(before.all - failed_in(child, before))
+            wanted.remove(SIZE)
         if not wanted:
-            return {}
+            return found
         members = [member for member in self.in_order(child.members()) if not member.failed]
-        found = {name: self.attribute(ctx, members, name) for name in sorted(wanted)}
+        found |= {name: self.attribute(ctx, members, name) for name in sorted(wanted)}
         return {name: value for name, value in found.items() if value is not None}
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
@@ -107,8 +112,8 @@ def reference(member: Member) -> str | None:
 
 
 def failed_in(child: ChildView, members: Members) -> Ordinals:
-    """Return the members that are broken. Reads all of them."""
-    return members.numbers([member.name for member in child.members() if member.failed])
+    """Return the members that are broken."""
+    return members.numbers(list(child.failed()))
 
 
 def sure_of(definition: Definition) -> Definition:
