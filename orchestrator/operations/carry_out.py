@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -42,42 +42,28 @@ from orchestrator.engine.outcome import (
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.properties import resolve_properties
 from orchestrator.engine.revise import as_found, as_stored, revise
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.act import act
-from orchestrator.operations.dealing import Dealing
 from orchestrator.operations.known import (
     Done,
     Known,
     Unwritten,
     as_known,
     is_told,
-    proxy,
     value_digest,
     widened,
 )
+from orchestrator.operations.resolving import Resolving
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation
 from orchestrator.schema.properties import immutable_message
-from orchestrator.template.definition import NOTHING, StackDefinition
 
 NO_ID = "Resource ID was not provided."
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
-class Wanted(NamedTuple):
-    """What a definition comes to."""
-
-    properties: Mapping[str, Any]
-    metadata: Any
-    secret: bool
-    external_id: str | None
-
-
-class Plugin(Dealing):
+class Plugin(Resolving):
     """Carries out what was decided for one resource."""
-
-    wanted: Wanted | None = None  # once it was evaluated
 
     def carry_out(self, step: Step, retries_left: int) -> Done:
         """Do what was decided and look; errors of the type become outcomes."""
@@ -474,44 +460,3 @@ class Plugin(Dealing):
         done = self._judge(replace(seen, ready=True), 0, started=started)
         known.secret = known.secret or not isinstance(done.outcome, Ready)
         return done
-
-    def _resolve(self) -> str | None:
-        """Bring properties, metadata and requirements to what they are now; return the `external_id`."""
-        definition, known = self.visit.definition, self.known
-        assert definition is not None
-        wanted = self.wanted = self.wanted or self._read()
-        inputs = sorted(self.visit.inputs)  # by id
-        known.properties, known.definition_id = wanted.properties, definition.id
-        if known.given_metadata is None or (wanted.metadata or {}) != known.given_metadata:
-            known.metadata, known.given_metadata = wanted.metadata, None  # else what signals made of it stays
-        known.secret = wanted.secret
-        known.requires = tuple([data.id for data in inputs])
-        known.input_digests = tuple([data.value_digest or "" for data in inputs])
-        return wanted.external_id
-
-    def _read(self) -> Wanted:
-        """Evaluate the definition with what the requirements hand on now."""
-        definition, name = self.visit.definition, self.resource.name
-        assert definition is not None
-        body, view = definition.body, self._view()
-        properties = resolve_properties(body, view, self.kind, name)
-        metadata = body.get("metadata")
-        metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
-        secret, external = view.touched_secret, body.get("external_id")
-        if external is not None:
-            external = view.resolve(external, f"resources.{name}.external_id")
-        return Wanted(properties, metadata, secret, None if external is None else str(external))
-
-    def _view(self) -> StackDefinition:
-        """Return what the functions in the definition see."""
-        definition = self.visit.definition
-        assert definition is not None
-        body, used = definition.body, definition.dep_attrs
-        inputs = sorted(self.visit.inputs)  # by id
-        return StackDefinition(
-            body["version"],
-            self.values,
-            {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs},
-            self.files.reader(body.get("files", NOTHING)),
-            mappings=body.get("mappings", NOTHING),
-        )

@@ -8,17 +8,14 @@ releases is there before it, and a second planner reads what the first wrote.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.engine.changes import Changes, Row, compare
+from orchestrator.engine.changes import Row, compare
 from orchestrator.engine.hooks import Hooks
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
@@ -26,19 +23,20 @@ from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
-from orchestrator.graph.layout import FINISH, Layout, lay_out
-from orchestrator.operations import lifecycle
+from orchestrator.graph.layout import lay_out
+from orchestrator.operations import lifecycle, plan_rows
 from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan_group import Narrowed, narrowed
+from orchestrator.operations.plan_rows import Ids, Visits, Work, row_key
 from orchestrator.operations.plan_small import plan_small
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import children, group_planning, hooks, nodes, planning, stalls
 from orchestrator.store.database import Database
-from orchestrator.store.planning import NodeRow, Target
+from orchestrator.store.planning import Target
 from orchestrator.telemetry import logger
 from orchestrator.template.members import load_stored
 from orchestrator.template.parameters import ParameterValues
@@ -47,7 +45,6 @@ from orchestrator.template.template import Template
 
 log = logger()
 
-SLICE = 5_000  # rows of each table a transaction writes
 DESTROYS = frozenset({"DELETE"})
 GOING = frozenset({"CREATE", "DISCARD", "DELETE"})  # open on a leftover: nothing stands on it, it can go
 
@@ -98,7 +95,7 @@ class Planner:
             return self._failed(visit, error)
         root, window = self.stacks.root_of(stack), self.settings.ring_window if ring else 0
         settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
-        planning.drop_old_nodes(db, stack.id, stack.traversal, SLICE)
+        planning.drop_old_nodes(db, stack.id, stack.traversal, plan_rows.SLICE)
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
 
     def run_small(
@@ -200,12 +197,12 @@ class Planner:
         if stack.action == "RESTORE":  # what is inside is restored, too
             forced = {*forced, *drafts.nested}
         changes = compare(rows, drafts.wanted, forced, back=back)
-        work = _Work(db, target, drafts, changes, in_force)
+        work = Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":
             work.adopted = AdoptedThings(self.cipher, planning.adopted(db, stack.revision_id))
         work.settle_rows()
         layout = lay_out(build_anyhow(work.keys, work.requires))
-        ids = _Ids(db, target, layout, work)
+        ids = Ids(db, target, layout, work)
         for part in ids.slices():
             with planning.slice_of(db, target):
                 ids.hold_finish_once(db)
@@ -256,10 +253,10 @@ class Planner:
         begun = [row for row in every if row.leftover and row.op is not None]
         unending = [row for row in begun if row.op not in GOING]
         going = [row for row in begun if row.op in GOING]
-        visits = _Visits([*(row.name for row in rows), *(_key(row.id) for row in unending)], going)
+        visits = Visits([*(row.name for row in rows), *(row_key(row.id) for row in unending)], going)
         rows += unending + going
         layout = lay_out(build_anyhow(visits.keys, [requires.get(key, ()) for key in visits.keys]))
-        yield from self._write(db, _Ids(db, target, layout, visits), rows)
+        yield from self._write(db, Ids(db, target, layout, visits), rows)
 
     def begin_removals(self, db: Connection[TupleRow], visit: Visit, lease: int) -> Visit | None:
         """Hold a claimed finish node by the plan of what is to be removed now that all else is done; return
@@ -285,12 +282,12 @@ class Planner:
         for row in rows:
             for id_ in row.requires:
                 if id_ in among:
-                    above.setdefault(id_, []).append(_key(row.id))
-        work = _Visits([], rows)
+                    above.setdefault(id_, []).append(row_key(row.id))
+        work = Visits([], rows)
         layout = lay_out(build_anyhow(work.keys, [above.get(row.id, ()) for row in rows]))
-        yield from self._write(db, _Ids(db, target, layout, work, fresh=True), rows)
+        yield from self._write(db, Ids(db, target, layout, work, fresh=True), rows)
 
-    def _write(self, db: Connection[TupleRow], ids: _Ids, rows: Sequence[Row]) -> Iterator[None]:
+    def _write(self, db: Connection[TupleRow], ids: Ids, rows: Sequence[Row]) -> Iterator[None]:
         """Write the nodes that visit what is there, and their joins."""
         target, size = ids.target, ids.layout.size
         for part in ids.slices():
@@ -304,214 +301,3 @@ class Planner:
                 ]
                 planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield
-
-
-class _Visits:
-    """What a layout of visits to what is there is about."""
-
-    def __init__(self, visited: list[str], cleanups: Sequence[Row]) -> None:
-        self.visited, self.cleanups = visited, cleanups
-        self.keys = [*visited, *(_key(row.id) for row in cleanups)]
-        self.dirty = set(visited)
-
-
-class _Work:
-    """What a plan writes besides nodes: definitions, new rows, and which rows are leftovers."""
-
-    def __init__(
-        self,
-        db: Connection[TupleRow],
-        target: Target,
-        drafts: Drafts,
-        changes: Changes,
-        in_force: Mapping[str, tuple[int, bytes, int]],
-    ) -> None:
-        self.db, self.target, self.drafts, self.changes, self.in_force = db, target, drafts, changes, in_force
-        self.adopted: AdoptedThings | None = None
-        self.visited, self.cleanups, self.dirty = changes.visited, changes.cleanups, changes.dirty
-        self.keys = [*self.visited, *(_key(row.id) for row in self.cleanups)]
-        among = set(self.visited)
-        going = {row.id for row in self.cleanups}
-        above: dict[int, list[str]] = {id_: [] for id_ in going}
-        for row in self.cleanups:  # who stands on it goes first
-            for id_ in row.requires:
-                if id_ in going:
-                    above[id_].append(_key(row.id))
-        self.requires: list[Collection[str]] = [
-            *(needed if needed <= among else needed & among for needed in map(self._needs, self.visited)),
-            *(above[row.id] for row in self.cleanups),
-        ]
-
-    def settle_rows(self) -> None:
-        """Write, in slices, which rows stand for what, and the definitions that need no visit."""
-        changes, among = self.changes, set(self.visited)
-        for part in _parts(list(changes.leaving)):
-            with self._slice():
-                planning.leave(self.db, {id_: changes.leaving[id_] for id_ in part})
-        for part in _parts(changes.taken_back):
-            with self._slice():
-                planning.take_back(self.db, part)
-        for part in _parts(changes.unmade):
-            with self._slice():  # one that a late worker looks at just now goes with the leftovers
-                planning.leave(self.db, dict.fromkeys(part))
-                planning.drop_rows(self.db, part)
-        if self.drafts.template is None:
-            return
-        names = self.drafts.wanted
-        for part in _parts([name for name in self.in_force if name not in names]):
-            with self._slice():
-                planning.close_definitions(self.db, self.target, part)
-        for part in _parts([name for name in names if name not in among and self._is_redefined(name)]):
-            with self._slice():
-                self._define(part)
-
-    def write(self, nodes: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Write the rows and definitions of some visits; return the ids of both for each."""
-        names = [self.keys[node] for node in nodes]
-        fresh = [name for name in names if name not in self.changes.chosen]
-        new_rows = dict(zip(fresh, planning.new_ids(self.db, "resource", len(fresh)), strict=True))
-        planning.copy_resources(
-            self.db, self.target, [self._row(name, new_rows[name]) for name in fresh] if fresh else []
-        )
-        redefined = [name for name in names if self._is_redefined(name)]
-        new_definitions = self._define(redefined)
-        places = {}
-        for node, name in zip(nodes, names, strict=True):
-            row = new_rows[name] if name in new_rows else self.changes.chosen[name].id
-            definition = new_definitions[name] if name in new_definitions else self.in_force[name][0]
-            places[node] = row, definition
-        if self.adopted is not None:
-            self.adopted.write(self.db, {self.keys[node]: place for node, place in places.items()})
-        return places
-
-    def _row(self, name: str, id_: int) -> tuple[int, str, str, str | None]:
-        written, runs_as = self.drafts.type_of(name), self.drafts.wanted[name].kind
-        return id_, name, written, None if runs_as == written else runs_as
-
-    def _needs(self, name: str) -> frozenset[str]:
-        return self.drafts.wanted[name].requires
-
-    def _is_redefined(self, name: str) -> bool:
-        known = self.in_force.get(name)
-        return known is None or known[1] != self.drafts.wanted[name].digest
-
-    def _define(self, names: Sequence[str]) -> dict[str, int]:
-        known = [name for name in names if name in self.in_force]
-        if known:
-            planning.close_definitions(self.db, self.target, known)
-        ids = dict(zip(names, planning.new_ids(self.db, "resource_definition", len(names)), strict=True))
-        planning.copy_definitions(
-            self.db, self.target, (self.drafts.stored(name, ids[name]) for name in names)
-        )
-        return ids
-
-    def _slice(self) -> AbstractContextManager[None]:
-        return planning.slice_of(self.db, self.target)
-
-
-def _key(row_id: int) -> str:
-    """Return what stands for a row to be removed among the names of resources, none of which has a slash."""
-    return f"/{row_id}"
-
-
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(items), SLICE):
-        yield items[start : start + SLICE]
-
-
-class _Ids:
-    """Which node of a layout has which row; what an earlier plan wrote is known from its labels."""
-
-    def __init__(
-        self,
-        db: Connection[TupleRow],
-        target: Target,
-        layout: Layout,
-        work: _Work | _Visits,
-        *,
-        fresh: bool = False,
-    ) -> None:
-        """`fresh`: what the traversal has under the same labels is another plan's."""
-        self.target, self.layout, self.work = target, layout, work
-        self._ids = array("q", bytes(8 * len(layout.needed_by)))  # 0: not written yet
-        self.resumed = False
-        if fresh:
-            return
-        nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
-        cleanups = planning.cleanups(db, target.stack_id, target.traversal)
-        nodes_written |= {_key(int(row)): node for row, node in cleanups.items()}
-        joins_written = planning.written(db, target.stack_id, target.traversal, "join")
-        self.resumed = bool(nodes_written or joins_written)
-        for node in layout.order:
-            is_join = node >= layout.size
-            found = joins_written.get(self._label(node)) if is_join else nodes_written.get(work.keys[node])
-            if found is not None:
-                self._ids[node] = found
-
-    def slices(self) -> Iterator[list[int]]:
-        """Yield the nodes still to be written, a slice at a time; at least one slice, so that the finish is
-        held.
-        """
-        left = [node for node in self.layout.order if not self._ids[node]]
-        if not left and not self.resumed:
-            yield []
-        for start in range(0, len(left), SLICE):
-            yield left[start : start + SLICE]
-
-    def hold_finish_once(self, db: Connection[TupleRow]) -> None:
-        """Count the finish node's feeders in the transaction of the first slice."""
-        if not self.resumed:
-            planning.hold_finish(db, self.target, self.layout.finish_blockers)
-            self.resumed = True
-
-    def assign(self, db: Connection[TupleRow], part: Sequence[int]) -> dict[int, int]:
-        """Give a slice's nodes their row ids."""
-        fresh = dict(zip(part, planning.new_ids(db, "graph_node", len(part)), strict=True))
-        for node, id_ in fresh.items():
-            self._ids[node] = id_
-        return fresh
-
-    def row(
-        self, node: int, id_: int, resource_id: int | None, definition_id: int | None, queue: str
-    ) -> NodeRow:
-        """Return the row of a node that visits a resource."""
-        work, key = self.work, self.work.keys[node]
-        is_update = node < len(work.visited)
-        return NodeRow(
-            id_,
-            "update" if is_update else "cleanup",
-            resource_id,
-            definition_id,
-            queue,
-            key if is_update else work.cleanups[node - len(work.visited)].name,
-            self._needed_by(node),
-            self.layout.blocked_by[node],
-            not is_update or key in work.dirty,
-        )
-
-    def joins(self, part: Sequence[int], ids: Mapping[int, int]) -> list[NodeRow]:
-        """Return the rows of a slice's joins."""
-        return [
-            NodeRow(
-                ids[node],
-                "join",
-                None,
-                None,
-                "bulk",
-                self._label(node),
-                self._needed_by(node),
-                self.layout.blocked_by[node],
-                dirty=False,
-            )
-            for node in part
-            if node >= self.layout.size
-        ]
-
-    def _label(self, node: int) -> str:
-        return self.layout.labels[node]
-
-    def _needed_by(self, node: int) -> list[int]:
-        return [
-            self.target.finish_id if target == FINISH else self._ids[target]
-            for target in self.layout.needed_by[node]
-        ]

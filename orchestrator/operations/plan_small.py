@@ -65,7 +65,7 @@ def plan_small(
     layout = lay_out(build_anyhow(names, [drafts.wanted[name].requires for name in names]))
     if not names or len(layout.needed_by) > layout.size:
         return None
-    ids = small_plans.new_ids(db, len(names))
+    ids = read.ids if len(names) <= len(read.ids) else small_plans.new_ids(db, len(names))
     rows = []
     for position in layout.order:
         name = names[position]

@@ -23,7 +23,12 @@ SELECT encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.s
         WHERE f.stack_id = s.id AND f.traversal = s.traversal AND f.kind = 'finish'),
     (SELECT length(c.body) FROM content c WHERE c.hash = v.template_hash),
     EXISTS (SELECT 1 FROM graph_node f WHERE f.stack_id = s.id AND f.traversal = s.traversal
-        AND f.kind IN ('update', 'cleanup', 'join'))
+        AND f.kind IN ('update', 'cleanup', 'join')),
+    ARRAY(SELECT ARRAY[
+            nextval((SELECT pg_get_serial_sequence('resource_definition', 'id'))),
+            nextval((SELECT pg_get_serial_sequence('resource', 'id'))),
+            nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))]
+        FROM generate_series(1, %(ahead)s::integer))
 FROM stack s JOIN revision v ON v.id = s.revision_id
 WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
     AND s.revision_id = %(revision_id)s::bigint
@@ -79,6 +84,9 @@ FROM generate_series(1, %(count)s::integer)
 """
 
 
+AHEAD: Final = 12  # resources whose ids are taken before it is known how many there are
+
+
 class Read(NamedTuple):
     """What a first plan is made from."""
 
@@ -91,6 +99,7 @@ class Read(NamedTuple):
     finish_id: int
     length: int  # of the template, in bytes
     is_begun: bool
+    ids: Sequence[Sequence[int]]  # of AHEAD definitions, resources and nodes
 
 
 def new_ids(db: Db, count: int) -> list[tuple[Any, ...]]:
@@ -100,7 +109,12 @@ def new_ids(db: Db, count: int) -> list[tuple[Any, ...]]:
 
 def read(db: Db, stack_id: int, traversal: int, revision_id: int) -> Read | None:
     """Return what a plan is made from; None when the traversal is over."""
-    values = {"stack_id": str(stack_id), "traversal": str(traversal), "revision_id": str(revision_id)}
+    values = {
+        "stack_id": str(stack_id),
+        "traversal": str(traversal),
+        "revision_id": str(revision_id),
+        "ahead": str(AHEAD),
+    }
     for row in fetched(db, READ, values):
         return Read(*row)
     return None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ProviderSilent
-from orchestrator.operations import plan, plan_small
+from orchestrator.operations import plan_rows, plan_small
 from orchestrator.resources.base import Context
 from orchestrator.store import nodes, planning
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
@@ -246,7 +246,7 @@ def chain(length: int) -> dict[str, Any]:
 def between_slices(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None]) -> None:
     """Plan in slices of three rows and do `action(number)` before each."""
     slice_of, numbers = planning.slice_of, iter(range(1000))
-    monkeypatch.setattr(plan, "SLICE", 3)
+    monkeypatch.setattr(plan_rows, "SLICE", 3)
     monkeypatch.setattr(plan_small, "MOST", 0)  # none is planned in one go
 
     def watched(*args: Any) -> Any:

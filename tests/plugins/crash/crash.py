@@ -17,7 +17,7 @@ from typing import Any
 
 import thing_type
 
-from orchestrator.operations import plan
+from orchestrator.operations import plan_rows
 from orchestrator.operations.sweep import Sweep
 from orchestrator.store import nodes, planning, traversals
 from tasks.dispatch import Dispatcher
@@ -75,4 +75,4 @@ def wrap(owner: Any, name: str, point: str) -> None:
 
 for each in POINTS:
     wrap(*each)
-plan.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", plan.SLICE))
+plan_rows.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", plan_rows.SLICE))
