@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -48,7 +47,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import act_statements, children, heir_statements, nodes
+from orchestrator.store import act_statements, heir_statements, nodes
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.database import Database
@@ -228,6 +227,8 @@ class _Round:
             return True
         try:
             seen = self._as_begun(visit, step)
+            if seen is not visit and isinstance(kind, NestedType):  # its template may have been another
+                kind = self.engine.stacks.kind_of(seen)
             plugin = self._plugin(seen, kind)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
             if seen is not visit and isinstance(done.outcome, Ready):
@@ -361,7 +362,7 @@ class _Round:
         unwinding = {visit.stack.id for visit in drops}
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
-            with self._with_children(items) as tell:
+            with moving.with_children(self.db, items) as tell:
                 result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
                 tell(result)
             settled += len(items)
@@ -427,31 +428,6 @@ class _Round:
         found, self.moves = self.moves, held
         return found
 
-    @contextmanager
-    def _with_children(self, items: Sequence[_Write]) -> Iterator[Callable[[nodes.Settled], None]]:
-        """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures,
-        and that the child of a resource that goes is a stack of its own.
-        """
-        causes = {row["resource_id"]: row.pop("causes") for _, _, row in items if row.get("causes")}
-        freed = {row["resource_id"]: row.pop("let_go", None) for _, _, row in items}
-        let_go = {resource_id: child_id for resource_id, child_id in freed.items() if child_id is not None}
-        if not causes and not let_go:
-            yield lambda _: None
-            return
-
-        def tell(settled: nodes.Settled) -> None:
-            for visit, _, row in items:
-                held = row["resource_id"] if row["resource_id"] in settled.held else None
-                if held in causes:
-                    children.spread(self.db, visit.stack.id, visit.traversal, row["name"], causes[held])
-                if held in let_go:
-                    children.detach(self.db, let_go[held])
-
-        with self.db.transaction():
-            for child_id in sorted(let_go.values()):
-                children.hold(self.db, child_id)  # a child before the rows of its parent
-            yield tell
-
     def _pause(self, root: str) -> list[Visit]:
         """Let nodes wait at their hooks; return those whose traversal is over, or whose lease is lost."""
         left = []
@@ -468,7 +444,7 @@ class _Round:
         return left
 
     def _pause_after(self, visit: Visit, hook: str, known: Known, row: dict[str, Any]) -> bool:
-        with self._with_children([(visit, known, row)]) as tell:
+        with moving.with_children(self.db, [(visit, known, row)]) as tell:
             paused = store_hooks.pause_after(self.db, row, hook, self.lease)
             tell(nodes.Settled([], frozenset({row["resource_id"]} if paused else ())))
         return paused

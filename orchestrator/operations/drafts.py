@@ -52,6 +52,11 @@ class Drafts:
         """Return a resource's type as written."""
         return self._types.get(name) or self.wanted[name].kind
 
+    def types_of(self, name: str) -> tuple[str, str | None]:
+        """Return a resource's type as written, and what it runs as where that is another."""
+        written, runs_as = self.type_of(name), self.wanted[name].kind
+        return written, None if runs_as == written else runs_as
+
     def forget(self, names: Iterable[str]) -> None:
         """Let go of snippets that will not be written: of a large stack they are most of a plan's memory."""
         if isinstance(self.definitions, dict):

@@ -6,7 +6,8 @@ whenever. A child is locked before the rows of its parent, as its own end does i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.engine.nesting import Asked, Move, asked_of, noted
 from orchestrator.engine.outcome import Moved
 from orchestrator.engine.visit import Visit
-from orchestrator.operations.known import Done
+from orchestrator.operations.known import Done, Known
 from orchestrator.store import children, nodes, snapshots
 from orchestrator.store import ending_statements as ending
 from orchestrator.store.children import Moved as Begun
@@ -135,3 +136,31 @@ def _snapshot(db: nodes.Hot, child_id: int, uuid: UUID) -> Begun | None:
         return None
     _, opened = snapshots.begin(db, child_id, ground, None, uuid)
     return Begun(opened.traversal, opened.ring)
+
+
+@contextmanager
+def with_children(
+    db: nodes.Hot, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
+) -> Iterator[Callable[[nodes.Settled], None]]:
+    """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures, and
+    that the child of a resource that goes is a stack of its own. Call what is yielded with what was settled.
+    """
+    causes = {row["resource_id"]: row.pop("causes") for _, _, row in items if row.get("causes")}
+    freed = {row["resource_id"]: row.pop("let_go", None) for _, _, row in items}
+    let_go = {resource_id: child_id for resource_id, child_id in freed.items() if child_id is not None}
+    if not causes and not let_go:
+        yield lambda _: None
+        return
+
+    def tell(settled: nodes.Settled) -> None:
+        for visit, _, row in items:
+            held = row["resource_id"] if row["resource_id"] in settled.held else None
+            if held in causes:
+                children.spread(db, visit.stack.id, visit.traversal, row["name"], causes[held])
+            if held in let_go:
+                children.detach(db, let_go[held])
+
+    with db.transaction():
+        for child_id in sorted(let_go.values()):
+            children.hold(db, child_id)  # a child before the rows of its parent
+        yield tell

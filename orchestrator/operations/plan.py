@@ -174,7 +174,8 @@ class Planner:
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
             template = self._template(db, stack, values, kinds)
-        narrow = self._narrowed(db, stack, template, kinds, hooked)
+        pending = self._take_over_first(db, stack, target)
+        narrow = None if pending else self._narrowed(db, stack, template, kinds, hooked)
         if narrow is not None:
             template = narrow.template
         drafts = Drafts(template, values, kinds, revision.files)
@@ -190,13 +191,9 @@ class Planner:
             rows = group_planning.rows(db, stack.id, narrow.names)
         elif stack.traversal > 1:
             rows = planning.rows(db, stack.id)
-        started: Collection[str] = planning.written(db, stack.id, stack.traversal, "update")
-        back = stack.action == "ROLLBACK"
-        disturbed = children.disturbed(db, stack.id) if stack.traversal > 1 else []
-        forced = drafts.wanted if stack.converge else {*started, *hooked.visited(drafts.wanted), *disturbed}
-        if stack.action == "RESTORE":  # what is inside is restored, too
-            forced = {*forced, *drafts.nested}
-        changes = compare(rows, drafts.wanted, forced, back=back)
+        changes = compare(
+            rows, drafts.wanted, self._forced(db, stack, drafts, hooked), back=stack.action == "ROLLBACK"
+        )
         work = Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":
             work.adopted = AdoptedThings(self.cipher, planning.adopted(db, stack.revision_id))
@@ -223,6 +220,36 @@ class Planner:
                 if hooked:
                     hooks.put(db, hooked.of_slice(node_ids, changes))
             yield
+        if stack.action == "ADOPT" or pending:
+            with planning.slice_of(db, target):
+                planning.adoption_is_planned(db, stack.id)
+
+    def _forced(
+        self, db: Connection[TupleRow], stack: StackView, drafts: Drafts, hooked: Hooks
+    ) -> Collection[str]:
+        """Return the names that are visited whatever there is to change."""
+        if stack.converge:
+            return drafts.wanted
+        forced = {*planning.written(db, stack.id, stack.traversal, "update"), *hooked.visited(drafts.wanted)}
+        if stack.traversal > 1:
+            forced.update(children.disturbed(db, stack.id))
+        if stack.action == "RESTORE":  # what is inside is restored, too
+            forced.update(drafts.nested)
+        return forced
+
+    def _take_over_first(self, db: Connection[TupleRow], stack: StackView, target: Target) -> bool:
+        """Write what an adoption that was overtaken was to take over; whether there is such."""
+        goes_on = stack.traversal > 1 and stack.action not in DESTROYS | {"ROLLBACK"}
+        pending = planning.pending_adoption(db, stack.id) if goes_on else None
+        if pending is None:
+            return False
+        revision_id, number, sealed = pending
+        then = stack._replace(revision_id=revision_id)
+        values, kinds = self.parameters.get(then), self.stacks.around(then).kinds
+        template = self._template(db, then, values, kinds)
+        drafts = Drafts(template, values, kinds, planning.revision(db, revision_id).files)
+        AdoptedThings(self.cipher, sealed).take_over_first(db, target, drafts, number)
+        return True
 
     def _narrowed(
         self,

@@ -99,8 +99,7 @@ class Work:
         return places
 
     def _row(self, name: str, id_: int) -> tuple[int, str, str, str | None]:
-        written, runs_as = self.drafts.type_of(name), self.drafts.wanted[name].kind
-        return id_, name, written, None if runs_as == written else runs_as
+        return id_, name, *self.drafts.types_of(name)
 
     def _needs(self, name: str) -> frozenset[str]:
         return self.drafts.wanted[name].requires

@@ -216,6 +216,10 @@ def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str, s
 
 
 ADOPTED = "SELECT adopted FROM revision WHERE id = %s"
+PENDING = """
+SELECT id, number, adopted FROM revision WHERE stack_id = %s AND adopted IS NOT NULL ORDER BY number LIMIT 1
+"""
+PLANNED = "UPDATE revision SET adopted = NULL WHERE stack_id = %s AND adopted IS NOT NULL"
 TAKE_OVER = """
 UPDATE resource r SET physical_id = x.physical_id, sealed = x.sealed, definition_id = x.definition_id
 FROM unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS x(id, physical_id, sealed, definition_id)
@@ -227,6 +231,18 @@ def adopted(db: Db, revision_id: int) -> bytes | None:
     """Return what an adopted stack took over, encrypted."""
     row = db.execute(ADOPTED, (revision_id,)).fetchone()
     return None if row is None else row[0]
+
+
+def pending_adoption(db: Db, stack_id: int) -> tuple[int, int, bytes] | None:
+    """Return what an adoption whose plan never came to its end is to take over: its revision, that one's
+    number, and the things, encrypted; None when there is no such.
+    """
+    return db.execute(PENDING, (stack_id,)).fetchone()
+
+
+def adoption_is_planned(db: Db, stack_id: int) -> None:
+    """Forget what was to be taken over: it is told to the rows that are to be it."""
+    db.execute(PLANNED, (stack_id,))
 
 
 def take_over(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:

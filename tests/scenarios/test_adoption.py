@@ -249,6 +249,25 @@ def test_an_update_over_an_adoption_takes_over_first_and_changes_then(world, clo
     assert made["a"] == cloud.made["a"] == 1
 
 
+def test_an_update_that_comes_before_an_adoption_is_planned_takes_over_first_too(world, cloud):
+    world.create("s", three())
+    world.deliver_all()
+    data = abandon(world)
+    world.deliver_all()
+    things = set(cloud.things)
+    uuid = adopt(world, data)
+    world.update("s", three(a=cloud_thing(value="new", type="Cloud::Server"), b=None))
+    world.update("s", three(a=cloud_thing(value="newer", type="Cloud::Server"), b=None))
+    world.deliver_all(shuffle=True)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert set(cloud.things) == things  # b is nobody's, and let be
+    assert cloud.made == {"a": 1, "b": 1}
+    assert touched(cloud).count("update a") == 1
+    world.update("s", three(a=cloud_thing(value="newer", type="Cloud::Server")))
+    world.deliver_all()
+    assert cloud.made == {"a": 1, "b": 2}  # what was not taken over then is not later
+
+
 def test_an_update_of_a_parameter_over_an_adoption_is_not_lost(world, cloud):
     resources = {"a": cloud_thing(value={"get_param": "v"}, type="Cloud::Server")}
     declared = {"v": {"type": "string", "default": "old"}}

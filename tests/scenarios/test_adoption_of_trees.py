@@ -54,7 +54,6 @@ def tree(value: Any = "x") -> dict[str, Any]:
     }
 
 
-EVERYTHING = 8  # resources of the tree
 OUTPUTS = {"pw": {"value": {"get_attr": ["child", "pw"]}}}
 
 
@@ -164,7 +163,7 @@ def test_a_failed_adoption_that_rolls_back_lets_go_of_everything(world: World, c
     assert below(world) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_an_update_that_comes_while_a_tree_is_adopted_loses_nothing(
     world: World, cloud: Cloud, seed: int
 ) -> None:
@@ -174,9 +173,7 @@ def test_an_update_that_comes_while_a_tree_is_adopted_loses_nothing(
     before = set(cloud.things)
     world.random.seed(seed)
     uuid = adopt(world, data)
-    while len(world.rows("SELECT 1 FROM resource")) < EVERYTHING:  # planned, all the way down
-        assert world.deliver()
-    world.deliver(world.random.randrange(8))
+    world.deliver(world.random.randrange(20))  # of which some find nothing planned yet
     world.update("s", tree("new"), files=files("w"), outputs=OUTPUTS)
     world.deliver_all(shuffle=True)
     assert world.state(uuid) == "UPDATE_COMPLETE"
