@@ -59,6 +59,7 @@ def operations() -> Operations:
         update=intake.update,
         act=actions.act,
         signal=signals.signal,
+        signal_by_url=signals.signal_by_url,
         mark_unhealthy=signals.mark_unhealthy,
         waiting=signals.waiting,
         validate=intake.validate,

@@ -20,11 +20,13 @@ SMALL = 1 << 20  # bytes; more than anything needs that holds no template: it is
 
 
 @contextmanager
-def received(request: Request, settings: Settings, *, small: bool = False) -> Iterator[Body]:
+def received(
+    request: Request, settings: Settings, *, small: bool = False, any_type: bool = False
+) -> Iterator[Body]:
     """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
 
-    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1). A `small` one is
-    of a request that holds no template.
+    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1), unless `any_type`
+    is good. A `small` one is of a request that holds no template.
 
     Raises:
         LimitExceeded: it is larger than `max_json_body_size`, or not small; no more of it was read.
@@ -32,7 +34,7 @@ def received(request: Request, settings: Settings, *, small: bool = False) -> It
     limit, inline = settings.max_json_body_size, settings.inline_body_size
     if small:
         limit = min(limit, SMALL)
-    if not _is_text(request.mimetype):
+    if not any_type and not _is_text(request.mimetype):
         yield Body()
         return
     if request.content_length is not None and request.content_length > limit:

@@ -8,7 +8,7 @@ from api.formats import Links, below, json_response
 from api.parts import caller, parts
 from orchestrator.errors import NotFound
 from orchestrator.store import stacks
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackPlace, StackRow
 
 lookup = Blueprint("lookup", __name__)
 
@@ -27,9 +27,33 @@ def canonical(stack_name: str, stack_id: str) -> StackRow:
         NotFound: there is none, or not under both.
     """
     stack = stacks.get(parts().database, caller().project_id, stack_name, stack_id)
+    if stack is None or not _is_open(stack):
+        raise NotFound("Stack", stack_name)
+    return stack
+
+
+def addressed(stack_name: str, stack_id: str) -> StackPlace:
+    """Return where the caller's stack of that name and id is: `canonical` for requests that are many.
+
+    Raises:
+        NotFound: there is none, or not under both.
+    """
+    bearer = caller().bearer
+    if bearer is None:
+        stack = stacks.place(parts().database, caller().project_id, stack_name, stack_id)
+    elif (stack_name, stack_id.lower()) == (bearer.stack_name, bearer.stack_uuid):
+        stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+    else:
+        stack = None
     if stack is None:
         raise NotFound("Stack", stack_name)
     return stack
+
+
+def _is_open(stack: StackRow) -> bool:
+    """Whether the caller may know of a stack: who acts by what a resource gave knows that one's."""
+    bearer = caller().bearer
+    return bearer is None or bearer.stack_id == stack.id
 
 
 @lookup.route("/<project_id>/stacks/<stack_name>", methods=EVERY_VERB)
@@ -66,7 +90,7 @@ for _word in READ_BELOW:
 
 def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
     """Return the 302: absolute, under the caller's own prefix, its query kept."""
-    if stack is None:
+    if stack is None or not _is_open(stack):
         raise NotFound("Stack", asked)
     place = below(Links().of(stack), *under)
     query = request.query_string.decode("latin-1")

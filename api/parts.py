@@ -18,7 +18,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.hooks import Paused
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackPlace, StackRow
 
 
 class Accepted(Protocol):
@@ -90,6 +90,15 @@ class Validate(Protocol):
         """Return what the template asks for; see `orchestrator.operations.validation`."""
 
 
+class SignalByUrl(Protocol):
+    """Accepts a signal from who has a signed URL."""
+
+    def __call__(
+        self, context: OperationContext, name: str, body: Body, *, shown: bool
+    ) -> tuple[Sequence[Message], Mapping[str, Any] | None]:
+        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operations:
     """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
@@ -98,7 +107,8 @@ class Operations:
     delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
     update: Update
     act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
-    signal: Callable[[OperationContext, StackRow, str, Body], Sequence[Message]]
+    signal: Callable[[OperationContext, StackPlace, str, Body], Sequence[Message]]
+    signal_by_url: SignalByUrl
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     waiting: Callable[[OperationContext, StackRow], Sequence[Paused]]
     validate: Validate

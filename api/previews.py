@@ -105,7 +105,7 @@ class _Identity:
             "resource_action": row.action,
             "resource_status": row.status,
             "resource_status_reason": row.status_reason,
-            "metadata": shown_metadata(row, self.parts.cipher),
+            "metadata": shown_metadata(row, self.parts.types, self.parts.cipher),
             "attributes": shown_attributes(row, self.parts.types, []),
         }
         return self.unmade(row.name, row.type, required_by, row.description, (), None) | known

@@ -10,12 +10,15 @@ from flask import Blueprint, Response, request
 from api import queries
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
-from api.parts import operation_context, parts
+from api.parts import caller, operation_context, parts
 from orchestrator.errors import ResourceNotFound
+from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
+from orchestrator.operations.known import GIVEN_METADATA
 from orchestrator.operations.software_requests import machine_metadata
 from orchestrator.resources.base import Attribute
 from orchestrator.resources.registry import Registry
+from orchestrator.security.bearers import require
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_tree
 from orchestrator.store.stacks import StackRow
@@ -49,12 +52,16 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
 def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a resource's metadata as it is now."""
-    stack = canonical(stack_name, stack_id)
+    stack, bearer = canonical(stack_name, stack_id), caller().bearer
+    if bearer is not None:
+        require(parts().database, bearer, stack.id, resource_name)
     row = _found(stack, resource_name)
+    if bearer is not None:  # whose business it is
+        return json_response({"metadata": own_metadata(row, stack, operation_context())})
     kind = parts().types.get(row.kind)
     if kind is not None and kind.publishes:
         return json_response({"metadata": machine_metadata(operation_context(), stack, row, kind)})
-    return json_response({"metadata": shown_metadata(row, parts().cipher)})
+    return json_response({"metadata": shown_metadata(row, parts().types, parts().cipher)})
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:
@@ -115,10 +122,31 @@ def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) ->
     return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
 
 
-def shown_metadata(row: ResourceRow, cipher: Cipher) -> Any:
-    """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept."""
+def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
+    """Return the metadata as it is."""
+    if row.sealed is None or row.metadata is not None:
+        return dict(row.metadata or {})
+    return dict(cipher.open(row.sealed).get("metadata") or {})
+
+
+def own_metadata(row: ResourceRow, stack: StackRow, context: OperationContext) -> dict[str, Any]:
+    """Return the metadata for whom it is meant: as it is."""
+    kind = context.types.get(row.kind)
+    if kind is not None and kind.publishes:
+        return machine_metadata(context, stack, row, kind)
+    return whole_metadata(row, context.cipher)
+
+
+def shown_metadata(row: ResourceRow, types: Registry, cipher: Cipher) -> Any:
+    """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept.
+
+    What signals told is shown where the type says that it is no secret; the template's own may be one.
+    """
     if row.sealed is None:
         return row.metadata or {}
-    opened = cipher.open(row.sealed) if row.metadata is None else {}
-    kept = row.metadata or (opened.get("metadata") if isinstance(opened, Mapping) else None)
-    return masked(kept or {})
+    kept, kind = whole_metadata(row, cipher), types.get(row.kind)
+    if kind is None or not kind.open_metadata:
+        return masked(kept)
+    given = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
+    secret = kept if given is None else given
+    return {key: masked(value) if key in secret else value for key, value in kept.items()}

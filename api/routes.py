@@ -18,6 +18,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from api import (
     adoption,
     catalogue,
+    cfn,
     documents,
     events,
     faults,
@@ -36,11 +37,22 @@ from api import (
     why,
 )
 from api.parts import Parts, parts
-from orchestrator.errors import InvalidRequest
-from orchestrator.security.caller import for_project, identify
+from orchestrator.errors import Forbidden, InvalidRequest
+from orchestrator.security.caller import ACCESS_DENIED, for_project, identify
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck"})
+# What may be asked with a token that a resource gave (spec/rest-api.md §15); the views look which resource.
+FOR_BEARERS: Final = frozenset(
+    {
+        "signals.send",
+        "resources.metadata",
+        "software_deployments.metadata",
+        "lookup.by_name",
+        "lookup.by_arn",
+        "lookup.below_resources",
+    }
+)
 
 
 def assemble(made_of: Parts) -> Flask:
@@ -70,6 +82,7 @@ def assemble(made_of: Parts) -> Flask:
         templates.templates,
         catalogue.catalogue,
         why.why,
+        cfn.cfn,
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]
@@ -95,7 +108,7 @@ def _enter() -> None:
         raise request.routing_exception
     _no_nul()
     who = None
-    if versions.versioned():
+    if versions.versioned() and request.blueprint != "cfn":  # whose requests are signed
         who = identify(parts().settings, parts().database, request.headers.get("X-Auth-Token"))
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
@@ -105,6 +118,8 @@ def _enter() -> None:
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None:
         g.caller = for_project(who, project_id)
+    if who is not None and who.bearer is not None and request.endpoint not in FOR_BEARERS:
+        raise Forbidden(ACCESS_DENIED)
 
 
 def _no_nul() -> None:

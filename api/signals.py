@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from api.body import received
 from api.formats import json_response, time
-from api.identity import canonical
+from api.identity import addressed, canonical
 from api.parts import operation_context, parts
 
 signals = Blueprint("signals", __name__)
@@ -15,7 +15,7 @@ signals = Blueprint("signals", __name__)
 @signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
 def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Take on a signal; the resource takes it in after the answer."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
+    stack, context = addressed(stack_name, stack_id), operation_context()
     with received(request, context.settings, small=True) as body:
         rings = parts().operations.signal(context, stack, resource_name, body)
     parts().publish(rings)

@@ -7,8 +7,10 @@ from flask import Blueprint, Response, request
 from api import queries
 from api.body import received
 from api.formats import json_response
-from api.parts import operation_context
+from api.parts import caller, operation_context
+from orchestrator.errors import Forbidden
 from orchestrator.operations import software_requests as operations
+from orchestrator.security.caller import ACCESS_DENIED
 
 software_deployments = Blueprint("software_deployments", __name__)
 
@@ -23,6 +25,9 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 @software_deployments.get("/<project_id>/software_deployments/metadata/<server_id>")
 def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as above
     """Show the configs that a machine is to carry out: for the agent on it."""
+    bearer = caller().bearer
+    if bearer is not None and bearer.gave.physical_id != server_id:
+        raise Forbidden(ACCESS_DENIED)
     return json_response({"metadata": operations.metadata(operation_context(), server_id)})
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 MARK: Final = "orchestrator.version"
+ASKED: Final = "orchestrator.asked"  # the path of a CloudFormation query, which has none of its own
+QUERY: Final = "/.query"  # where that is served
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
 _PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/|\Z)")
 _OTHER: Final = re.compile(r"/(v\d[^/]*|versions[^/]*)(/|\Z)")
@@ -35,17 +37,28 @@ class Versioned:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Pass the request on, its prefix moved."""
         environ.pop(MARK, None)
+        environ.pop(ASKED, None)
         path = environ.get("PATH_INFO", "")
         found = _PREFIX.match(path)
         if found:
             environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + found.group(0)
             environ["PATH_INFO"] = path[found.end() :] or "/"
             environ[MARK] = found.group(1)
+            if path[found.end() :] in {"", "/"} and _is_query(environ):
+                environ[ASKED], environ["PATH_INFO"] = path[found.end() :], QUERY
         elif path in {"", "/"} or _OTHER.match(path):
             environ["PATH_INFO"] = "/"
         elif ACCEPTED in environ.get("HTTP_ACCEPT", ""):
             environ[MARK] = "v1"
         return self.app(environ, start_response)
+
+
+def _is_query(environ: WSGIEnvironment) -> bool:
+    """Whether a request for just the version is one of CloudFormation's."""
+    if environ.get("REQUEST_METHOD") not in {"GET", "POST"}:
+        return False
+    form = str(environ.get("CONTENT_TYPE", "")).startswith("application/x-www-form-urlencoded")
+    return "Action=" in str(environ.get("QUERY_STRING", "")) or form
 
 
 def versioned() -> bool:

@@ -100,7 +100,7 @@ def start(
 
 def announce(settings: Settings, folder: DataDir, count: int, flower_port: int | None) -> None:
     """Say that it is ready, where, and what to try."""
-    url = processes.address(settings)
+    url = settings.address
     facts = {
         "data": str(folder.root),
         "logs": str(folder.logs),

@@ -69,7 +69,7 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
         argv=(sys.executable, "-m", "gunicorn", *threads, *place, app),
         env=env,
         cwd=run,
-        ready=lambda _pid: _answers(f"{address(settings)}/healthcheck"),
+        ready=lambda _pid: _answers(f"{settings.address}/healthcheck"),
         death_signal=signal.SIGQUIT,  # the master takes its worker along, which SIGKILL would leave behind
         stop_seconds=15.0,
     )
@@ -92,12 +92,6 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
         cwd=run,
         ready=lambda _pid: _answers(f"http://127.0.0.1:{port}/healthcheck"),
     )
-
-
-def address(settings: Settings) -> str:
-    """Return the URL at which this machine reaches the API."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - not bound
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
 def _worker(

@@ -200,9 +200,11 @@ class _StackCheck:
         if len(faults) > len(structure):
             resolved.report(fault for fault in faults if fault not in structure)
         if not faults and not failed:
-            wrong = kind.validate(given, self.tree.timeout_seconds)
+            others = self.template.resources
+            wrong = list(kind.validate(given, self.tree.timeout_seconds))
+            wrong += kind.validate_among(definition.name, given, others)
             if not wrong and self.tree.inquire is not None:
-                wrong = self.tree.inquire(definition.name, kind, given)
+                wrong += self.tree.inquire(definition.name, kind, given)
             resolved.report((), wrong)
         if resolved.errors:
             yield from self._of_values(resolved.errors)

@@ -55,7 +55,7 @@ from orchestrator.operations.known import (
     widened,
 )
 from orchestrator.operations.resolving import Resolving
-from orchestrator.resources.base import NOTHING_TYPE, Context, Observation
+from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
 from orchestrator.schema.properties import immutable_message
 
 NO_ID = "Resource ID was not provided."
@@ -177,6 +177,7 @@ class Plugin(Resolving):
             found = kind.find(ctx, ctx.token)
             if found is not None:
                 known.physical_id = found
+                self._give(ctx, Created(found))
                 return self._continue(retries_left)
             if seconds > 0:
                 return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
@@ -205,6 +206,13 @@ class Plugin(Resolving):
         known.unanswered = False
         known.physical_id, known.data = created.physical_id, created.data
         known.secret = known.secret or created.secret
+        self._give(ctx, created)
+
+    def _give(self, ctx: Context, made: Created) -> None:
+        """Let in whoever has what the type says."""
+        grant = made.access or self.kind.grants(ctx, made.physical_id)
+        if grant is not None:
+            self.surroundings.give(self.resource.id, grant)
 
     def _delete(self, look_first: bool, seconds: float, retries_left: int) -> Done:
         known = self.known
@@ -223,6 +231,8 @@ class Plugin(Resolving):
         ctx, physical_id = self.context("DELETE", 0.0 if started else None), known.physical_id or ""
         self.kind.delete(ctx, physical_id)
         seen = self.kind.observe(ctx, physical_id)
+        if not seen.exists and self.kind.is_claimed:
+            self.surroundings.take_back(self.resource.id)
         return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
 
     def _judge(self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False) -> Done:
@@ -248,6 +258,8 @@ class Plugin(Resolving):
         known, inputs = self.known, sorted(self.visit.inputs)
         done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
         outcome = done.outcome
+        if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.adjustable:
+            return done if self._is_current() else self._resend()
         if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
             if self._is_current():
                 return done
@@ -406,6 +418,7 @@ class Plugin(Resolving):
             known.physical_id, known.secret = made.physical_id, known.secret or made.secret
             if made.data:
                 known.data = made.data
+            self._give(ctx, made)
         done = self._judge(self._observe(), 0, started=not kind.calls_out)
         if isinstance(done.outcome, Ready):
             known.requires, known.input_digests = narrowed

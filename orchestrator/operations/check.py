@@ -42,6 +42,7 @@ from orchestrator.operations.nested import NestedPlugin
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.software import Software
+from orchestrator.operations.surroundings import Surroundings
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
@@ -146,6 +147,7 @@ class _Round:
 
     def __init__(self, engine: Engine, db: nodes.Hot, lease: int | None) -> None:
         self.engine, self.db, self.lease = engine, db, lease
+        self.surroundings = Surroundings(db, engine.cipher, lease, engine.settings.endpoint)
         self.writes: dict[str, list[_Write]] = {}
         self.rings: list[Ring] = []
         self.left: list[Visit] = []  # that take a claim after all
@@ -250,7 +252,15 @@ class _Round:
         if kind.is_claimed:  # what calls nobody has no use for it
             software = Software.of(visit, engine.database, engine.cipher, engine.settings)
         plugin = make(
-            visit, kind, values, engine.cipher, self._begin, engine.files, self._keep_copy, software
+            visit,
+            kind,
+            values,
+            engine.cipher,
+            self._begin,
+            engine.files,
+            self._keep_copy,
+            software,
+            self.surroundings,
         )
         plugin.settings, plugin.around = engine.settings, StackAround(engine.stacks, visit)
         return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin

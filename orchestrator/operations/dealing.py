@@ -11,6 +11,8 @@ from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
+from orchestrator.operations.surroundings import Surroundings
+from orchestrator.resources.around import NOBODY, Place
 from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.security.encryption import Cipher
@@ -32,12 +34,13 @@ class Dealing:
         files: FileCache,
         keep_copy: KeepCopy,
         software: SoftwareStore,
+        surroundings: Surroundings,
     ) -> None:
         """`begin` opens an operation before a provider is called."""
         assert visit.resource is not None
         self.visit, self.resource, self.kind = visit, visit.resource, kind
         self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
-        self.keep_copy, self.software = keep_copy, software
+        self.keep_copy, self.software, self.surroundings = keep_copy, software, surroundings
         self.settings: Settings | None = None
         self.around: Around | None = None
         self.begun = False
@@ -56,7 +59,7 @@ class Dealing:
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
-        known = context(self.visit, self.known, action, elapsed, self.software)
+        known = context(self.visit, self.known, action, elapsed, self.software, self.surroundings)
         if not self.kind.calls_out:
             return known
         return calling(replace(known, around=self.around), self.settings, self.visit.stack.project_id)
@@ -83,6 +86,7 @@ def context(
     action: str,
     elapsed: float | None = None,
     software: SoftwareStore = UNCONNECTED,
+    surroundings: Surroundings | None = None,
 ) -> Context:
     """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
     resource = visit.resource
@@ -99,4 +103,6 @@ def context(
         stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
         secret=known.secret,
         software=software,
+        place=Place() if surroundings is None else surroundings.place(visit),
+        peers=NOBODY if surroundings is None else surroundings.peers(visit, known),
     )

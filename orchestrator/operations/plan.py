@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.engine.changes import Row, compare
-from orchestrator.engine.hooks import Hooks
+from orchestrator.engine.hooks import UPDATES, Hooks
 from orchestrator.engine.kinds import Kinds, with_implicit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
@@ -154,6 +154,14 @@ class Planner:
             return "check"  # a template; or whoever visits it says what is missing
         return "provider" if kind.is_claimed else "check"
 
+    def _always(self, drafts: Drafts, action: str) -> Collection[str]:
+        """Return the resources that every update visits, whatever changed."""
+        if action not in UPDATES:
+            return ()
+        kinds = {want.kind for want in drafts.wanted.values()}
+        always = {kind for kind in kinds if (found := self.types.get(kind)) and found.always_visited}
+        return [name for name, want in drafts.wanted.items() if want.kind in always] if always else ()
+
     def _template(
         self,
         db: Connection[TupleRow],
@@ -231,6 +239,7 @@ class Planner:
         if stack.converge:
             return drafts.wanted
         forced = {*planning.written(db, stack.id, stack.traversal, "update"), *hooked.visited(drafts.wanted)}
+        forced.update(self._always(drafts, stack.action))
         if stack.traversal > 1:
             forced.update(children.disturbed(db, stack.id))
         if stack.action == "RESTORE":  # what is inside is restored, too

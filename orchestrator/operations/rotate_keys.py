@@ -17,6 +17,7 @@ SEALED = (
     ("resource", "sealed"),
     ("revision", "sealed"),
     ("signal", "details"),
+    ("access", "secret"),
     ("revision", "adopted"),
     ("resource_snapshot", "sealed"),
     ("resource_snapshot", "kept"),

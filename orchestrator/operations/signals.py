@@ -6,9 +6,10 @@ durable before the answer; the resource takes it in afterwards (`take_in.py`).
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from orchestrator.engine import hooks
 from orchestrator.engine.messages import Message, SignalRing
@@ -28,29 +29,57 @@ from orchestrator.errors import (
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.known import known_before, stored_values
 from orchestrator.operations.request import read_object
-from orchestrator.resources.base import ResourceType
+from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.groups import scaling
 from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.security.bearers import require
 from orchestrator.store import children, resizing, signals
 from orchestrator.store import hooks as store_hooks
-from orchestrator.store.resources import ResourceRow, get_resource
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.resources import get_resource
+from orchestrator.store.stacks import StackPlace, StackRow
 from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
 
 
-def signal(context: OperationContext, stack: StackRow, name: str, body: Body) -> list[Message]:
+class Addressed(Protocol):
+    """The stack of a resource that is signalled."""
+
+    @property
+    def id(self) -> int:
+        """Its row."""
+
+    @property
+    def uuid(self) -> object:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def deleted_at(self) -> dt.datetime | None:
+        """When it was deleted."""
+
+
+def signal(context: OperationContext, stack: Addressed, name: str, body: Body) -> list[Message]:
     """Accept a signal for a resource.
 
     Raises:
+        Forbidden: the caller may not signal that one.
         NotFound: there is no such stack or resource, or it is not made yet.
         NotSupported: its type takes none, or not now.
         InvalidHook: a hook was to be cleared that is none, or at which it does not wait.
         InvalidRequest: the details are no JSON, or nested too deep.
     """
-    row = _found(context, stack, name)
+    bearer = context.caller.bearer
+    if bearer is not None:
+        require(context.database, bearer, stack.id, name)
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    own = bearer is not None and bearer.user is None
+    row = bearer.gave if bearer is not None and own else _receiver(context, stack, name)
     data = body.read()
     details = _details(context, data) if data.startswith(b"{") else None
     kind = context.types.get(row.kind)
@@ -61,23 +90,91 @@ def signal(context: OperationContext, stack: StackRow, name: str, body: Body) ->
     _refuse_now(context, stack, row, kind)
     if details is not None and UNSET_HOOK in details:
         raise _no_hook(stack, row, kind, details[UNSET_HOOK])
+    return _accept(context, stack, row, kind, details)
+
+
+def signal_by_url(
+    context: OperationContext, name: str, body: Body, *, shown: bool
+) -> tuple[list[Message], dict[str, Any] | None]:
+    """Accept a signal from who has a signed URL; also return, if `shown`, the metadata that it leads to.
+
+    That is told before the resource has taken it in, from what it took in so far.
+
+    Raises:
+        Forbidden: the key does not open that resource.
+        NotFound: it is not there, or not made yet.
+        NotSupported: its type takes no signals, or not now.
+        InvalidRequest: what came is nothing that the type takes; only found out if it is `shown`.
+    """
+    bearer = context.caller.bearer
+    assert bearer is not None
+    stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+    require(context.database, bearer, stack.id, name)
+    row = bearer.gave if bearer.user is None else _receiver(context, stack, name)
+    data = body.read().lstrip()
+    details = _details(context, data) if data else None
+    kind = context.types.get(row.kind)
+    _refuse_now(context, stack, row, kind)
+    metadata = None
+    if shown and kind is not None and kind.takes_signals and not kind.calls_out:
+        metadata = _foreseen(context, row, kind, details)
+    return _accept(context, stack, row, kind, details), metadata
+
+
+def _accept(
+    context: OperationContext,
+    stack: Addressed,
+    row: signals.Receiver,
+    kind: ResourceType | None,
+    details: dict[str, Any] | None,
+) -> list[Message]:
     if kind is None or not kind.takes_signals:
         raise ActionNotSupported("signal")
     sealed = context.cipher.seal(details)
     seconds = context.settings.ring_again_seconds
-    with context.database.connect() as db:
+    with context.database.lent() as db:
         accepted = signals.accept(
             db, stack.id, row.id, sealed, always=kind.signals_always, ring_seconds=seconds
         )
-    if not accepted:
-        _refuse_now(context, stack, _found(context, stack, name), kind)
-        raise ResourceNotAvailable(name)
-    return [SignalRing(row.id, name, str(stack.uuid))]
+    if accepted is None:
+        _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
+        raise ResourceNotAvailable(row.name)
+    return [SignalRing(row.id, row.name, str(stack.uuid))] if accepted else []
+
+
+def _foreseen(
+    context: OperationContext, row: signals.Receiver, kind: ResourceType, details: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the metadata that a signal leads to.
+
+    Raises:
+        InvalidRequest: the type does not take it.
+    """
+    with context.database.lent() as db:
+        found = signals.values(db, row.id)
+    if found is None:
+        raise ResourceNotAvailable(row.name)
+    properties, data, metadata, sealed = found
+    opened = context.cipher.open(sealed.encode()) if sealed else {}
+    ctx = Context(
+        row.name,
+        row.name,
+        "",
+        "CHECK",
+        properties=opened.get("properties", properties) or {},
+        data=opened.get("data", data) or {},
+        metadata=opened.get("metadata", metadata) or {},
+    )
+    try:
+        did = kind.signal(ctx, row.physical_id or "", details)
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from error
+    return dict(ctx.metadata if did.metadata is None else did.metadata)
 
 
 def waiting(context: OperationContext, stack: StackRow) -> list[store_hooks.Paused]:
     """Return the resources of a stack that wait at hooks."""
-    with context.database.connect() as db:
+    with context.database.lent() as db:
         return store_hooks.paused(db, stack.id)
 
 
@@ -91,7 +188,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     """
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
-    with context.database.connect() as db, db.transaction():
+    with context.database.lent() as db, db.transaction():
         done = signals.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
         if done:
             children.disturb(db, stack.id)
@@ -138,13 +235,11 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
     return text == "true", reason or MARKED
 
 
-def _found(context: OperationContext, stack: StackRow, name: str) -> ResourceRow:
-    if stack.deleted_at is not None:
-        raise NotFound("Stack", stack.name)
-    row = get_resource(context.database, stack, name)
-    if row is not None:
-        return row
-    with context.database.connect() as db:
+def _receiver(context: OperationContext, stack: Addressed, name: str) -> signals.Receiver:
+    with context.database.lent() as db:
+        row = signals.receiver(db, stack.id, name)
+        if row is not None:
+            return row
         if signals.is_planning(db, stack.id):  # it may still come
             raise ResourceNotAvailable(name)
     raise ResourceNotFound(name, stack.name)
@@ -157,7 +252,7 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     row = get_resource(context.database, stack, name)
     if row is not None:
         return row.id
-    with context.database.connect() as db:
+    with context.database.lent() as db:
         found = signals.with_physical_id(db, stack.id, name)
     if len(found) > 1:
         raise AmbiguousPhysicalId(name)
@@ -176,13 +271,13 @@ def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
     return details
 
 
-def _clear(context: OperationContext, stack: StackRow, name: str, hook: str) -> list[Message]:
-    with context.database.connect() as db, db.transaction():
+def _clear(context: OperationContext, stack: Addressed, name: str, hook: str) -> list[Message]:
+    with context.database.lent() as db, db.transaction():
         return [*store_hooks.clear(db, stack.id, name, hook)]
 
 
 def _refuse_now(
-    context: OperationContext, stack: StackRow, row: ResourceRow, kind: ResourceType | None
+    context: OperationContext, stack: Addressed, row: signals.Receiver, kind: ResourceType | None
 ) -> None:
     """Refuse, with an event, what comes while the resource's action allows no signals.
 
@@ -191,12 +286,12 @@ def _refuse_now(
     """
     if row.action not in signals.REFUSING or (kind is not None and kind.signals_always):
         return
-    with context.database.connect() as db:
+    with context.database.lent() as db:
         signals.tell_refused(db, stack.id, row.id, row.action)
     raise NotSupported(f"Signal resource during {row.action}")
 
 
-def _no_hook(stack: StackRow, row: ResourceRow, kind: ResourceType | None, hook: object) -> InvalidHook:
+def _no_hook(stack: Addressed, row: signals.Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
     """Return the refusal to clear a hook, its resource as Heat writes one."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     shown = type(kind).__name__ if kind is not None else row.type

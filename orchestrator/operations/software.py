@@ -19,14 +19,15 @@ from orchestrator.engine.visit import Visit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
+from orchestrator.resources.around import Place
 from orchestrator.resources.builtin.software_io import judge
+from orchestrator.resources.signing import new_token
 from orchestrator.resources.software import (
     Config,
     ConfigDraft,
     Credentials,
     Deployment,
     DeploymentDraft,
-    Place,
 )
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import signals
@@ -239,7 +240,7 @@ class Software:
         made = {
             "key": secrets.token_hex(16),
             "secret": secrets.token_hex(32),
-            "token": secrets.token_urlsafe(32),
+            "token": new_token(),
         }
         with self.connect() as db:
             has = store.add_agent(

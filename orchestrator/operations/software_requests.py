@@ -25,9 +25,10 @@ from orchestrator.operations.software import (
     shown,
     tell,
 )
+from orchestrator.resources.around import Place
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
-from orchestrator.resources.software import ConfigDraft, Place
+from orchestrator.resources.software import ConfigDraft
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
 from orchestrator.store.resources import ResourceRow

@@ -20,8 +20,8 @@ from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import lifecycle, removal, strays
 from orchestrator.operations.purge import Policy, Purging
 from orchestrator.operations.software import Software
+from orchestrator.resources.around import Place
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.software import Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals
 from orchestrator.store.database import Database

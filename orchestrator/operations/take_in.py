@@ -7,8 +7,9 @@ whose worker dies in between comes again.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,15 +21,17 @@ from orchestrator.operations.check import Engine, new_lease
 from orchestrator.operations.child_stacks import StackAround
 from orchestrator.operations.known import Known, known_before, stored_values
 from orchestrator.operations.software import Software
+from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
-from orchestrator.store import signals
-from orchestrator.store.signals import Pending
+from orchestrator.store import peers, signals
+from orchestrator.store.signals import Pending, Sent, Told
 from orchestrator.telemetry import logger
 
 log = logger()
 
-AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # signals, and how long; the others are left to another task
+AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # times, and how long; the others are left to another task
+TOGETHER = 200  # signals taken in at a time by a type that calls nobody
 
 
 def take_in(engine: Engine, resource_id: int) -> list[Message]:
@@ -40,53 +43,134 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
         db = engine.database.hot(durable=True)
         if not signals.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return rings
-        pending = signals.look(db, resource_id, lease)
-        if pending is None:  # the lease was lost already
-            return rings
+        pending = signals.look(db, resource_id, lease, TOGETHER)
+        if pending is None:  # who had the resource before took them in, or the lease was lost already
+            return [*rings, *signals.let_go(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
-            rings += _take_one(engine, pending, lease)
+            rings += _TakeIn(engine, pending, lease).run()
         again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > AT_ONCE_SECONDS:
             break
     return [*rings, again]
 
 
-def _take_one(engine: Engine, pending: Pending, lease: int) -> list[Message]:
-    db, visit, resource = engine.database.hot(durable=True), pending.visit, pending.visit.resource
-    assert resource is not None
-    kind = engine.types.get(resource.kind)
-    details = engine.cipher.open(pending.details)
-    if resizing.is_follow(details) and isinstance(kind, ScalingGroup):
-        return resizing.follow(engine, pending, lease, details)
-    if kind is None or not kind.takes_signals:  # it was another type's when the signal came
-        return [*signals.dismiss(db, pending, lease, "Signal failed: signal is not supported", failed=True)]
-    if resource.action in signals.REFUSING and not kind.signals_always:
-        reason = f"Cannot signal resource during {resource.action}"
-        return [*signals.dismiss(db, pending, lease, reason)]
-    if resource.physical_id is None:  # it is being made again
-        return [*signals.put_off(db, pending, lease, back_off(pending.tries))]
-    known = known_before(visit, engine.cipher)
-    rings: list[Message] = []
-    try:
-        did = kind.signal(_context(engine, pending, known), resource.physical_id, details)
-        if did.resize is not None:
-            sent = resizing.resize(engine, visit, did.resize)
-            if sent is None:
-                return [*signals.overlook(db, pending, lease)]
-            rings += sent
-    except Exception as error:
-        if isinstance(error, ProviderBusy) and pending.tries < engine.settings.action_retry_limit:
-            return [*signals.put_off(db, pending, lease, back_off(pending.tries))]
-        reason = failure_reason(_kind_of(error), resource.name, str(error))
-        log.warning("signal_failed", stack=visit.stack.uuid, resource=resource.name, error=reason)
-        return [*signals.dismiss(db, pending, lease, f"Signal failed: {reason}", failed=True)]
-    _keep(known, did)
-    if resource.op is None and resource.status == "COMPLETE":
-        _refresh(engine, kind, pending, known)
-    values = stored_values(known)
-    sealed = engine.cipher.seal(values).decode() if known.secret else None
-    values["value_digest"] = known.value_digest
-    return [*rings, *signals.record(db, pending, lease, _reason(did, details), values, sealed)]
+class _TakeIn:
+    """The signals of a resource whose lease is ours: taken in one after the other, written down together."""
+
+    def __init__(self, engine: Engine, pending: Pending, lease: int) -> None:
+        self.engine, self.pending, self.lease = engine, pending, lease
+        assert pending.visit.resource is not None
+        self.resource = pending.visit.resource
+        self.db = engine.database.hot(durable=True)
+        self.surroundings = Surroundings(self.db, engine.cipher, lease, engine.settings.endpoint)
+        self.known = known_before(pending.visit, engine.cipher)
+
+    def run(self) -> list[Message]:
+        kind, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
+        if isinstance(kind, ScalingGroup):
+            details = self.engine.cipher.open(first.details)
+            if resizing.is_follow(details):
+                return resizing.follow(self.engine, self.pending, self.lease, details)
+        if first.about is None and (kind is None or not kind.takes_signals):
+            # It was another type's when the signal came.
+            return self._dismiss([first], Told("Signal failed: signal is not supported", "FAILED"))
+        if kind is None:
+            return self._dismiss([first])
+        refused = self.resource.action in signals.REFUSING and not kind.signals_always
+        if first.about is not None:
+            return self._told(kind, first, refused=refused)
+        if refused:
+            return self._dismiss([first], Told(f"Cannot signal resource during {self.resource.action}"))
+        if self.resource.physical_id is None:  # it is being made again
+            return self._put_off(first)
+        run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
+        return self._sent(kind, run[:1] if kind.calls_out else run)
+
+    def _sent(self, kind: ResourceType, run: Sequence[Sent]) -> list[Message]:
+        """Have the type take in what somebody sent."""
+        visit = self.pending.visit
+        done: list[Sent] = []
+        events: list[Told] = []
+        rings: list[Message] = []
+        did_something = False
+        for one in run:
+            details = self.engine.cipher.open(one.details)
+            try:
+                did = kind.signal(self._context(), self.resource.physical_id or "", details)
+                sent = [] if did.resize is None else resizing.resize(self.engine, visit, did.resize)
+            except Exception as error:
+                if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
+                    if not done:
+                        return self._put_off(one)
+                    break  # those before it are written first
+                reason = failure_reason(_kind_of(error), self.resource.name, str(error))
+                stack = self.pending.visit.stack.uuid
+                log.warning("signal_failed", stack=stack, resource=self.resource.name, error=reason)
+                events.append(Told(f"Signal failed: {reason}", "FAILED"))
+                done.append(one)
+            else:
+                done.append(one)
+                if sent is None:  # nothing is to be done, and no word is said
+                    continue
+                rings += sent
+                _keep(self.known, did)
+                events.append(Told(_reason(did, details)))
+                did_something = True
+        if not did_something:
+            return self._dismiss(done, *events)
+        return [*rings, *self._record(kind, done, events)]
+
+    def _told(self, kind: ResourceType, first: Sent, *, refused: bool) -> list[Message]:
+        """Take in what the engine tells a resource: no event tells of that.
+
+        All that only say that it is to look go at once: what they tell of is there.
+        """
+        resource = self.resource
+        same = [one for one in self.pending.sent if one.about == first.about]
+        at_rest = resource.op is None and resource.status == "COMPLETE" and resource.physical_id is not None
+        if first.about == peers.FORGET and not refused:
+            _keep(self.known, Signalled(metadata={}))
+            same = [first]
+        elif not at_rest or refused:  # its node looks, which this wakes
+            return self._dismiss(same)
+        return self._record(kind, same, [])
+
+    def _record(self, kind: ResourceType, done: Sequence[Sent], events: Sequence[Told]) -> list[Message]:
+        """Write down what the resource is after signals."""
+        known, cipher = self.known, self.engine.cipher
+        if self.resource.op is None and self.resource.status == "COMPLETE":
+            self._refresh(kind)
+        values = stored_values(known)
+        sealed = cipher.seal(values).decode() if known.secret else None
+        values["value_digest"] = known.value_digest
+        told, again = cipher.seal(None), self.engine.settings.ring_again_seconds
+        ended = signals.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
+        return [*ended]
+
+    def _refresh(self, kind: ResourceType) -> None:
+        """Bring what a settled resource hands on to what it is after its signals."""
+        try:
+            seen = kind.observe(self._context(), self.known.physical_id or "")
+        except (OrchestratorError, ValueError) as error:
+            stack = self.pending.visit.stack.uuid
+            log.info("not_observed_after_signal", stack=stack, error=str(error))
+            return
+        if seen.exists and seen.ready and not seen.error:
+            dealing.take(self.known, kind, seen)
+
+    def _dismiss(self, done: Sequence[Sent], *events: Told) -> list[Message]:
+        return [*signals.dismiss(self.db, self.pending, self.lease, done, events)]
+
+    def _put_off(self, one: Sent) -> list[Message]:
+        return [*signals.put_off(self.db, self.pending, self.lease, one, back_off(one.tries))]
+
+    def _context(self) -> Context:
+        visit, engine = self.pending.visit, self.engine
+        software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+        action = self.known.op or "CHECK"
+        ctx = dealing.context(visit, self.known, action, software=software, surroundings=self.surroundings)
+        ctx = replace(ctx, around=StackAround(engine.stacks, visit))
+        return dealing.calling(ctx, engine.settings, visit.stack.project_id)
 
 
 def _keep(known: Known, did: Signalled) -> None:
@@ -97,24 +181,6 @@ def _keep(known: Known, did: Signalled) -> None:
         if known.given_metadata is None:
             known.given_metadata = known.metadata or {}
         known.metadata = did.metadata
-
-
-def _refresh(engine: Engine, kind: ResourceType, pending: Pending, known: Known) -> None:
-    """Bring what a settled resource hands on to what it is after the signal; the signal is not about that."""
-    try:
-        seen = kind.observe(_context(engine, pending, known), known.physical_id or "")
-    except OrchestratorError as error:
-        log.info("not_observed_after_signal", stack=pending.visit.stack.uuid, error=str(error))
-        return
-    if seen.exists and seen.ready and not seen.error:
-        dealing.take(known, kind, seen)
-
-
-def _context(engine: Engine, pending: Pending, known: Known) -> Context:
-    software = Software.of(pending.visit, engine.database, engine.cipher, engine.settings)
-    ctx = dealing.context(pending.visit, known, known.op or "CHECK", software=software)
-    ctx = replace(ctx, around=StackAround(engine.stacks, pending.visit))
-    return dealing.calling(ctx, engine.settings, pending.visit.stack.project_id)
 
 
 def _kind_of(error: Exception) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from orchestrator.clients.catalog import Catalog
+from orchestrator.resources.around import NOBODY, Grant, Peers, Place
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
@@ -27,6 +28,7 @@ __all__ = [
     "Context",
     "Created",
     "Fault",
+    "Grant",
     "Observation",
     "Property",
     "Resize",
@@ -88,15 +90,21 @@ class Context:
     project_id: str = ""
     catalog: Catalog = NOWHERE  # where the project finds what others serve
     around: Around | None = None  # None where nothing of the stack is known any more
+    place: Place = field(default_factory=Place)
+    peers: Peers = NOBODY  # for types with `is_claimed`
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What `create` asked for: its physical id, and data to keep (encrypted when `secret`)."""
+    """What `create` asked for: its physical id, and data to keep (encrypted when `secret`).
+
+    `access` is given before the resource is written, and taken back when the resource goes.
+    """
 
     physical_id: str
     data: Mapping[str, Value] = field(default_factory=dict)
     secret: bool = False
+    access: Grant | None = None  # for types with `is_claimed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +182,12 @@ class ResourceType:
     any_properties: ClassVar[bool] = False  # accepts names that are not declared
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
     preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template need not wait for
+    adjustable: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template changes on the way
     signals_always: ClassVar[bool] = False  # takes signals while the stack is suspended or deleted, too
     publishes: ClassVar[bool] = False  # its metadata is for a machine: shown as it is, with `published`
+    claimed_first: ClassVar[bool] = False  # its verbs use `ctx.peers` or give access
+    always_visited: ClassVar[bool] = False  # by every update, also when nothing it is made from changed
+    open_metadata: ClassVar[bool] = False  # what signals put there is shown, whatever else is secret
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
     support_message: ClassVar[str | None] = None  # what to use instead, for one
@@ -221,6 +233,14 @@ class ResourceType:
         """Return what is wrong beyond the schema; values not known yet are absent."""
         return ()
 
+    def validate_among(
+        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
+    ) -> Sequence[Fault]:
+        """Return what is wrong with the resource of that name among the others of its template; values not
+        known yet are absent.
+        """
+        return ()
+
     def inquire(self, ctx: Context, props: Mapping[str, Value]) -> Sequence[Fault]:
         """Ask the provider what is wrong with properties in which nothing else is wrong.
 
@@ -232,6 +252,10 @@ class ResourceType:
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Ask for the thing and return at once."""
         raise NotImplementedError(self.name)
+
+    def grants(self, ctx: Context, physical_id: str) -> Grant | None:
+        """Return the access that what was made gives, where `Created` did not say: the same each time."""
+        return None
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the physical id of what an earlier try with this token made, None when there is nothing.
@@ -368,7 +392,7 @@ class ResourceType:
     @property
     def is_claimed(self) -> bool:
         """Whether a visit takes the resource before it looks: others are called, or may write its row."""
-        return self.calls_out or self.takes_signals
+        return self.calls_out or self.takes_signals or self.claimed_first
 
     @property
     def can_find(self) -> bool:

@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
-from urllib.parse import quote
 
 from orchestrator.errors import ProviderError
+from orchestrator.resources.around import Place
 
 Value = Any  # what JSON can say
 
@@ -66,28 +66,6 @@ class Deployment:
     status: str | None  # IN_PROGRESS until the agent has told
     status_reason: str | None
     output_values: Mapping[str, Value] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the visited resource is, for those outside that are to signal it or to read its metadata."""
-
-    project_id: str = ""
-    stack_name: str = ""
-    stack_id: str = ""
-    resource: str = ""  # the logical name
-    endpoint: str = ""  # http://host:port of this API, without the version
-
-    @property
-    def stack_path(self) -> str:
-        """Return `name/id` of the stack."""
-        return f"{self.stack_name}/{self.stack_id}"
-
-    @property
-    def signal_address(self) -> str:
-        """Return where the resource is signalled, by who has a token."""
-        parts = (self.project_id, "stacks", self.stack_name, self.stack_id, "resources", self.resource)
-        return "/".join((self.endpoint, "v1", *(quote(part, safe="") for part in parts), "signal"))
 
 
 @dataclass(frozen=True, slots=True)

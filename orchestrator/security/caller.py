@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, Unauthenticated
+from orchestrator.security.bearers import STACK_USER, find_bearer
 from orchestrator.security.tokens import find_token
+from orchestrator.store.access import AccessRow
 from orchestrator.store.database import Database
 
 UNAUTHENTICATED = "The request you have made requires authentication."
@@ -21,6 +23,7 @@ class Caller:
     user: str = ""
     roles: tuple[str, ...] = ()
     is_admin: bool = False
+    bearer: AccessRow | None = None  # of a key or token that a resource gave: nothing else may be seen
 
 
 def identify(settings: Settings, database: Database, token: str | None) -> Caller | None:
@@ -31,6 +34,9 @@ def identify(settings: Settings, database: Database, token: str | None) -> Calle
     """
     if settings.auth == "none":
         return None
+    bearer = find_bearer(database, token) if token else None
+    if bearer is not None:
+        return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
     row = find_token(database, token) if token else None
     if row is None:
         raise Unauthenticated(UNAUTHENTICATED)

@@ -15,9 +15,16 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from orchestrator.store.database import Database
+from orchestrator.store.hot import fetched
 from orchestrator.store.models import ApiToken
 
 TOKEN_BYTES = 32
+
+USABLE = """
+SELECT t.id, t.project_id, t.name, t.created_at, t.expires_at, t.revoked_at, t.token_hash FROM api_token t
+WHERE t.token_hash = %(token_hash)s AND t.revoked_at IS NULL
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +91,11 @@ def revoke_token(database: Database, token_id: int) -> bool:
 def find_token(database: Database, token: str) -> TokenRow | None:
     """Return the row of a token that may be used now, by the database's clock."""
     wanted = token_hash(token)
-    usable = (ApiToken.revoked_at.is_(None)) & (
-        ApiToken.expires_at.is_(None) | (ApiToken.expires_at > func.now())
-    )
-    query = select(*_COLUMNS, ApiToken.token_hash).where(ApiToken.token_hash == wanted, usable)
-    with database.engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
-    if row is None or not hmac.compare_digest(bytes(row.token_hash), wanted):
+    with database.lent() as db:
+        rows = fetched(db, USABLE, {"token_hash": wanted})
+    if not rows or not hmac.compare_digest(bytes(rows[0][-1]), wanted):
         return None
-    return _row(row)
+    return TokenRow(*rows[0][:-1])
 
 
 def _row(row: Any) -> TokenRow:

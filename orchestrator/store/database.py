@@ -7,9 +7,12 @@ Every connection names its process in `application_name`. Nothing else in the st
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import orjson
@@ -40,6 +43,7 @@ HOT_SETTINGS = {
 }
 
 
+KEPT_LENT = 32  # connections of one process
 CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
 
 
@@ -58,6 +62,7 @@ class Database:
         self._engine: Engine | None = None
         self._engine_pid = 0
         self._local = threading.local()
+        self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # that nobody uses just now
 
     @property
     def engine(self) -> Engine:
@@ -75,6 +80,8 @@ class Database:
             )
             self._engine_pid = os.getpid()
             event.listen(self._engine, "do_connect", self._connect_engine)
+            self._lent = deque()  # another process's are its own
+            event.listen(self._engine, "engine_disposed", self._close_lent)
         return self._engine
 
     def _connect_engine(self, _dialect: Any, _record: Any, args: Any, params: Any) -> Any:
@@ -106,6 +113,34 @@ class Database:
         )
         connection.prepared_max = 200
         return connection
+
+    @contextmanager
+    def lent(self) -> Iterator[psycopg.Connection[TupleRow]]:
+        """Lend a connection like a check's, of those kept for requests that are many and small.
+
+        One on which the server has said something since was closed by it.
+        """
+        _ = self.engine  # whose end is theirs
+        kept = self._lent
+        connection = None
+        while connection is None and kept:
+            connection = kept.pop()
+            if connection.closed or select.select([connection.fileno()], [], [], 0)[0]:
+                connection.close()
+                connection = None
+        if connection is None:
+            connection = self.connect(hot=True)
+        try:
+            yield connection
+        finally:
+            if connection.closed or connection.info.transaction_status or len(kept) >= KEPT_LENT:
+                connection.close()
+            else:
+                kept.append(connection)
+
+    def _close_lent(self, _engine: Any) -> None:
+        while self._lent:
+            self._lent.pop().close()
 
     def hot(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
         """Return this thread's own connection for checks, opened on first use and again after it broke."""

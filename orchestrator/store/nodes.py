@@ -171,9 +171,9 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def run(db: Hot, statement: str, values: Mapping[str, Any], root: str) -> Settled:
+def run(db: Hot, statement: str, values: Mapping[str, Any], root: str, tries: int = 5) -> Settled:
     """Run another statement that moves nodes."""
-    return settled(retried(db, statement, values), root)
+    return settled(retried(db, statement, values, tries), root)
 
 
 def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:

@@ -134,6 +134,8 @@ LEFT: Final = (
     "event",
     "failure",
     "signal",
+    "access",
+    "watcher",
     "progress",
     "disturbed_stack",
     "resource_definition",

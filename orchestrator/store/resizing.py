@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
 from orchestrator.store import nodes
-from orchestrator.store.signals import LOOK, WAKE, WRITTEN, Pending, columns
+from orchestrator.store.signals import VISIT, WAKE, WRITTEN, Pending, columns
 
 Db = Connection[TupleRow]
 
@@ -34,9 +34,6 @@ WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status =
     AND r.action <> 'SUSPEND'
 RETURNING r.id
 """
-_SIGNAL = "JOIN signal g ON"
-# A resource as if a node visited it.
-VISIT = LOOK[: LOOK.index(_SIGNAL)].replace(", g.id, g.details, g.tries", "")
 
 _HELD = "r.id = %(resource_id)s AND r.lease = %(lease)s"
 _BACK = "RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status"

@@ -7,19 +7,20 @@ read before is written over it afterwards, for types that take signals are claim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from psycopg import Connection
+from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
 from orchestrator.engine.messages import Ring, SignalRing
 from orchestrator.engine.visit import Visit
-from orchestrator.store import nodes
+from orchestrator.store import nodes, peers
 from orchestrator.store.ending_statements import WOKEN
 from orchestrator.store.hook_statements import TELL
+from orchestrator.store.hot import fetched
 from orchestrator.store.node_statements import AROUND, SEEN
 
 Db = Connection[TupleRow]
@@ -36,8 +37,22 @@ WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s AND r.physical_id IS 
 RETURNING id
 """
 
+# Asked when one was written down: with an older one still there, whoever takes that in finds this one, too.
+IS_OLDEST = """
+SELECT NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = %(resource_id)s AND g.id < %(id)s)
+"""
+
 REFUSE = f"""
 {TELL} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
+"""
+
+RECEIVER = """
+SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id FROM resource r
+WHERE r.stack_id = %(stack_id)s AND r.name = %(name)s ORDER BY r.leftover, r.id DESC LIMIT 1
+"""
+VALUES = """
+SELECT r.properties, r.data, r.metadata, convert_from(r.sealed, 'UTF8') FROM resource r
+WHERE r.id = %(resource_id)s
 """
 
 PLANNING = """
@@ -74,17 +89,23 @@ WHERE g.resource_id = %(resource_id)s AND g.tries = 0 AND r.id = g.resource_id
     AND r.leased_until >= clock_timestamp()
 """
 
-# A resource and its oldest signal, as if a node visited it.
-LOOK = f"""
-SELECT {SEEN}, g.id, g.details, g.tries
+_VISITED = f"""
 FROM (
     SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
         0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
         NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
-{AROUND}
-JOIN signal g ON g.id = (SELECT first.id FROM signal first WHERE first.resource_id = n.resource_id
-    ORDER BY first.id LIMIT 1)
+{AROUND}"""
+VISIT = f"SELECT {SEEN}{_VISITED}"  # a resource that is ours, as if a node visited it
+
+# The same with its oldest signals.
+LOOK = f"""
+SELECT {SEEN}, g.ids, g.abouts, g.details, g.tries{_VISITED}
+CROSS JOIN LATERAL (
+    SELECT array_agg(o.id ORDER BY o.id) AS ids, array_agg(o.about ORDER BY o.id) AS abouts,
+        array_agg(o.details ORDER BY o.id) AS details, array_agg(o.tries ORDER BY o.id) AS tries
+    FROM (SELECT * FROM signal WHERE resource_id = n.resource_id ORDER BY id LIMIT %(limit)s) AS o) AS g
+WHERE g.ids IS NOT NULL
 """
 
 _LET_GO = """
@@ -106,31 +127,40 @@ UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
 
 _TAKEN = """
-, taken AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
+, taken AS (DELETE FROM signal g USING r WHERE g.id = ANY(%(signal_ids)s) AND g.resource_id = r.id),
 told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', coalesce(%(status)s::text, r.status),
-        %(reason)s
-    FROM r
+    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', coalesce(x.status, r.status), x.reason
+    FROM r CROSS JOIN
+        unnest(%(statuses)s::text[], %(reasons)s::text[]) WITH ORDINALITY AS x(status, reason, nth)
+    ORDER BY x.nth
 ), """
 
 RECORD = _LET_GO.format(written=WRITTEN) + _TAKEN + WAKE
 DISMISS = _LET_GO.format(written="") + _TAKEN + WAKE
-OVERLOOK = (
-    _LET_GO.format(written="")
-    + """
-, taken AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id), """
-    + WAKE
-)
+LET_GO = f"{_LET_GO.format(written='')}, {WAKE}"
 PUT_OFF = (
     _LET_GO.format(written="")
     + """
 , late AS (
     UPDATE signal g SET tries = g.tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
-    FROM r WHERE g.id = %(signal_id)s
+    FROM r WHERE g.id = ANY(%(signal_ids)s) AND g.resource_id = r.id
 ), """
     + WAKE
 )
+
+# Those that watch it are told, in the transaction that writes what a signal did, by a statement that begins
+# when the resource's row is locked by it (store/peers.py).
+TELL_WATCHERS = f"""
+WITH told AS (
+    INSERT INTO signal (stack_id, resource_id, details, about, due_at)
+    SELECT r.stack_id, r.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
+    FROM watcher w JOIN resource r ON r.id = w.watcher_id
+    WHERE w.resource_id = %(resource_id)s
+    RETURNING resource_id
+)
+SELECT r.id, r.name FROM told JOIN resource r ON r.id = told.resource_id
+"""
 
 # Message lost, or held up: rung again, ever later for those that nobody tried yet.
 DUE = """
@@ -171,13 +201,49 @@ SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r W
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """The oldest signal of a resource, with the resource as it is, held under our lease."""
+class Receiver:
+    """A resource to which a signal is sent: the current incarnation."""
 
     id: int
+    name: str
+    type: str  # as written
+    runs_as: str | None
+    action: str
+    physical_id: str | None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type that carries it out."""
+        return self.runs_as or self.type
+
+
+class Sent(NamedTuple):
+    """A signal on its way."""
+
+    id: int
+    about: str | None  # null: somebody sent it; else what the engine tells the resource (store/peers.py)
     details: bytes  # sealed
     tries: int
+
+
+class Told(NamedTuple):
+    """What an event is to tell of a signal; without a status, it has the resource's."""
+
+    reason: str
+    status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The oldest signals of a resource, with the resource as it is, held under our lease."""
+
+    sent: tuple[Sent, ...]
     visit: Visit  # of no node
+
+    @property
+    def id(self) -> int:
+        """The oldest signal's."""
+        return self.sent[0].id
 
     @property
     def name(self) -> str:
@@ -187,8 +253,8 @@ class Pending:
 
 def accept(
     db: Db, stack_id: int, resource_id: int, details: bytes, *, always: bool, ring_seconds: float
-) -> bool:
-    """Write a signal down, durably; False when the resource takes none now.
+) -> bool | None:
+    """Write a signal down, durably; None when the resource takes none now, else whether to ring for it.
 
     The sweep rings for it in `ring_seconds` unless it is taken in by then.
     """
@@ -200,7 +266,22 @@ def accept(
         "refusing": list(REFUSING),
         "seconds": ring_seconds,
     }
-    return db.execute(ACCEPT, values).fetchone() is not None
+    rows = fetched(db, ACCEPT, values)
+    if not rows:
+        return None
+    return bool(fetched(db, IS_OLDEST, {"resource_id": resource_id, "id": rows[0][0]})[0][0])
+
+
+def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:
+    """Return the resource of a name that takes a signal."""
+    rows = fetched(db, RECEIVER, {"stack_id": stack_id, "name": name})
+    return Receiver(*rows[0]) if rows else None
+
+
+def values(db: Db, resource_id: int) -> tuple[Any, Any, Any, str | None] | None:
+    """Return properties, data and metadata of a resource, and all of them sealed when any is secret."""
+    rows = fetched(db, VALUES, {"resource_id": resource_id})
+    return (rows[0][0], rows[0][1], rows[0][2], rows[0][3]) if rows else None
 
 
 def tell_refused(db: Db, stack_id: int, resource_id: int, action: str) -> None:
@@ -228,18 +309,41 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
     return False
 
 
-def look(db: Db, resource_id: int, lease: int) -> Pending | None:
-    """Read the oldest signal of a resource that is ours."""
-    row = db.execute(LOOK, {"resource_id": resource_id, "lease": lease}).fetchone()
-    return None if row is None else Pending(row[-3], bytes(row[-2]), row[-1], nodes.visit_of(row))
+def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
+    """Read the oldest signals of a resource that is ours."""
+    rows = fetched(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
+    if not rows:
+        return None
+    sent = [Sent(*one) for one in zip(*rows[0][-4:], strict=True)]
+    return Pending(tuple(sent), nodes.visit_of(rows[0]))
 
 
 def record(
-    db: Db, pending: Pending, lease: int, reason: str, values: Mapping[str, Any], sealed: str | None
-) -> list[Ring]:
-    """Write what a signal did, or that it did nothing, and let go of the resource; return whom that wakes."""
-    told = {"signal_id": pending.id, "status": None, "reason": reason}
-    return _ended(db, RECORD, pending, lease, {**columns(values, sealed), **told})
+    db: Db,
+    pending: Pending,
+    lease: int,
+    done: Sequence[Sent],
+    events: Sequence[Told],
+    values: Mapping[str, Any],
+    sealed: str | None,
+    told: bytes,
+    ring_seconds: float,
+) -> list[Ring | SignalRing]:
+    """Write what signals did, and let go of the resource; return whom that wakes.
+
+    Those that watch the resource are sent what is `told`.
+    """
+    given = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
+    root = pending.visit.stack.uuid
+    watchers = {"details": told, "seconds": ring_seconds, "resource_id": given["resource_id"]}
+    while True:
+        try:
+            with db.transaction():
+                ended = nodes.run(db, RECORD, given, root, tries=1)
+                rows = fetched(db, TELL_WATCHERS, watchers) if ended.held else []
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            continue
+        return [*ended.rings, *(SignalRing(row[0], row[1], root) for row in rows)]
 
 
 def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
@@ -256,28 +360,38 @@ def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
     }
 
 
-def dismiss(db: Db, pending: Pending, lease: int, reason: str, *, failed: bool = False) -> list[Ring]:
-    """Let a signal go that did nothing."""
-    values = {"signal_id": pending.id, "status": "FAILED" if failed else None, "reason": reason}
-    return _ended(db, DISMISS, pending, lease, values)
+def dismiss(
+    db: Db, pending: Pending, lease: int, done: Sequence[Sent], events: Sequence[Told] = ()
+) -> list[Ring]:
+    """Let signals go that did nothing."""
+    return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
 
 
-def overlook(db: Db, pending: Pending, lease: int) -> list[Ring]:
-    """Let a signal go that is not to be told of."""
-    return _ended(db, OVERLOOK, pending, lease, {"signal_id": pending.id})
-
-
-def put_off(db: Db, pending: Pending, lease: int, seconds: float) -> list[Ring]:
+def put_off(db: Db, pending: Pending, lease: int, one: Sent, seconds: float) -> list[Ring]:
     """Try a signal again later; those after it wait."""
-    return _ended(db, PUT_OFF, pending, lease, {"signal_id": pending.id, "seconds": seconds})
+    return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
 
 
-def _ended(db: Db, statement: str, pending: Pending, lease: int, values: Mapping[str, Any]) -> list[Ring]:
-    visit = pending.visit
-    assert visit.resource is not None
-    return nodes.run(
-        db, statement, {**values, "resource_id": visit.resource.id, "lease": lease}, visit.stack.uuid
-    ).rings
+def let_go(db: Db, resource_id: int, lease: int) -> list[Ring]:
+    """Let go of a resource that was claimed for signals which somebody took in just before."""
+    return nodes.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
+
+
+def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[Ring]:
+    return nodes.run(db, statement, values, pending.visit.stack.uuid).rings
+
+
+def _which(pending: Pending, lease: int, done: Sequence[Sent]) -> dict[str, Any]:
+    assert pending.visit.resource is not None
+    return {
+        "signal_ids": [one.id for one in done],
+        "resource_id": pending.visit.resource.id,
+        "lease": lease,
+    }
+
+
+def _events(events: Sequence[Told]) -> dict[str, list[str | None]]:
+    return {"statuses": [one.status for one in events], "reasons": [one.reason for one in events]}
 
 
 def due(db: Db, seconds: float, limit: int) -> list[SignalRing]:

@@ -18,6 +18,7 @@ from sqlalchemy.orm import aliased
 from sqlalchemy.types import DateTime, Text
 
 from orchestrator.store.database import Database
+from orchestrator.store.hot import fetched
 from orchestrator.store.models import Stack
 from orchestrator.store.reading import streamed
 
@@ -65,6 +66,22 @@ class StackRow:
     def winding_down(self) -> bool:
         """Whether something failed, and nothing new begins while what runs comes to its end."""
         return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
+
+
+PLACE = """
+SELECT s.id, s.uuid::text, s.name, s.deleted_at FROM stack s
+WHERE s.uuid = %(uuid)s AND s.name = %(name)s AND s.project_id = %(project_id)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StackPlace:
+    """One stack, for requests that are many and need to know no more of it."""
+
+    id: int
+    uuid: str
+    name: str
+    deleted_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +156,16 @@ def find(database: Database, project_id: str, name_or_id: str) -> StackRow | Non
             live.order_by(Stack.depth, Stack.created_at, Stack.id).limit(1)
         ).one_or_none()
     return _row(row) if row is not None else None
+
+
+def place(database: Database, project_id: str, name: str, stack_id: str) -> StackPlace | None:
+    """Return where a project's stack of that name and id is; as `get` does, sooner."""
+    uuid = _like_uuid(stack_id)
+    if uuid is None:
+        return None
+    with database.lent() as db:
+        rows = fetched(db, PLACE, {"uuid": uuid, "name": name, "project_id": project_id})
+    return StackPlace(*rows[0]) if rows else None
 
 
 def get(database: Database, project_id: str, name: str, stack_id: str) -> StackRow | None:

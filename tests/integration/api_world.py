@@ -37,7 +37,7 @@ from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.database import Database
 from orchestrator.store.hooks import Paused
 from orchestrator.store.models import Content, Event, Resource, ResourceDefinition, Revision, Stack
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackPlace, StackRow
 
 START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
 TEMPLATE = {
@@ -111,10 +111,16 @@ class Neighbour:
         return [Ring(4, 2, "check")]
 
     def signal(
-        self, context: OperationContext, stack: StackRow, name: str, body: Body
+        self, context: OperationContext, stack: StackPlace, name: str, body: Body
     ) -> Sequence[SignalRing]:
         self._take(context, body)
         return [SignalRing(5, name)]
+
+    def signal_by_url(
+        self, context: OperationContext, name: str, body: Body, *, shown: bool
+    ) -> tuple[Sequence[SignalRing], Mapping[str, Any] | None]:
+        self._take(context, body)
+        return [SignalRing(5, name)], {"shown": shown}
 
     def mark_unhealthy(self, context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
         self._take(context, body)
@@ -201,6 +207,7 @@ class World:
             self.neighbour.update,
             self.neighbour.act,
             self.neighbour.signal,
+            self.neighbour.signal_by_url,
             self.neighbour.mark_unhealthy,
             self.neighbour.waiting,
             self.neighbour.validate,

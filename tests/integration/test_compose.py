@@ -68,7 +68,7 @@ def test_every_service_is_confined_and_published_on_this_machine_only(compose: d
 def test_secrets_travel_as_files_and_in_no_environment(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         for key, value in service.get("environment", {}).items():
-            secret = re.search(r"PASSWORD|_URL|KEYS|TOKEN", key)
+            secret = re.search(r"PASSWORD|(?<!SERVER)_URL|KEYS|TOKEN", key)
             assert not secret or (key.endswith("_FILE") and value.startswith("/run/secrets/")), (name, key)
             if secret:
                 assert value.removeprefix("/run/secrets/") in service["secrets"], (name, key)

@@ -174,6 +174,23 @@ def test_a_worker_that_dies_with_a_signal_leaves_it_to_the_next(world, cloud):
     assert pending(world) == []
 
 
+def test_a_resource_is_let_go_of_when_somebody_else_was_quicker(world, monkeypatch):
+    """Who waits for the resource's row sees the signals that were there when it began to wait."""
+    with_bell(world)
+    claim = signals.claim
+
+    def late(db, *rest):
+        claimed = claim(db, *rest)
+        db.execute("DELETE FROM signal")
+        return claimed
+
+    world.signal("s", "b", {"n": 1})
+    monkeypatch.setattr(signals, "claim", late)
+    world.deliver()
+    assert pending(world) == []
+    assert not data(world).data.get("said")  # and no lease: `data` looks
+
+
 def test_a_worker_whose_lease_was_taken_over_writes_nothing(world, cloud):
     with_bell(world)
     [bell_row] = world.rows("SELECT id FROM resource WHERE name = 'b'")

@@ -12,7 +12,8 @@ import pytest
 from orchestrator.operations.context import Body
 from orchestrator.operations.software import Software
 from orchestrator.operations.update_preview import preview_update
-from orchestrator.resources.software import ConfigDraft, DeploymentDraft, Place
+from orchestrator.resources.around import Place
+from orchestrator.resources.software import ConfigDraft, DeploymentDraft
 from tests.scenarios.world import World
 
 SERVER = {"type": "OS::Heat::DeployedServer"}

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from orchestrator.store import act_statements, ending_statements, heir_statements, node_statements, planning
-from orchestrator.store.database import patiently
+from orchestrator.store.database import Database, patiently
 from orchestrator.store.hot import numbered
 
 
@@ -70,3 +70,20 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for
     with pytest.raises(psycopg.OperationalError):
         patiently(connect, 0.0)
     assert len(tries) < 3
+
+
+def test_a_connection_that_the_server_closed_is_not_lent_again(postgres_url):
+    database = Database(postgres_url)
+    with database.lent() as db:
+        pid = db.info.backend_pid
+    with database.lent() as db:
+        assert db.info.backend_pid == pid
+    with database.connect() as other:
+        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone():
+            pass
+    with database.lent() as db:
+        assert db.execute("SELECT 1").fetchone() == (1,)
+        assert db.info.backend_pid != pid
+    database.engine.dispose()
+    assert not database._lent

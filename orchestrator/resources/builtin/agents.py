@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.resources.base import Context
-from orchestrator.resources.software import Credentials, Place
+from orchestrator.resources.around import Place
+from orchestrator.resources.base import Context, Grant
+from orchestrator.resources.signing import signal_url as signed_url
+from orchestrator.resources.software import Credentials
 
 
-def signal_url(place: Place, credentials: Credentials) -> str:  # noqa: ARG001 - not signed yet
+def signal_url(place: Place, credentials: Credentials) -> str:
     """Return where a resource can be signalled with nothing else in hand."""
-    return place.signal_address
+    return signed_url(place, credentials.key, credentials.secret)
+
+
+def access(credentials: Credentials) -> Grant:
+    """Return the access that an agent has with its credentials: to the resource it is told of."""
+    return Grant(credentials.key, credentials.secret, credentials.token)
 
 
 def api_access(ctx: Context, credentials: Credentials) -> dict[str, Any]:

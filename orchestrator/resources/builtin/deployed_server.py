@@ -12,12 +12,13 @@ from orchestrator.resources.base import (
     Context,
     Created,
     Fault,
+    Grant,
     Observation,
     Property,
     ResourceType,
     Value,
 )
-from orchestrator.resources.builtin.agents import polling
+from orchestrator.resources.builtin.agents import access, polling
 from orchestrator.resources.software import id_of
 from orchestrator.schema.constraints import AllowedValues, Length
 
@@ -86,6 +87,10 @@ class DeployedServer(ResourceType):
         server_id = id_of(ctx.token)
         ctx.software.add_server(server_id)
         return Created(server_id)
+
+    def grants(self, ctx: Context, physical_id: str) -> Grant | None:
+        """Let the agent in with its credentials, to read its metadata."""
+        return access(ctx.software.credentials(physical_id))
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id under which a try with this token noted it."""

@@ -14,6 +14,7 @@ from orchestrator.resources.base import (
     Context,
     Created,
     Fault,
+    Grant,
     Observation,
     Property,
     ResourceType,
@@ -21,7 +22,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.builtin import software_io as io
-from orchestrator.resources.builtin.agents import api_access, signal_url
+from orchestrator.resources.builtin.agents import access, api_access, signal_url
 from orchestrator.resources.software import (
     COMPONENT,
     UNGROUPED,
@@ -137,6 +138,12 @@ class SoftwareDeployment(ResourceType):
         deployment_id = id_of(ctx.token)
         deployed = self._act(ctx, deployment_id, props, "CREATE")
         return Created(deployment_id, {"deployed": deployed})
+
+    def grants(self, ctx: Context, physical_id: str) -> Grant | None:
+        """Let the agent in with its credentials, to signal how it went."""
+        if ctx.properties.get("signal_transport") not in ("CFN_SIGNAL", "HEAT_SIGNAL"):
+            return None
+        return access(ctx.software.credentials(physical_id))
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id of what a try with this token published."""
@@ -268,9 +275,9 @@ def _ours(
         yield "deploy_signal_id", signal_url(ctx.software.place, ctx.software.credentials(deployment_id))
         yield "deploy_signal_verb", "POST"
     elif transport == "HEAT_SIGNAL":
-        access = api_access(ctx, ctx.software.credentials(deployment_id))
+        told = api_access(ctx, ctx.software.credentials(deployment_id))
         for name in ("auth_url", "username", "user_id", "password", "project_id"):
-            yield f"deploy_{name}", access[name]
+            yield f"deploy_{name}", told[name]
 
 
 def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:

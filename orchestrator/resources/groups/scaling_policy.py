@@ -13,6 +13,7 @@ from orchestrator.resources.base import (
     Context,
     Created,
     Fault,
+    Grant,
     Observation,
     Property,
     Resize,
@@ -21,6 +22,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.groups.scaling import CFN_ADJUSTMENTS
+from orchestrator.resources.signing import access_key, new_secret, signal_url
 from orchestrator.schema.constraints import AllowedValues, Range
 
 PERCENT: Final = "percent_change_in_capacity"
@@ -56,7 +58,7 @@ class ScalingPolicy(ResourceType):
         ),
     }
     attributes = {
-        "alarm_url": Attribute("A signed URL to send the signal to.", "string"),
+        "alarm_url": Attribute("A signed URL to send the signal to.", "string", secret=True),
         "signal_url": Attribute("The URL to send the signal to with a token.", "string"),
     }
     # What the properties are called: group, amount, kind, cooldown, step.
@@ -77,8 +79,10 @@ class ScalingPolicy(ResourceType):
         return (Fault(f"{step} property should only be specified for {kind} with value {self.percent}."),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Nothing to make: it waits for signals."""
-        return Created(ctx.physical_name)
+        """Make a key to signal with: it waits for signals."""
+        key, secret = access_key(ctx.token), new_secret()
+        url = signal_url(ctx.place, key, secret)  # which says that it never expires
+        return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return nothing: it is made in our own row or not at all."""
@@ -88,7 +92,8 @@ class ScalingPolicy(ResourceType):
         """It is there until it is deleted."""
         if ctx.action == "DELETE":
             return Observation(exists=False)
-        return Observation(exists=True, attributes=dict.fromkeys(self.attributes))
+        urls = (ctx.data.get("url"), ctx.place.signal_address)
+        return Observation(exists=True, attributes=dict(zip(self.attributes, urls, strict=False)))
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
@@ -147,6 +152,6 @@ class AwsScalingPolicy(ScalingPolicy):
             constraints=(Range(min=0),),
         ),
     }
-    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string")}
+    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string", secret=True)}
     words = ("AutoScalingGroupName", "ScalingAdjustment", "AdjustmentType", "Cooldown", "MinAdjustmentStep")
     percent = "PercentChangeInCapacity"

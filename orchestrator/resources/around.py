@@ -1,0 +1,91 @@
+"""What a type may know and ask of what is around its resource: where it is, its neighbours, access to it.
+
+Types see these through `Context`; who reads and writes the rows behind them is `operations/surroundings.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a resource is: in whose stack, and at which address this API is reached."""
+
+    project_id: str = ""
+    stack_name: str = ""
+    stack_id: str = ""  # as the API shows it
+    resource: str = ""  # the logical name
+    endpoint: str = ""  # http://host:port, without the version
+
+    @property
+    def stack_path(self) -> str:
+        """Return `name/id` of the stack."""
+        return f"{self.stack_name}/{self.stack_id}"
+
+    @property
+    def arn(self) -> str:
+        """Return the resource's ARN, its parts quoted (spec/rest-api.md §3)."""
+        return (
+            f"arn:openstack:heat::{quote(self.project_id, safe='')}:stacks/{quote(self.stack_name, safe='')}"
+            f"/{self.stack_id}/resources/{quote(self.resource, safe='')}"
+        )
+
+    @property
+    def signal_address(self) -> str:
+        """Return where the resource is signalled natively, by who has a token."""
+        stack = f"{quote(self.project_id, safe='')}/stacks/{quote(self.stack_name, safe='')}/{self.stack_id}"
+        return f"{self.endpoint}/v1/{stack}/resources/{quote(self.resource, safe='')}/signal"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Access to a stack for whoever has the key or the token, or for a user; it ends with the resource.
+
+    With a key of its own, or a token, one may signal the resource that made it and read its metadata. A key
+    of a `user` may do what that user's policies allow.
+    """
+
+    key: str | None = None  # public
+    secret: str | None = field(default=None, repr=False)  # what requests are signed with
+    token: str | None = field(default=None, repr=False)
+    user: str | None = None  # the user that is made, or the one whose key it is
+    policies: tuple[str, ...] = ()  # names of access policies in the same stack, of a user that is made
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A resource that this one requires directly, as it is now."""
+
+    name: str
+    type: str  # what carries it out
+    properties: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
+class Peers(Protocol):
+    """The resources that this one requires directly."""
+
+    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+        """Return the one with this reference id; with `watch`, this resource is looked at again from now on
+        whenever that one has been signalled.
+        """
+
+    def forget(self) -> None:
+        """Have those that are watched forget what they were told by signals, unless they go themselves."""
+
+
+class _Nobody:
+    """Stands where nobody is known."""
+
+    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+        return None
+
+    def forget(self) -> None:
+        """There is nobody to tell."""
+
+
+NOBODY: Final[Peers] = _Nobody()

@@ -1,0 +1,66 @@
+"""AWS::CloudFormation::WaitCondition: as OS::Heat::WaitCondition, in CloudFormation's words (spec A8)."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from orchestrator.resources.around import Peer
+from orchestrator.resources.base import Attribute, Context, Property
+from orchestrator.resources.builtin.handles import AWS
+from orchestrator.resources.builtin.wait_condition import HANDLES, LONGEST, WaitCondition
+from orchestrator.schema.constraints import Range
+
+
+class AwsWaitCondition(WaitCondition):
+    """Waits for signals at the URL of its handle; what needs it goes on when they have come."""
+
+    name = "AWS::CloudFormation::WaitCondition"
+    support_version = "2014.1"
+    words = ("Handle", "Timeout", "Count", "Data")
+    properties = {
+        "Handle": Property("string", "A reference to the handle that is signalled.", required=True),
+        "Timeout": Property(
+            "integer",
+            "Seconds to wait for the signals.",
+            required=True,
+            constraints=(Range(min=1, max=LONGEST),),
+        ),
+        "Count": Property(
+            "integer",
+            "How many successes to wait for.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(min=1),),
+        ),
+    }
+    attributes = {"Data": Attribute("The data of all signals, as JSON: an object by id.")}
+
+    def handle(self, ctx: Context) -> Peer:
+        """Return the handle that the URL leads to.
+
+        Raises:
+            ValueError: it leads to none of this stack.
+        """
+        url = str(ctx.properties["Handle"])
+        peer = ctx.peers.find(url, watch=True)
+        if peer is None:
+            raise ValueError(f"WaitCondition invalid Handle {_wrong(url, ctx)}")
+        if HANDLES.get(peer.type) is not AWS:
+            raise ValueError(f"WaitCondition invalid Handle {peer.name}")
+        return peer
+
+
+def _wrong(url: str, ctx: Context) -> str:
+    """Return which part of a URL does not lead to a handle of this stack."""
+    _, _, arn = unquote(urlsplit(url).path).partition("/arn:openstack:heat::")
+    tenant, _, path = arn.partition(":stacks/")
+    parts = [unquote(part) for part in path.split("/")]
+    if not arn or len(parts) != 4:
+        return "URL"  # not as it is: it may be signed
+    if unquote(tenant) != ctx.place.project_id:
+        return f"tenant {unquote(tenant)}"
+    if parts[0] != ctx.place.stack_name:
+        return f"stack {parts[0]}"
+    if parts[1] != ctx.place.stack_id:
+        return f"stack {parts[1]}"
+    return parts[3]

@@ -1,0 +1,18 @@
+"""AWS::CloudFormation::WaitConditionHandle: a signed URL to signal at (spec/resource-types.md A8)."""
+
+from __future__ import annotations
+
+from orchestrator.resources.base import Context, Signalled, Value
+from orchestrator.resources.builtin.handles import AWS, Handle
+
+
+class AwsWaitConditionHandle(Handle):
+    """Takes signals at a signed URL, which is its reference id."""
+
+    name = "AWS::CloudFormation::WaitConditionHandle"
+    support_version = "2014.1"
+    words = AWS
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        """Keep a signal that says all of what it is to say; one that says nothing tells nothing."""
+        return Signalled() if details is None else super().signal(ctx, physical_id, details)

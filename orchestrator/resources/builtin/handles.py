@@ -1,0 +1,92 @@
+"""What wait condition handles have in common: the signals they take, kept as metadata by id (spec A8)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from orchestrator.resources.base import (
+    Context,
+    Created,
+    Grant,
+    Observation,
+    ResourceType,
+    Signalled,
+    Value,
+)
+from orchestrator.resources.signing import access_key, new_secret, signal_url
+
+SUCCESS: Final = "SUCCESS"
+FAILURE: Final = "FAILURE"
+INVALID: Final = "Metadata format invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How the parts of a signal are called."""
+
+    status: str
+    reason: str
+    data: str
+    id: str
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every part there is."""
+        return frozenset((self.status, self.reason, self.data, self.id))
+
+
+HEAT: Final = Words("status", "reason", "data", "id")
+AWS: Final = Words("Status", "Reason", "Data", "UniqueId")
+
+
+class Handle(ResourceType):
+    """Takes signals and keeps them; a wait condition watches it."""
+
+    calls_out = False
+    open_metadata = True
+    words: ClassVar[Words]
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Make a key to signal with."""
+        key, secret = access_key(ctx.token), new_secret()
+        url = signal_url(ctx.place, key, secret, "waitcondition", at=dt.datetime.now(dt.UTC))
+        return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """It is there until it is deleted; its reference id is where to signal."""
+        return Observation(exists=ctx.action != "DELETE", reference_id=ctx.data.get("url"))
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Nothing to remove: the signals live in our own row, and the key goes with it."""
+
+    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
+        """Keep a signal under its id, over one that came with the same id before."""
+        words, told = self.words, self.completed(dict(details or {}), len(ctx.metadata) + 1)
+        status, id_ = told.get(words.status), told.get(words.id)
+        if told.keys() != words.all or status not in (SUCCESS, FAILURE):
+            raise ValueError(INVALID)
+        kept = {words.data: told[words.data], words.reason: told[words.reason], words.status: status}
+        return Signalled(
+            f"status:{status} reason:{told[words.reason]}",
+            metadata={**ctx.metadata, _key(id_): kept},
+        )
+
+    def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
+        """Return a signal with what was left out of it filled in; `number` is which signal it is."""
+        return details
+
+
+def _key(id_: Any) -> str:
+    """Return an id as the key of a JSON object that it becomes."""
+    if isinstance(id_, bool) or id_ is None:
+        return {True: "true", False: "false", None: "null"}[id_]
+    if isinstance(id_, str | int | float):
+        return str(id_)
+    raise ValueError(INVALID)

@@ -1,0 +1,121 @@
+"""OS::Heat::WaitCondition: ready when its handle was signalled often enough (spec/resource-types.md A8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from orchestrator.resources.around import Peer
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Observation,
+    Property,
+    ResourceType,
+    Value,
+)
+from orchestrator.resources.builtin.handles import AWS, FAILURE, HEAT, SUCCESS, Words
+from orchestrator.schema.constraints import Range
+
+HANDLES: Final[Mapping[str, Words]] = {
+    "OS::Heat::WaitConditionHandle": HEAT,
+    "AWS::CloudFormation::WaitConditionHandle": AWS,
+    "OS::Heat::UpdateWaitConditionHandle": AWS,
+}
+LONGEST: Final = 43_200  # seconds
+_TIMEOUT_DOC: Final = "Seconds to wait for the signals."
+
+
+class WaitCondition(ResourceType):
+    """Waits for signals that its handle takes; what needs it goes on when they have come."""
+
+    name = "OS::Heat::WaitCondition"
+    calls_out = False
+    claimed_first = True
+    support_version = "2014.2"
+    adjustable = frozenset({"CREATE", "UPDATE"})  # a newer template may want fewer signals
+    words: ClassVar[tuple[str, str, str, str]] = ("handle", "timeout", "count", "data")
+    properties = {
+        "handle": Property("string", "A reference to the handle that is signalled.", required=True),
+        "timeout": Property("number", _TIMEOUT_DOC, required=True, constraints=(Range(min=1, max=LONGEST),)),
+        "count": Property(
+            "integer",
+            "How many successes to wait for.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(min=1),),
+        ),
+    }
+    attributes = {"data": Attribute("The data of all signals, as JSON: an object by id.", type="string")}
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Find the handle."""
+        self.handle(ctx)
+        return Created(ctx.physical_name)
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return nothing: it is made in our own row or not at all."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Count the handle's signals; it is looked at again when there is another one, or when time is up."""
+        if ctx.action == "DELETE":
+            return Observation(exists=False)
+        peer = self.handle(ctx)
+        words = HANDLES[peer.type]
+        told = [one for one in peer.metadata.values() if isinstance(one, Mapping) and words.status in one]
+        data = {
+            id_: one[words.data]
+            for id_, one in peer.metadata.items()
+            if isinstance(one, Mapping) and words.data in one
+        }
+        if ctx.action in ("CREATE", "UPDATE"):
+            left = self._left(ctx, peer, words, told)
+            if left is not None:
+                return left
+        return Observation(exists=True, attributes={self.words[3]: json.dumps(data)})
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Wait again, from now on."""
+        return Created(physical_id)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Have the handle forget its signals: whoever waits for it next waits for new ones."""
+        ctx.peers.forget()
+
+    def handle(self, ctx: Context) -> Peer:
+        """Return the handle.
+
+        Raises:
+            ValueError: it is none.
+        """
+        peer = ctx.peers.find(str(ctx.properties[self.words[0]]), watch=True)
+        if peer is None or peer.type not in HANDLES:
+            name = f"The {self.words[0]} of {ctx.name}" if peer is None else peer.name
+            raise ValueError(f"{name} is not a valid wait condition handle.")
+        return peer
+
+    def _left(
+        self, ctx: Context, peer: Peer, words: Words, told: list[Mapping[str, Any]]
+    ) -> Observation | None:
+        """Return that it waits, or that it failed; None when it is over."""
+        failures = [str(one[words.reason]) for one in told if one[words.status] == FAILURE]
+        if failures:
+            why = ";".join(failures) or "a signal said so"
+            return Observation(exists=True, error=why, error_kind="WaitConditionFailure")
+        if peer.properties.get("signal_transport") == "NO_SIGNAL":
+            return None
+        _, timeout, count, _ = (ctx.properties.get(word, 0) for word in self.words)
+        reasons = [str(one[words.reason]) for one in told if one[words.status] == SUCCESS]
+        if len(reasons) >= count:
+            return None
+        received = f"{len(reasons)} of {count} received"
+        left = float(timeout) - ctx.elapsed_seconds
+        if left > 0:
+            return Observation(exists=True, ready=False, retry_after=left, reason=received)
+        why = f"{received} - {';'.join(reasons)}" if reasons else received
+        return Observation(exists=True, error=why, error_kind="WaitConditionTimeout")

@@ -1,0 +1,132 @@
+"""OS::Heat::WaitConditionHandle: where servers say that they are done (spec/resource-types.md A8)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Fault,
+    Grant,
+    Observation,
+    Property,
+    Value,
+)
+from orchestrator.resources.builtin.handles import HEAT, SUCCESS, Handle
+from orchestrator.resources.signing import access_key, new_secret, new_token, signal_url
+from orchestrator.schema.constraints import AllowedValues
+
+TRANSPORTS: Final = (
+    "CFN_SIGNAL",
+    "TEMP_URL_SIGNAL",
+    "HEAT_SIGNAL",
+    "NO_SIGNAL",
+    "ZAQAR_SIGNAL",
+    "TOKEN_SIGNAL",
+)
+NEEDED: Final = {"TEMP_URL_SIGNAL": ("swift", "object-store"), "ZAQAR_SIGNAL": ("zaqar", "messaging")}
+
+
+class WaitConditionHandle(Handle):
+    """Takes signals by token, by signed URL, or from who may use the stack."""
+
+    name = "OS::Heat::WaitConditionHandle"
+    support_version = "2014.2"
+    words = HEAT
+    properties = {
+        "signal_transport": Property(
+            "string",
+            "How it is signalled: TOKEN_SIGNAL by a token made for it, CFN_SIGNAL at a signed URL, "
+            "HEAT_SIGNAL by the API with credentials made for it, NO_SIGNAL not at all: nobody waits for it.",
+            default="TOKEN_SIGNAL",
+            constraints=(AllowedValues(TRANSPORTS),),
+        )
+    }
+    attributes = {
+        "token": Attribute("The token to signal with, of TOKEN_SIGNAL.", type="string", secret=True),
+        "endpoint": Attribute("The URL to signal at with the token, of TOKEN_SIGNAL.", type="string"),
+        "curl_cli": Attribute(
+            'A curl command that signals, of TOKEN_SIGNAL; add --data-binary \'{"status": "SUCCESS"}\'.',
+            type="string",
+            secret=True,
+        ),
+        "signal": Attribute(
+            "What a client needs to signal, as JSON: depends on the transport.", type="string", secret=True
+        ),
+    }
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """A transport needs its service."""
+        transport = properties.get("signal_transport")
+        if transport not in NEEDED:
+            return ()
+        client, service = NEEDED[transport]
+        reason = f"{client} {service} endpoint is not in service catalog."
+        return (Fault(f"{transport} needs the service {client}, reason: {reason}", "signal_transport"),)
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Make what its transport signals with."""
+        made: dict[str, Any] = {}
+        grant = None
+        match props["signal_transport"]:
+            case "CFN_SIGNAL":
+                key, secret = access_key(ctx.token), new_secret()
+                now = dt.datetime.now(dt.UTC)
+                made["signal"] = {"alarm_url": signal_url(ctx.place, key, secret, "waitcondition", at=now)}
+                grant = Grant(key, secret)
+            case "TOKEN_SIGNAL" | "HEAT_SIGNAL" as transport:
+                token = new_token()
+                grant = Grant(token=token)
+                made["endpoint"], made["token"] = ctx.place.signal_address, token
+                if transport == "HEAT_SIGNAL":
+                    made = {"signal": _credentials(ctx, token)}
+            case _:
+                made["signal"] = {}
+        return Created(ctx.physical_name, made, secret=grant is not None, access=grant)
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Show what to signal with."""
+        if ctx.action == "DELETE":
+            return Observation(exists=False)
+        token, endpoint = ctx.data.get("token"), ctx.data.get("endpoint")
+        attributes = {
+            "token": token,
+            "endpoint": endpoint,
+            "curl_cli": None if token is None else _curl(token, str(endpoint)),
+            "signal": json.dumps(ctx.data.get("signal")),
+        }
+        return Observation(exists=True, attributes=attributes)
+
+    def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
+        """Anything may be left out: it is a success then, and has its number for an id."""
+        words = self.words
+        filled = {
+            words.status: SUCCESS,
+            words.reason: f"Signal {number} received",
+            words.data: None,
+            words.id: number,
+        }
+        return {**filled, **details}
+
+
+def _curl(token: str, endpoint: str) -> str:
+    return (
+        f"curl -i -X POST -H 'X-Auth-Token: {token}' -H 'Content-Type: application/json' "
+        f"-H 'Accept: application/json' {endpoint}"
+    )
+
+
+def _credentials(ctx: Context, token: str) -> dict[str, Any]:
+    """Return what the API is called with: a token, where Heat gives a user of its own and a password."""
+    place = ctx.place
+    return {
+        "alarm_url": place.signal_address,
+        "token": token,
+        "username": ctx.physical_name,
+        "project_id": place.project_id,
+    }

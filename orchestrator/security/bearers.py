@@ -1,0 +1,47 @@
+"""Who acts by what a stack's resource gave: a key or a token. They see one stack, and of it little.
+
+They may read the metadata of the resource that made the key, and signal it; with a key of a user, whatever
+all policies of that user allow (spec/resource-types.md A10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orchestrator.errors import Forbidden
+from orchestrator.resources.signing import TOKEN_PREFIX
+from orchestrator.security.tokens import token_hash
+from orchestrator.store import access
+from orchestrator.store.access import AccessRow
+from orchestrator.store.database import Database
+
+STACK_USER: Final = "heat_stack_user"  # the role, as Heat calls it
+DENIED: Final = "You are not authorized to complete this action."
+
+
+def find_bearer(database: Database, token: str) -> AccessRow | None:
+    """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
+    if not token.startswith(TOKEN_PREFIX):
+        return None
+    with database.lent() as db:
+        return access.by_token(db, token_hash(token))
+
+
+def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> None:
+    """Return when somebody may read and signal a resource of that name.
+
+    Raises:
+        Forbidden: they may not, or it is another stack's.
+    """
+    if bearer.stack_id == stack_id:
+        if bearer.user is None:
+            if name == bearer.resource:
+                return
+        elif not bearer.policies:
+            return
+        else:
+            with database.lent() as db:
+                allowed = access.allowed(db, stack_id, bearer.policies)
+            if all(name in (allowed.get(policy) or ()) for policy in bearer.policies):
+                return
+    raise Forbidden(DENIED)

@@ -1,0 +1,75 @@
+"""Types that wait for signals, and those that give access."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.resources.around import Peer, Place
+from orchestrator.resources.base import Context
+from orchestrator.testing.samples import Sample
+
+SAID = {"Status": "SUCCESS", "Reason": "done", "Data": None}
+HANDLE = Peer("h", "AWS::CloudFormation::WaitConditionHandle", {}, {"1": SAID, "2": SAID})
+NEIGHBOURS = {"h": HANDLE, "u": Peer("u", "AWS::IAM::User", {}, {})}
+
+
+class Neighbours:
+    """The resources that the one under contract requires, by their reference ids."""
+
+    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+        return NEIGHBOURS.get(reference_id)
+
+    def forget(self) -> None:
+        pass
+
+
+def dress(ctx: Context) -> Context:
+    """Give the context neighbours and a place."""
+    return replace(ctx, peers=Neighbours(), place=Place("p", "s", "1", "a", "http://127.0.0.1:8004"))
+
+
+def _said(number: int) -> tuple[str, dict[str, object]]:
+    return "h", {**SAID, "UniqueId": number}
+
+
+BESIDE = {name: {"type": HANDLE.type} for name in ("h", "h2")}
+
+SAMPLES = (
+    Sample(
+        "OS::Heat::WaitConditionHandle",
+        changes={"signal_transport": "CFN_SIGNAL"},
+        dress=dress,
+    ),
+    Sample("AWS::CloudFormation::WaitConditionHandle", dress=dress),
+    Sample("OS::Heat::UpdateWaitConditionHandle", dress=dress),
+    Sample(
+        "OS::Heat::WaitCondition",
+        {"handle": "h", "timeout": 60},
+        changes={"count": 2, "handle": {"get_resource": "h2"}},
+        dress=dress,
+        in_stack={"handle": {"get_resource": "h"}},
+        beside=BESIDE,
+        signals=(_said(1), _said(2)),
+        left_out=frozenset({"handle"}),  # it would wait for signals to another one
+    ),
+    Sample(
+        "AWS::CloudFormation::WaitCondition",
+        {"Handle": "h", "Timeout": 60},
+        changes={"Count": 2},
+        dress=dress,
+        in_stack={"Handle": {"get_resource": "h"}},
+        beside=BESIDE,
+        signals=(_said(1), _said(2)),
+        left_out=frozenset({"Handle"}),
+    ),
+    Sample("OS::Heat::AccessPolicy", {"AllowedResources": ["it"]}, changes={"AllowedResources": []}),
+    Sample("AWS::IAM::User", changes={"Policies": [{"Statement": []}]}),
+    Sample(
+        "AWS::IAM::AccessKey",
+        {"UserName": "u"},
+        changes={"UserName": {"get_resource": "u2"}},
+        dress=dress,
+        in_stack={"UserName": {"get_resource": "u"}},
+        beside={name: {"type": "AWS::IAM::User"} for name in ("u", "u2")},
+    ),
+)
