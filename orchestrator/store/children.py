@@ -251,6 +251,12 @@ def state(db: Db, resource_id: int) -> ChildState | None:
     return None
 
 
+# Hashes of the templates that this process has stored lately: a thousand children alike store one once. It is
+# no matter if one was purged since.
+_stored: set[bytes] = set()
+MOST_REMEMBERED = 1_000
+
+
 class Forgotten(Exception):
     """The child's template is not stored: it was purged, or never was."""
 
@@ -268,6 +274,8 @@ def spawn(
     """
     if again:
         db.execute(MAKE_ROOM, {"resource_id": str(row["resource_id"])})
+    if hashlib.sha256(wanted.template).digest() not in _stored:
+        store(db, wanted)
     statement = SPAWN if lease is not None else SPAWN_UNCLAIMED
     values = {
         **nodes.of_one(row, statement),
@@ -289,7 +297,11 @@ def spawn(
 
 def store(db: Db, wanted: ChildWanted) -> None:
     """Store the template of a child."""
-    db.execute(INSERT_CONTENT, (hashlib.sha256(wanted.template).digest(), wanted.template))
+    hash_ = hashlib.sha256(wanted.template).digest()
+    db.execute(INSERT_CONTENT, (hash_, wanted.template))
+    if len(_stored) >= MOST_REMEMBERED:
+        _stored.clear()
+    _stored.add(hash_)
 
 
 def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:

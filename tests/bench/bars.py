@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tests.bench.measure import Run
 from tests.bench.results import Results, middle
-from tests.bench.shapes import OPERATIONS
+from tests.bench.shapes import CHILDREN, OPERATIONS
 
 SHARE_LAYERED = 0.5  # of the yardstick
 SHARE_REPLACED = 0.25  # two operations for each
@@ -22,6 +22,9 @@ SAME_ROWS = 1.15
 UPDATE_SECONDS = 5.0  # of an update of 100,000 that changes nothing or one, beyond parsing and checking it
 FEW_ROWS = 99  # written by it, whatever the size
 SLOWER_BESIDE = 3.0  # small stacks beside a large one
+DEARER_NESTED = 1.3  # a resource of a nested stack, or of a group, over one of a flat stack
+CHILD_BYTES = 20_000.0  # of a nested stack in the database, beyond its resources
+GROW_GROUP_SECONDS = 2.0  # of a group of 100,000 that grows by one
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
@@ -203,6 +206,43 @@ def change_one_growth(results: Results) -> Verdict:
     return _grown(results, "change-one")
 
 
+TREE = Wanted("nested", 11_000, times=3)
+BESIDE_TREE = Wanted("flat", 11_000, times=3)
+GROUP = Wanted("group", 100_000, ("create", "change-one"))
+
+
+@bar(TREE, BESIDE_TREE)
+def nested(results: Results) -> Verdict:
+    """A resource of 1,000 nested stacks of ten, over one of a flat stack as large."""
+    return _dearer(results, "nested", 11_000)
+
+
+@bar(GROUP, Wanted("flat", 100_000))
+def group(results: Results) -> Verdict:
+    """A member of a group of 100,000, over a resource of a flat stack as large."""
+    return _dearer(results, "group", 100_000)
+
+
+@bar(GROUP)
+def group_growth(results: Results) -> Verdict:
+    """A group of 100,000 that grows by one, from the request to COMPLETE."""
+    value = middle(run.request_seconds + run.seconds for run in results.of("group", 100_000, "change-one"))
+    return Verdict("a group of 100,000 grows by one", value, " s", GROW_GROUP_SECONDS)
+
+
+@bar(TREE, BESIDE_TREE)
+def child_bytes(results: Results) -> Verdict:
+    """What a nested stack takes in the database beyond its resources."""
+    whole, plain = (
+        middle(
+            run.bytes_per_resource for run in results.of(shape, 11_000, "create") if run.bytes_per_resource
+        )
+        for shape in ("nested", "flat")
+    )
+    value = None if whole is None or plain is None else (whole - plain) * (CHILDREN + 1) + plain
+    return Verdict("a nested stack in the database", value, " bytes", CHILD_BYTES)
+
+
 @bar(crowd=True)
 def crowd(results: Results) -> Verdict:
     """Small stacks made beside a large one, over the same on an idle system."""
@@ -295,6 +335,14 @@ def resolve_time(results: Results) -> Verdict:
 def judge(results: Results, names: Iterable[str] = BARS) -> list[Verdict]:
     """Return figures with their bars."""
     return [BARS[name].judge(results) for name in names]
+
+
+def _dearer(results: Results, shape: str, size: int) -> Verdict:
+    """Return the cost of a resource of a shape over that of a flat stack of the same size."""
+    other, plain = (middle(run.ms_each for run in results.of(one, size, "create")) for one in (shape, "flat"))
+    return Verdict(
+        f"cost of a resource, {shape} over flat {size:,}", _ratio(other, plain), " times", DEARER_NESTED
+    )
 
 
 def _share(results: Results, shape: str, share: float, operation: str = "create") -> Verdict:
