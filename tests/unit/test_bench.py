@@ -122,7 +122,6 @@ def run_of(shape: str, size: int, seconds: float, operation: str = "create", **m
         "reads": {"resource": 3.0},
         "writes": {"resource": 2.0},
         "list_p99_seconds": 0.05,
-        "bytes_per_resource": 1_500.0,
         **more,
     }
     return Run(shape, size, operation, seconds=seconds, **given)  # type: ignore[arg-type]
@@ -140,6 +139,8 @@ def good_results() -> Results:
                     0.5 if wanted.shape == "group" else wanted.size / 25_000,
                     {"reading_seconds": 0.1, "writes": {"event": 8 / wanted.size}},
                 )
+            if operation == "create":
+                more = {"bytes_per_resource": 1_500.0}
             run = run_of(wanted.shape, wanted.size, took, operation, **more)
             results.runs += [run] * wanted.times
     results.crowds = [CrowdRun(6.0, 17.0)]
