@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import InvalidTemplate, OrchestratorError
-from orchestrator.operations import carry_out
+from orchestrator.operations import resolving
 from orchestrator.operations.check import check_nodes
 from orchestrator.store import nodes
 from orchestrator.store.hot import fetched
@@ -198,13 +198,13 @@ def test_an_external_thing_that_is_not_there_fails_the_stack(cloudy, cloud):
 def test_a_check_sees_its_requirements_and_of_them_only_what_it_asks_for(cloudy, monkeypatch):
     """Look at every definition that a check resolves with."""
     seen = {}
-    real = carry_out.resolve_properties
+    real = resolving.resolve_properties
 
     def spy(body, view, kind, name):
         seen[name] = view
         return real(body, view, kind, name)
 
-    monkeypatch.setattr(carry_out, "resolve_properties", spy)
+    monkeypatch.setattr(resolving, "resolve_properties", spy)
     resources = {
         "far": value("far"),
         "near": value({"get_attr": ["far", "value"]}),
