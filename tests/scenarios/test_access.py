@@ -270,7 +270,7 @@ class TestTokens:
             f"curl -i -X POST -H 'X-Auth-Token: {given['token']}' -H 'Content-Type: application/json' "
             f"-H 'Accept: application/json' {given['endpoint']}"
         )
-        assert json.loads(given["signal"]) is None
+        assert json.loads(given["signal"]) == {"endpoint": given["endpoint"], "token": given["token"]}
 
 
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "HEAT_SIGNAL"])

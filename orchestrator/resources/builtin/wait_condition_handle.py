@@ -83,6 +83,7 @@ class WaitConditionHandle(Handle):
                 token = new_token()
                 grant = Grant(token=token)
                 made["endpoint"], made["token"] = ctx.place.signal_address, token
+                made["signal"] = dict(made)
                 if transport == "HEAT_SIGNAL":
                     made = {"signal": _credentials(ctx, token)}
             case _:
