@@ -270,6 +270,8 @@ def test_a_retained_child_at_work_goes_on_by_itself(world: World, cloud: Cloud):
     world.delete("s")
     deliver(world)
     assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "CREATE_IN_PROGRESS")
+    roots = world.rows("SELECT DISTINCT root_id FROM graph_node WHERE state IN ('waiting', 'blocked')")
+    assert [row.root_id for row in roots] == [child(world).id]  # or no sweep would find them
     ring(world)
     world.deliver_all(lose=0.5)
     assert (child(world).state, child(world).root_id) == ("CREATE_COMPLETE", child(world).id)
