@@ -65,18 +65,18 @@ def test_no_process_polls_for_a_child(
     waiting = "SELECT count(*) FROM graph_node WHERE starts_with(label, 'child') AND state = 'waiting'"
     at_work = "SELECT 1 FROM graph_node WHERE state NOT IN ('waiting', 'ready', 'blocked')"
     counts, wanted = [], 0
-    for name, width in (("one", 1), ("many", 30)):
+    for name, width in (("one", 1), ("many", 100)):
         wanted += width
         cluster.create(name, {f"child{n}": {"type": URL} for n in range(width)}, files=files)
-        eventually(lambda wanted=wanted: cluster.rows(waiting)[0][0] == wanted, 30)
-        eventually(lambda: not cluster.rows(at_work), 30)
+        eventually(lambda wanted=wanted: cluster.rows(waiting)[0][0] == wanted, 60)
+        eventually(lambda: not cluster.rows(at_work), 60)
         time.sleep(1.0)
         counts.append(statements(told, QUIET_SECONDS))
     for count in counts:
         assert {name: count[name] for name in WORKERS if count[name]} == {}, count
         assert count["sweeps"] > 0  # else nothing was counted
     one, many = (count[SWEEP] / count["sweeps"] for count in counts)
-    assert many <= one + 2, counts
+    assert many <= one + 6, counts  # it also purges, a little more or less each time
 
 
 # Flower, and who works.
