@@ -438,41 +438,6 @@ class Signal(Base):
     )
 
 
-class Access(Base):
-    """Access to a stack that one of its resources gives: it ends when that resource's row goes."""
-
-    __tablename__ = "access"
-
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # the resource's
-    stack_id: Mapped[int]
-    key: Mapped[str | None] = mapped_column(unique=True)
-    secret: Mapped[bytes | None]  # encrypted
-    token_hash: Mapped[bytes | None] = mapped_column(unique=True)
-    user_name: Mapped[str | None]  # of the user that it is, or whose key it is
-    policies: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
-
-    __table_args__ = (
-        CheckConstraint("(key IS NULL) = (secret IS NULL)", name="key_has_a_secret"),
-        CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),
-        Index("ix_access_user", "stack_id", "user_name"),
-    )
-
-
-class Watcher(Base):
-    """A resource that is to be looked at again when another one was signalled."""
-
-    __tablename__ = "watcher"
-
-    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # that is signalled
-    watcher_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    stack_id: Mapped[int]
-
-    __table_args__ = (
-        Index("ix_watcher_watcher_id", "watcher_id"),
-        Index("ix_watcher_stack_id", "stack_id"),
-    )
-
-
 class Progress(Base):
     """How far a stack's traversal is, counted by the sweep now and then (PROTOCOL.md 18)."""
 
