@@ -10,7 +10,7 @@ from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.value import ValueResource
 from orchestrator.template.definition import ResourceProxy, StackDefinition
 from orchestrator.template.parameters import ParameterValues
-from tests.unit.test_validate import Server
+from tests.unit.test_validate import Server, a, faults
 
 
 def view(**resources):
