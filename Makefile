@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
+SERVERS := tests/e2e tests/integration tests/kills
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-long soak bench bench-bars corpus lock clean
+.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,7 +37,14 @@ check: $(STAMP)  ## ruff, mypy strict, import contracts
 	@$(BIN)/lint-imports
 
 test: $(STAMP)  ## everything that must hold on every change
-	@$(PYTEST) -m "not long"
+	@$(MAKE) --no-print-directory -j2 test-servers test-engine
+
+# The two halves of `test`, which take as long as each other: what runs on servers of its own, and the rest.
+test-servers: $(STAMP)
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(SERVERS)
+
+test-engine: $(STAMP)
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(addprefix --ignore=,$(SERVERS))
 
 test-long: $(STAMP)  ## the long runs: many kills, many seeds
 	@$(PYTEST) -m long
