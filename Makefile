@@ -62,7 +62,7 @@ corpus: $(STAMP)  ## real templates, compared with what Heat answers: make corpu
 	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
 
 lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower \
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower --extra keystone \
 		--output-file requirements.lock pyproject.toml
 
 clean:  ## remove what the targets made
