@@ -22,6 +22,7 @@ from typing import Any
 from orchestrator.errors import Misconfigured
 
 PR_SET_PDEATHSIG = 1
+AUTOGROUP = Path("/proc/self/autogroup")
 LOG_LIMIT = 10 * 1024 * 1024  # bytes; a longer log is set aside when its process starts again
 _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -76,6 +77,7 @@ class Child:
     kill_signal: signal.Signals = signal.SIGKILL  # when there is no time left
     death_signal: signal.Signals = signal.SIGKILL  # what it gets when we die
     stop_seconds: float = 10.0
+    niceness: int = 0  # how far it stands back, 0 to 19, while others want the processor
 
 
 class Process:
@@ -105,7 +107,7 @@ class Process:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # a Ctrl-C on our terminal is ours to pass on, in order
-                    preexec_fn=lambda: _die_with(parent, child.death_signal),  # noqa: PLW1509 - no other way
+                    preexec_fn=lambda: _prepare(child, parent),  # noqa: PLW1509 - no other way
                     **identity(child.account),
                 )
             except OSError as error:
@@ -193,8 +195,18 @@ def running(child: Child, log: Path, *, ready_seconds: float = 60.0) -> Iterator
         process.stop()
 
 
+def _prepare(child: Child, parent: int) -> None:
+    """In the new process, before the program: stand back, and die when the parent does."""
+    if child.niceness:
+        os.nice(child.niceness)
+        # Where the kernel shares among sessions first, it is the session that has to stand back.
+        with contextlib.suppress(OSError):
+            AUTOGROUP.write_text(str(child.niceness))
+    _die_with(parent, child.death_signal)
+
+
 def _die_with(parent: int, number: signal.Signals) -> None:
-    """In the new process, before the program: be sent `number` when the parent dies, or go if it has died."""
+    """Be sent `number` when the parent dies, or go if it has died."""
     if _prctl is not None:
         _prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
         if os.getppid() != parent:

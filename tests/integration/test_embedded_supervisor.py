@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.embedded.process import Child
+from orchestrator.embedded.process import AUTOGROUP, Child, Process
 from orchestrator.embedded.supervisor import Stopped, supervising
 from orchestrator.errors import Misconfigured
 
@@ -205,3 +205,18 @@ def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
         supervising(tmp_path) as supervisor,
     ):
         supervisor.start([Child(name="ghost", argv=("/no/such/program",))])
+
+
+def test_a_child_stands_back_as_far_as_it_is_told(tmp_path: Path) -> None:
+    tells = "import os; print(os.nice(0))"
+    grouped = os.access(AUTOGROUP, os.W_OK)  # the kernel shares among sessions first
+    if grouped:
+        tells += "; print(open('/proc/self/autogroup').read().split()[-1])"
+    argv = (sys.executable, "-c", tells)
+    plain = Process(Child(name="plain", argv=argv), tmp_path / "plain.log")
+    patient = Process(Child(name="patient", argv=argv, niceness=3), tmp_path / "patient.log")
+    assert plain.wait(10.0)
+    assert patient.wait(10.0)
+    ours = os.nice(0)
+    assert (tmp_path / "plain.log").read_text().split() == [str(ours)] + ["0"] * grouped
+    assert (tmp_path / "patient.log").read_text().split() == [str(min(19, ours + 3))] + ["3"] * grouped
