@@ -50,6 +50,7 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.Unavailable: 503,
 }
 UNREACHABLE: Final = (
     sqlalchemy.exc.OperationalError,
@@ -110,8 +111,8 @@ def _ours(error: errors.OrchestratorError) -> Response:
     status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
     if status == 500:  # nothing the caller did: the operator reads the log
         return _unexpected(error)
-    if status == 401:
-        return _unauthenticated(str(error))
+    if isinstance(error, errors.Unauthenticated):
+        return _unauthenticated(error)
     if isinstance(error, errors.InvalidTemplate):
         kind = error.heat_type
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
@@ -120,10 +121,10 @@ def _ours(error: errors.OrchestratorError) -> Response:
     return fault(status, error.heat_type, str(error))
 
 
-def _unauthenticated(message: str) -> Response:
+def _unauthenticated(error: errors.Unauthenticated) -> Response:
     """The token check answers before anything of Heat's does, in a shape of its own (§1)."""
-    response = json_response({"error": {"code": 401, "title": TITLES[401], "message": message}}, 401)
-    response.headers["WWW-Authenticate"] = "X-Auth-Token"
+    response = json_response({"error": {"code": 401, "title": TITLES[401], "message": str(error)}}, 401)
+    response.headers["WWW-Authenticate"] = error.challenge
     return response
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import Final
+from typing import Final, cast
 
 import structlog
 from flask import Flask, Response, current_app, g, request
@@ -36,9 +36,10 @@ from api import (
     versions,
     why,
 )
-from api.parts import Parts, parts
+from api.parts import Parts
 from orchestrator.errors import Forbidden, InvalidRequest
-from orchestrator.security.caller import ACCESS_DENIED, for_project, identify
+from orchestrator.security.caller import ACCESS_DENIED, for_project
+from orchestrator.security.doors import Door, door
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck"})
@@ -56,11 +57,16 @@ FOR_BEARERS: Final = frozenset(
 
 
 def assemble(made_of: Parts) -> Flask:
-    """Return the application."""
+    """Return the application.
+
+    Raises:
+        Misconfigured: it cannot know its callers as the settings say.
+    """
     app = Flask("api", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # faults.py answers OPTIONS for every known path
     app.url_map.merge_slashes = False
     app.extensions["parts"] = made_of
+    app.extensions["door"] = door(made_of.settings, made_of.database)
     faults.register(app)
     app.before_request(_enter)
     app.after_request(_leave)
@@ -109,7 +115,7 @@ def _enter() -> None:
     _no_nul()
     who = None
     if versions.versioned() and request.blueprint != "cfn":  # whose requests are signed
-        who = identify(parts().settings, parts().database, request.headers.get("X-Auth-Token"))
+        who = cast(Door, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
     if request.method == "HEAD" and versions.versioned():

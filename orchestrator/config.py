@@ -48,9 +48,25 @@ class Settings(BaseSettings):
     environment_dir: Path | None = None  # the operator's own environments, *.yaml: resource_registry only
 
     # Who may call.
-    auth: Literal["none", "token"] = "none"
+    auth: Literal["none", "token", "keystone"] = "none"
     trusted_proxies: int = Field(default=0, ge=0, description="how many proxies in front set X-Forwarded-*")
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
+
+    # `auth = keystone`: where tokens are checked, and as whom. security/keystone.py.
+    keystone_auth_url: str | None = None  # http://host:5000/v3
+    keystone_www_authenticate_url: str | None = None  # what callers are told; unset: the one above
+    keystone_username: str | None = None
+    keystone_password: SecretStr | None = None
+    keystone_project_name: str = "service"
+    keystone_user_domain_name: str = "Default"
+    keystone_project_domain_name: str = "Default"
+    keystone_region_name: str | None = None
+    keystone_interface: Literal["public", "internal", "admin"] = "internal"
+    keystone_cafile: Path | None = None  # where the system's authorities do not know it
+    keystone_memcached_servers: str | None = None  # host:port,…; unset: each process remembers by itself
+    keystone_token_cache_seconds: int = Field(
+        default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"
+    )
 
     # Limits, DESIGN.md "Limits".
     limits: Literal["ours", "heat"] = "ours"

@@ -10,6 +10,7 @@ OrchestratorError
 ├── Forbidden             the caller may not                                   403
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
+├── Unavailable           what an answer needs does not answer                 503
 ├── ProviderError         the cloud refused
 │   └── ProviderBusy      the cloud refused for now; try again
 ├── Superseded            a newer traversal owns this stack; stop quietly
@@ -170,6 +171,11 @@ class Unauthenticated(OrchestratorError):
 
     heat_type = "HTTPUnauthorized"
 
+    def __init__(self, challenge: str = "X-Auth-Token") -> None:
+        """Take what `WWW-Authenticate` says."""
+        self.challenge = challenge
+        super().__init__("The request you have made requires authentication.")
+
 
 class Forbidden(OrchestratorError):
     """The caller is known and may not."""
@@ -232,6 +238,12 @@ class StackExists(Conflict):
     def __init__(self, name: str) -> None:
         """Name the stack."""
         super().__init__(f"The Stack ({name}) already exists.")
+
+
+class Unavailable(OrchestratorError):
+    """A service that every answer needs does not answer; the caller may try again."""
+
+    heat_type = "HTTPServiceUnavailable"
 
 
 class ProviderError(OrchestratorError):
