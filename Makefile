@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 SERVERS := tests/e2e tests/integration tests/kills
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus lock clean
+.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus openapi lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ bench-bars: $(STAMP)  ## the figures we hold ourselves to, or BAR=growth,crowd a
 
 corpus: $(STAMP)  ## real templates, compared with what Heat answers: make corpus [CORPUS_DIR=...]
 	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
+
+openapi: $(STAMP)  ## renew docs/openapi.json from the routes and what is said of them
+	@$(BIN)/python -m tests.openapi
 
 lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower --extra keystone \

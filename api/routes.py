@@ -36,13 +36,14 @@ from api import (
     versions,
     why,
 )
+from api.openapi.views import openapi
 from api.parts import Parts
 from orchestrator.errors import Forbidden, InvalidRequest
 from orchestrator.security.caller import ACCESS_DENIED, for_project
 from orchestrator.security.doors import Door, door
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
-UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck"})
+UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck", "openapi.document", "openapi.page"})
 # What may be asked with a token that a resource gave (spec/rest-api.md §15); the views look which resource.
 FOR_BEARERS: Final = frozenset(
     {
@@ -89,6 +90,7 @@ def assemble(made_of: Parts) -> Flask:
         catalogue.catalogue,
         why.why,
         cfn.cfn,
+        openapi,
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]

@@ -1,0 +1,30 @@
+"""Amazon's query API: one path, the action in the query."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.openapi.catalogue import REFUSED, SIGNED, XML
+from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, told
+
+FORM: Final = "application/x-www-form-urlencoded"
+QUERY_PATH: Final = "/v1/"
+
+
+class CfnQuery(Shape):
+    """What is asked, with whatever the action takes."""
+
+    Action: str = told("The action.", "DescribeStackResource")
+    StackName: str | None = maybe("The stack: its name, id or ARN.", "web")
+    LogicalResourceId: str | None = maybe("The resource.", "one")
+    ContentType: str | None = maybe("JSON: the answer is JSON.", "JSON")
+
+
+ANSWER: Final = {200: Answer("The answer; JSON with `ContentType=JSON`.", str, XML), **REFUSED}
+
+OPERATIONS: Final[Operations] = {
+    "GET cfn.query": Operation(SIGNED, ANSWER, CfnQuery, secured="signature", path=QUERY_PATH),
+    "POST cfn.query": Operation(
+        SIGNED, ANSWER, body=CfnQuery, body_media=FORM, secured="signature", path=QUERY_PATH
+    ),
+}

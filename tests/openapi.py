@@ -1,0 +1,42 @@
+"""The application's description, made without servers; run as a module it renews `docs/openapi.json`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+from flask import Flask
+
+from api.app import operations
+from api.parts import Parts
+from api.routes import assemble
+from orchestrator.config import Settings
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.store.database import Database
+
+KEPT = Path(__file__).resolve().parents[1] / "docs" / "openapi.json"
+
+
+def application() -> Flask:
+    """Return the application with all routes and nothing behind them."""
+    nobody = cast(Database, None)
+    return assemble(
+        Parts(Settings(), nobody, Cipher([new_key()]), load_registry(), operations(), lambda _messages: None)
+    )
+
+
+def described(app: Flask) -> dict[str, Any]:
+    """Return what the application serves as its description."""
+    document: dict[str, Any] = app.test_client().get("/openapi.json").get_json()
+    return document
+
+
+def written(document: dict[str, Any]) -> bytes:
+    """Return the document as it is kept: one that shows in a diff what changed."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+if __name__ == "__main__":
+    KEPT.write_bytes(written(described(application())))
