@@ -18,6 +18,7 @@ COMMANDS = {
     "up": "orchestrator.cli.up:up",
     "migrate": "orchestrator.cli.server:migrate",
     "token": "orchestrator.cli.server:token",
+    "key-pair": "orchestrator.cli.key_pairs:group",
     "rotate-keys": "orchestrator.cli.server:rotate_keys",
     "purge": "orchestrator.cli.purge:command",
 }

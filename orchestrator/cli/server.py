@@ -135,7 +135,7 @@ def list_(project: str | None, data_dir: Path | None) -> None:
     click.echo(f"{'ID':>6}  {'PROJECT':24} {'NAME':24} {'CREATED':20} STATE")
     now = dt.datetime.now(dt.UTC)
     for row in rows:
-        state = "revoked" if row.revoked_at else _validity(row.expires_at, now)
+        state = "revoked" if row.revoked_at else validity(row.expires_at, now)
         click.echo(
             f"{row.id:>6}  {row.project_id:24} {row.name:24} {row.created_at:%Y-%m-%d %H:%M:%S}  {state}"
         )
@@ -192,7 +192,8 @@ def opened(data_dir: Path | None) -> Iterator[Database]:
             database.engine.dispose()
 
 
-def _validity(expires_at: dt.datetime | None, now: dt.datetime) -> str:
+def validity(expires_at: dt.datetime | None, now: dt.datetime) -> str:
+    """Return in words how long something is valid that was not revoked."""
     if expires_at is None:
         return "valid for ever"
     return "expired" if expires_at <= now else f"valid until {expires_at:%Y-%m-%d %H:%M}"

@@ -18,6 +18,7 @@ SEALED = (
     ("revision", "sealed"),
     ("signal", "details"),
     ("access", "secret"),
+    ("key_pair", "secret"),
     ("revision", "adopted"),
     ("resource_snapshot", "sealed"),
     ("resource_snapshot", "kept"),

@@ -1,11 +1,13 @@
-"""The tables of who is let in to a stack by key or token, and of who looks at whose signals."""
+"""The tables of who is let in by key or token, to a stack or a project, and of who looks at whose signals."""
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Index, text
+import datetime as dt
+
+from sqlalchemy import CheckConstraint, Identity, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.base import Base
+from orchestrator.store.base import Base, now
 
 
 class Access(Base):
@@ -26,6 +28,22 @@ class Access(Base):
         CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),
         Index("ix_access_user", "stack_id", "user_name"),
     )
+
+
+class KeyPair(Base):
+    """A caller's access key and the secret that it signs requests with, for one project."""
+
+    __tablename__ = "key_pair"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)
+    secret: Mapped[bytes]  # encrypted: a signature is checked with it
+    project_id: Mapped[str]
+    name: Mapped[str]
+    roles: Mapped[list[str]]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    expires_at: Mapped[dt.datetime | None]
+    revoked_at: Mapped[dt.datetime | None]
 
 
 class Watcher(Base):

@@ -120,6 +120,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
         ("revision.sealed", 1, 0),
         ("signal.details", 1, 0),
         ("access.secret", 0, 0),
+        ("key_pair.secret", 0, 0),
         ("revision.adopted", 1, 0),
         ("resource_snapshot.sealed", 1, 0),
         ("resource_snapshot.kept", 1, 0),

@@ -1,4 +1,4 @@
-"""The operator's commands against a database of their own: `migrate` and `token`."""
+"""The operator's commands against a database of their own: `migrate`, `token` and `key-pair`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import main
 from orchestrator.embedded.postgres import Postgres
+from orchestrator.security.encryption import Cipher, new_key
+from orchestrator.security.key_pairs import create_key_pair, find_signer
 from orchestrator.security.tokens import find_token, list_tokens
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
@@ -84,3 +86,34 @@ def test_without_a_database_a_command_says_how_to_name_one(
     assert "no installation in" in refused.output
     assert "--data-dir" in refused.output
     assert not (tmp_path / "none").exists()
+
+
+def test_a_key_pair_is_shown_once_and_opens_its_project_until_it_is_revoked(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealing = new_key()
+    monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", sealing)
+    made = run("key-pair", "create", "--project", "demo", "--name", "ci", "--role", "reader")
+    given = dict(line.removeprefix("export ").split("=", 1) for line in made.stdout.splitlines())
+    key, secret = given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]
+    found = find_signer(database, key)
+    assert found is not None
+    assert (found.project_id, found.name, found.roles) == ("demo", "ci", ("reader",))
+    assert Cipher([sealing]).open(found.secret) == secret
+    listed = run("key-pair", "list", "--project", "demo").output
+    assert key in listed
+    assert "valid for ever" in listed
+    assert secret not in listed
+    assert key not in run("key-pair", "list", "--project", "other").output
+    assert run("key-pair", "revoke", key).exit_code == 0
+    assert find_signer(database, key) is None
+    assert f"no valid key pair has the access key {key}" in run("key-pair", "revoke", key).output
+    database.engine.dispose()
+
+
+def test_a_key_pair_ends_when_it_was_said_to(database: Database) -> None:
+    over = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=1)
+    key, _ = create_key_pair(database, Cipher([new_key()]), "demo", roles=["member"], expires_at=over)
+    assert find_signer(database, key) is None
+    assert "expired" in run("key-pair", "list").output
+    database.engine.dispose()
