@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import orjson
 from flask import Request
 
 from orchestrator.config import Settings
@@ -43,18 +44,45 @@ def received(
     if len(data) <= inline:
         yield Body(data=data)
         return
+    with _private_file() as (file, path):
+        size = file.write(data)
+        del data
+        while chunk := request.stream.read(CHUNK):
+            size += len(chunk)
+            if size > limit:
+                raise _too_large(size, limit)
+            file.write(chunk)
+        file.close()
+        yield Body(path=path)
+
+
+@contextmanager
+def written(document: Mapping[str, Any], settings: Settings) -> Iterator[Body]:
+    """Hand on a body that was put together here, as `received` does one that came.
+
+    Raises:
+        LimitExceeded: it is larger than `max_json_body_size`.
+    """
+    data = orjson.dumps(document)
+    if len(data) > settings.max_json_body_size:
+        raise _too_large(len(data), settings.max_json_body_size)
+    if len(data) <= settings.inline_body_size:
+        yield Body(data=data)
+        return
+    with _private_file() as (file, path):
+        file.write(data)
+        file.close()
+        yield Body(path=path)
+
+
+@contextmanager
+def _private_file() -> Iterator[tuple[IO[bytes], Path]]:
+    """Lend a file that is gone at the end."""
     handle, name = tempfile.mkstemp(prefix="orchestrator-body-")
     path = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            size = file.write(data)
-            del data
-            while chunk := request.stream.read(CHUNK):
-                size += len(chunk)
-                if size > limit:
-                    raise _too_large(size, limit)
-                file.write(chunk)
-        yield Body(path=path)
+            yield file, path
     finally:
         path.unlink(missing_ok=True)
 

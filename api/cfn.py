@@ -1,4 +1,5 @@
-"""What servers ask in Amazon's way: signed URLs to signal at, and the metadata of a resource (spec §14).
+"""What is asked in Amazon's way (spec/rest-api.md §14): signed URLs to signal at, and CloudFormation's
+queries, whose actions are in `api/cloudformation`.
 
 Whoever asks is known by the signature. Refusals have Amazon's codes and shape, XML unless JSON is asked for.
 """
@@ -6,9 +7,10 @@ Whoever asks is known by the signature. Refusals have Amazon's codes and shape, 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree  # written, never read
 
 from flask import Blueprint, Response, g, request
@@ -16,31 +18,37 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.body import received
-from api.formats import json_response, time
+from api.cloudformation.actions import ACTIONS
+from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
+from api.cloudformation.names import ARN
+from api.faults import UNREACHABLE
+from api.formats import json_response
 from api.parts import parts
-from api.resources import own_metadata
 from api.versions import ASKED, QUERY
 from orchestrator import errors, telemetry
 from orchestrator.operations.context import OperationContext
-from orchestrator.security.bearers import STACK_USER, require
+from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
-from orchestrator.security.signed_urls import IncompleteSignature, Refused, SignedRequest, authenticate
-from orchestrator.store import stacks
+from orchestrator.security.query_callers import identify_signer
+from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
+from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access import AccessRow
-from orchestrator.store.resources import get_resource
-from orchestrator.store.stacks import StackRow
 
 cfn = Blueprint("cfn", __name__)
 log = telemetry.logger()
 
-LONGEST_QUERY: Final = 100_000  # bytes
-ARN: Final = "arn:openstack:heat::"
-INVALID_VALUE: Final = "A bad or out-of-range value was supplied"
+LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
 NO_ACTION: Final = "The action or operation requested is invalid"
+# Who may do nothing but read, and who comes with a resource's key (spec/rest-api.md §15).
+FOR_READERS: Final = frozenset(
+    name for name in ACTIONS if name.startswith(("Describe", "Estimate", "Get", "List"))
+)
+FOR_BEARERS: Final = frozenset({"DescribeStackResource"})
 
 # What is refused -> status, Amazon's code, and what its message begins with.
 CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.LimitExceeded: (400, "RequestLimitExceeded", ""),
+    errors.StackExists: (400, "AlreadyExists", ""),
     errors.Conflict: (400, "InvalidAction", ""),
     errors.NotFound: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.NotSupported: (400, "InvalidParameterValue", INVALID_VALUE),
@@ -48,15 +56,14 @@ CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.InvalidTemplate: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.Forbidden: (403, "AccessDenied", "User is not authorized to perform action"),
 }
-
-
-class QueryFault(errors.InvalidRequest):
-    """A query that cannot be answered, with Amazon's code."""
-
-    def __init__(self, code: str, message: str) -> None:
-        """Take both."""
-        self.heat_type = code
-        super().__init__(message)
+# What a query is told otherwise than who signals: as Amazon does.
+QUERY_CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
+    **CODES,
+    errors.NotFound: (400, "ValidationError", ""),
+    errors.NotSupported: (400, "ValidationError", ""),
+    errors.InvalidTemplate: (400, "ValidationError", ""),
+}
+_UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 
 
 @cfn.put(f"/waitcondition/{ARN}<path:rest>")
@@ -72,64 +79,87 @@ def signal(rest: str) -> Response:
     return json_response(None)
 
 
-@cfn.route(QUERY, methods=["GET", "POST"])
+@cfn.route(QUERY, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
 def query() -> Response:
-    """Answer `Action=DescribeStackResource`: how servers read their metadata."""
+    """Answer an action of CloudFormation's."""
     if ASKED not in request.environ:
         raise NoSuchPath
-    request.max_content_length = request.max_form_memory_size = LONGEST_QUERY
+    request.max_content_length = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    request.max_form_memory_size = None  # the same
     request.get_data()  # what is signed, before it is taken apart
-    g.wanted = request.values
-    action = request.values.get("Action")
-    if action is None:
-        raise NoSuchPath
-    bearer = _bearer(request.environ[ASKED])
-    if action != "DescribeStackResource":
-        raise QueryFault("InvalidAction", NO_ACTION)
-    name, logical = request.values.get("StackName"), request.values.get("LogicalResourceId")
-    if not name or not logical:
-        missing = "LogicalResourceId" if name else "StackName"
-        raise QueryFault("MissingParameter", f"A mandatory input parameter is missing:{missing}")
+    g.wanted = given = _given()
+    name = given.get("Action")
+    if not name:
+        raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
     has = parts()
-    stack = stacks.get(has.database, bearer.project_id, bearer.stack_name, bearer.stack_uuid)
-    if stack is None or name not in (stack.name, str(stack.uuid), _arn(stack)):
+    g.caller = identify_signer(has.database, has.cipher, has.settings, _signed(request.environ[ASKED], given))
+    if has.settings.auth == "none":
+        _not_from_elsewhere()
+    action = ACTIONS.get(name)
+    if action is None:
+        raise QueryFault("InvalidAction", NO_ACTION)
+    _require_allowed(name, g.caller)
+    result = action(Arguments(given))
+    answer = {f"{name}Result": result or {}, "ResponseMetadata": {"RequestId": g.request_id}}
+    return _answer({f"{name}Response": answer})
+
+
+def _given() -> dict[str, str]:
+    """Return the parameters of a query, of its address and its form alike.
+
+    Raises:
+        QueryFault: one comes twice, so that one might be signed and the other meant, or cannot be stored.
+    """
+    given: dict[str, str] = {}
+    for source in (request.args, request.form):
+        for name, values in source.lists():
+            if len(values) > 1 or name in given:
+                raise QueryFault("InvalidParameterCombination", f"The parameter {name[:100]} is given twice.")
+            if "\0" in name or "\0" in values[0]:
+                raise QueryFault("InvalidParameterValue", f"{INVALID_VALUE}:the character NUL")
+            given[name] = values[0]
+    return given
+
+
+def _require_allowed(action: str, who: Caller) -> None:
+    """Return when somebody may ask for an action.
+
+    Raises:
+        Refused: they may not.
+    """
+    if who.bearer is not None:
+        allowed = action in FOR_BEARERS
+    else:
+        allowed = "member" in who.roles or ("reader" in who.roles and action in FOR_READERS)
+    if not allowed:
         raise Refused
-    require(has.database, bearer, stack.id, logical)
-    row = get_resource(has.database, stack, logical)
-    if row is None:
-        raise errors.ResourceNotFound(logical, stack.name)
-    detail = {
-        "Description": row.description,
-        "LastUpdatedTimestamp": time(row.updated_at or row.created_at),
-        "LogicalResourceId": row.name,
-        "Metadata": json_response(own_metadata(row, stack, _context(bearer))).get_data(as_text=True),
-        "PhysicalResourceId": row.physical_id or "",
-        "ResourceStatus": row.state,
-        "ResourceStatusReason": row.status_reason,
-        "ResourceType": row.type,
-        "StackId": _arn(stack),
-        "StackName": stack.name,
-    }
-    return _answer(
-        {"DescribeStackResourceResponse": {"DescribeStackResourceResult": {"StackResourceDetail": detail}}}
-    )
+
+
+def _not_from_elsewhere() -> None:
+    """Refuse what a page of somebody else's makes a browser send, where nobody is asked who they are.
+
+    Raises:
+        Refused: the browser says so.
+    """
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if site not in {"none", "same-origin"} or (
+        origin is not None and urlsplit(origin).netloc != request.host
+    ):
+        raise Refused
 
 
 def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
-    bearer = _bearer(request.path)
-    name = _resource(rest, bearer)
     has = parts()
-    context = _context(bearer)
+    signed = _signed(request.path, request.args.to_dict())
+    bearer = authenticate(has.database, has.cipher, has.settings, signed)
+    name = _resource(rest, bearer)
+    caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+    context = OperationContext(has.database, has.cipher, caller, has.settings, has.types)
     with received(request, has.settings, small=True, any_type=True) as body:
         rings, metadata = has.operations.signal_by_url(context, name, body, shown=shown)
     has.publish(rings)
     return {"resource": name, "metadata": metadata}
-
-
-def _context(bearer: AccessRow) -> OperationContext:
-    has = parts()
-    caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-    return OperationContext(has.database, has.cipher, caller, has.settings, has.types)
 
 
 def _resource(rest: str, bearer: AccessRow) -> str:
@@ -146,42 +176,37 @@ def _resource(rest: str, bearer: AccessRow) -> str:
     return names[3]
 
 
-def _bearer(path: str) -> AccessRow:
-    """Return what the key opens that the request is signed with."""
-    params = request.args.to_dict()
-    body_hash = ""
-    if request.path == QUERY:
-        body_hash = hashlib.sha256(request.get_data()).hexdigest()
-        params |= request.form.to_dict()
+def _signed(path: str, params: Mapping[str, str]) -> SignedRequest:
+    """Return the request as it was signed: `path` is what was asked for below the version."""
+    body = request.get_data() if request.path == QUERY else b""
     version = request.script_root.rpartition("/")[2]
-    signed = SignedRequest(
-        request.method,
-        request.host,
-        f"{request.script_root}{path}",
-        f"/{version}{path}",
-        params,
-        {name.lower(): value for name, value in request.headers.items()},
-        body_hash,
+    return SignedRequest(
+        verb=request.method,
+        host=request.host,
+        path=f"{request.script_root}{path}",
+        below=f"/{version}{path}",
+        params=params,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body_hash=hashlib.sha256(body).hexdigest(),
+        query=request.args.to_dict(),
     )
-    has = parts()
-    return authenticate(has.database, has.cipher, has.settings, signed)
-
-
-def _arn(stack: StackRow) -> str:
-    return f"{ARN}{stack.project_id}:stacks/{stack.name}/{stack.uuid}"
 
 
 @cfn.errorhandler(errors.OrchestratorError)
 def _refused(error: errors.OrchestratorError) -> Response:
-    if isinstance(error, IncompleteSignature | QueryFault):
+    if isinstance(error, IncompleteSignature | RequestExpired | QueryFault):
         return _fault(400, error.heat_type, str(error))
     if isinstance(error, Refused):
         return _fault(403, error.heat_type, str(error))
-    found = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
+    codes = QUERY_CODES if request.path == QUERY else CODES
+    found = next((codes[kind] for kind in type(error).__mro__ if kind in codes), None)
     if found is None:
         return _failed(error)
     status, code, begins = found
-    return _fault(status, code, f"{begins}:{error}" if begins else str(error))
+    said = str(error)
+    if isinstance(error, errors.InvalidTemplate):
+        said = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
+    return _fault(status, code, f"{begins}:{said}" if begins else said)
 
 
 @cfn.errorhandler(HTTPException)
@@ -193,28 +218,51 @@ def _http(error: HTTPException) -> Response | HTTPException:
 
 @cfn.errorhandler(Exception)
 def _failed(error: Exception) -> Response:
+    if isinstance(error, UNREACHABLE):
+        log.error("database_unreachable", error=str(error))
+        words = "The request has failed due to a temporary failure of the server"
+        return _fault(503, "ServiceUnavailable", words, "Server")
     log.error("request_failed", path=request.path, exc_info=error)
-    return _fault(
-        500, "InternalFailure", "The request processing has failed due to an internal error", "Server"
-    )
+    words = "The request processing has failed due to an internal error"
+    return _fault(500, "InternalFailure", words, "Server")
 
 
 def _fault(status: int, code: str, message: str, type_: str = "Sender") -> Response:
-    return _answer({"ErrorResponse": {"Error": {"Type": type_, "Code": code, "Message": message}}}, status)
+    error = {"Type": type_, "Code": code, "Message": message}
+    return _answer({"ErrorResponse": {"Error": error, "RequestId": g.request_id}}, status)
 
 
 def _answer(document: Mapping[str, Any], status: int = 200) -> Response:
     if g.get("wanted", request.args).get("ContentType") == "JSON":  # a signal's body is no form
-        return json_response(document, status)
+        return json_response(_without_nothing(document), status)
     [(name, content)] = document.items()
     root = ElementTree.Element(name)
     _fill(root, content)
     return Response(ElementTree.tostring(root, encoding="utf-8"), status, mimetype="application/xml")
 
 
+def _without_nothing(value: Any) -> Any:
+    """Return what is answered without what is not known of it."""
+    match value:
+        case Mapping():
+            return {name: _without_nothing(inner) for name, inner in value.items() if inner is not None}
+        case list():
+            return [_without_nothing(item) for item in value]
+        case _:
+            return value
+
+
 def _fill(element: ElementTree.Element, content: Any) -> None:
-    if not isinstance(content, Mapping):
-        element.text = "" if content is None else str(content)
-        return
-    for name, inner in content.items():
-        _fill(ElementTree.SubElement(element, name), inner)
+    """Write a value: lists as members, what is not known left out, what XML has no way to write replaced."""
+    match content:
+        case Mapping():
+            for name, inner in content.items():
+                if inner is not None:
+                    _fill(ElementTree.SubElement(element, name), inner)
+        case list():
+            for item in content:
+                _fill(ElementTree.SubElement(element, "member"), item)
+        case bool():
+            element.text = "true" if content else "false"
+        case _:
+            element.text = _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", str(content))

@@ -16,7 +16,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
 from orchestrator.operations.known import GIVEN_METADATA
 from orchestrator.operations.software_requests import machine_metadata
-from orchestrator.resources.base import Attribute
+from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.bearers import require
 from orchestrator.security.encryption import Cipher
@@ -56,12 +56,7 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
     if bearer is not None:
         require(parts().database, bearer, stack.id, resource_name)
     row = _found(stack, resource_name)
-    if bearer is not None:  # whose business it is
-        return json_response({"metadata": own_metadata(row, stack, operation_context())})
-    kind = parts().types.get(row.kind)
-    if kind is not None and kind.publishes:
-        return json_response({"metadata": machine_metadata(operation_context(), stack, row, kind)})
-    return json_response({"metadata": shown_metadata(row, parts().types, parts().cipher)})
+    return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:
@@ -129,15 +124,17 @@ def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
     return dict(cipher.open(row.sealed).get("metadata") or {})
 
 
-def own_metadata(row: ResourceRow, stack: StackRow, context: OperationContext) -> dict[str, Any]:
-    """Return the metadata for whom it is meant: as it is."""
+def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) -> Any:
+    """Return the metadata as whoever asks may see it: as it is for whom it is meant, else masked."""
     kind = context.types.get(row.kind)
     if kind is not None and kind.publishes:
         return machine_metadata(context, stack, row, kind)
-    return whole_metadata(row, context.cipher)
+    if context.caller.bearer is not None:
+        return whole_metadata(row, context.cipher)
+    return shown_metadata(row, context.types, context.cipher)
 
 
-def shown_metadata(row: ResourceRow, types: Registry, cipher: Cipher) -> Any:
+def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: Cipher) -> Any:
     """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept.
 
     What signals told is shown where the type says that it is no secret; the template's own may be one.

@@ -55,7 +55,7 @@ class Versioned:
 
 def _is_query(environ: WSGIEnvironment) -> bool:
     """Whether a request for just the version is one of CloudFormation's."""
-    if environ.get("REQUEST_METHOD") not in {"GET", "POST"}:
+    if environ.get("REQUEST_METHOD") in {"HEAD", "OPTIONS"}:
         return False
     form = str(environ.get("CONTENT_TYPE", "")).startswith("application/x-www-form-urlencoded")
     return "Action=" in str(environ.get("QUERY_STRING", "")) or form

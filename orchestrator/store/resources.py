@@ -11,15 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select
+from psycopg.errors import QueryCanceled
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select, text
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import aliased
 
+from orchestrator.errors import LimitExceeded
 from orchestrator.store.database import Database
 from orchestrator.store.models import Resource, ResourceDefinition, Revision, Stack
 from orchestrator.store.reading import streamed
 from orchestrator.store.stacks import StackRow, descendants
 
+LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
 
@@ -63,14 +67,22 @@ def list_resources(
     filters: Mapping[str, Sequence[str]] | None = None,
     *,
     with_values: bool = False,
+    after: str | None = None,
+    limit: int | None = None,
 ) -> Iterator[ResourceRow]:
-    """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too."""
-    newest = _current(stack, with_values=with_values).subquery("newest")
+    """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too.
+
+    `after` is a name, exclusive.
+    """
+    current = _current(stack, with_values=with_values)
+    if after is not None:
+        current = current.where(Resource.name > after)
+    newest = current.subquery("newest")
     statement = _joined(newest, stack, _dependents(stack), with_values=with_values)
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
-    for row in streamed(database, statement.order_by(newest.c.name)):
+    for row in streamed(database, statement.order_by(newest.c.name).limit(limit)):
         yield _row(row)
 
 
@@ -95,6 +107,33 @@ def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow 
     with database.engine.connect() as connection:
         row = connection.execute(statement).one_or_none()
     return _row(row) if row is not None else None
+
+
+def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.UUID | None:
+    """Return the live stack of a project that has a thing of that physical id, None when there is none.
+
+    There is no index for it: it takes as long as the project is large, but no longer than LOOKING.
+
+    Raises:
+        LimitExceeded: it took longer.
+    """
+    statement = (
+        select(Stack.uuid)
+        .join(Resource, Resource.stack_id == Stack.id)
+        .where(Stack.project_id == project_id, Stack.deleted_at.is_(None))
+        .where(Resource.physical_id == physical_id, Resource.leftover.is_(False))
+        .limit(1)
+    )
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(LOOKING)
+        try:
+            return connection.execute(statement).scalar_one_or_none()
+        except OperationalError as error:
+            if not isinstance(error.orig, QueryCanceled):
+                raise
+            raise LimitExceeded(
+                "The project has too many resources to find one by its physical id."
+            ) from error
 
 
 def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:

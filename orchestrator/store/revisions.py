@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +31,34 @@ class RevisionRow:
     outline: Mapping[str, Any]
     created_by: str
     created_at: dt.datetime
+    copy_of: int | None  # the number of the revision whose template a rollback took
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a listing tells of a stack's revision."""
+
+    description: str
+    copy_of: int | None
+
+
+def briefs(database: Database, ids: Collection[int]) -> dict[int, Brief]:
+    """Return what listings tell of these revisions, by their rows; those of a caller's own stacks."""
+    described = Revision.outline["description"].as_string().label("description")
+    statement = select(Revision.id, described, Revision.copy_of).where(Revision.id.in_(ids))
+    with database.engine.connect() as connection:
+        return {row.id: Brief(row.description or "", row.copy_of) for row in connection.execute(statement)}
+
+
+def rollbacks(database: Database, stack: StackRow) -> list[tuple[int, bool]]:
+    """Return the first event of each rollback of a stack, and whether it led back to an earlier revision and
+    not to nothing; in their order.
+    """
+    statement = select(Revision.first_event, Revision.copy_of.is_not(None)).where(
+        Revision.stack_id == stack.id, Revision.action == "ROLLBACK", Revision.first_event.is_not(None)
+    )
+    with database.engine.connect() as connection:
+        return sorted((int(first or 0), back) for first, back in connection.execute(statement))
 
 
 def desired(database: Database, stack: StackRow) -> RevisionRow | None:

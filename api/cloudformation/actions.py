@@ -1,0 +1,27 @@
+"""The thirteen actions by name (spec/rest-api.md §14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from api.cloudformation import resources, stacks, templates
+from api.cloudformation.arguments import Arguments
+
+Action = Callable[[Arguments], Mapping[str, Any] | None]
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "CancelUpdateStack": stacks.cancel_update_stack,
+    "CreateStack": stacks.create_stack,
+    "DeleteStack": stacks.delete_stack,
+    "DescribeStackEvents": resources.describe_stack_events,
+    "DescribeStackResource": resources.describe_stack_resource,
+    "DescribeStackResources": resources.describe_stack_resources,
+    "DescribeStacks": stacks.describe_stacks,
+    "EstimateTemplateCost": templates.estimate_template_cost,
+    "GetTemplate": templates.get_template,
+    "ListStackResources": resources.list_stack_resources,
+    "ListStacks": stacks.list_stacks,
+    "UpdateStack": stacks.update_stack,
+    "ValidateTemplate": templates.validate_template,
+}

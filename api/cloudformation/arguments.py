@@ -1,0 +1,123 @@
+"""What a query says: names and texts, lists as `Name.member.1`, structures as `Name.member.1.Field`.
+
+Readers note what is wrong and go on with nothing, so that a query is told all its faults at once; `check`
+refuses it then. An empty value is an absent one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from orchestrator import errors
+
+INVALID_VALUE: Final = "A bad or out-of-range value was supplied"
+MISSING: Final = "A mandatory input parameter is missing"
+COMBINATION: Final = "Parameters that must not be used together were used together"
+NOT_SUPPORTED: Final = "not supported here: leave it out"
+_MEMBER: Final = re.compile(r"(?P<name>\w+)\.member\.(?P<number>[0-9]{1,6})(?:\.(?P<field>[\w.]+))?")
+LARGEST: Final = (1 << 31) - 1
+
+
+class QueryFault(errors.InvalidRequest):
+    """A query that cannot be answered, with Amazon's code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        """Take both."""
+        self.heat_type = code
+        super().__init__(message)
+
+
+class Arguments:
+    """The parameters of one query."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        """Take them as they came."""
+        self.given = given
+        self._faults: list[tuple[str, str]] = []
+
+    def check(self) -> None:
+        """Return when nothing was wrong with what was read so far.
+
+        Raises:
+            QueryFault: something was; it has the code of the first fault and the words of all.
+        """
+        if self._faults:
+            raise QueryFault(self._faults[0][0], "; ".join(message for _, message in self._faults))
+
+    def text(self, *names: str) -> str | None:
+        """Return the value of the first of `names` that has one."""
+        return next((self.given[name] for name in names if self.given.get(name)), None)
+
+    def required(self, name: str) -> str:
+        """Return the value of `name`, nothing when it is a fault that it has none."""
+        value = self.text(name)
+        if value is None:
+            self.missing(name)
+        return value or ""
+
+    def boolean(self, name: str) -> bool | None:
+        """Return `true` or `false` in any case."""
+        value = self.text(name)
+        if value is not None and value.lower() not in {"true", "false"}:
+            self.wrong(f"{name} must be true or false, not {value}")
+        return None if value is None else value.lower() == "true"
+
+    def integer(self, name: str) -> int | None:
+        """Return a positive whole number."""
+        value = self.text(name)
+        if value is None:
+            return None
+        number = int(value) if value.isascii() and value.isdigit() and len(value) <= len(str(LARGEST)) else 0
+        if not 1 <= number <= LARGEST:
+            self.wrong(f"{name} must be a whole number above 0, not {value}")
+        return number
+
+    def choice(self, name: str, among: Iterable[str]) -> str | None:
+        """Return one of the words `among`."""
+        value = self.text(name)
+        if value is not None and value not in among:
+            self.wrong(f"{name} must be one of {', '.join(among)}, not {value}")
+        return value
+
+    def members(self, name: str) -> list[str]:
+        """Return the texts of a list."""
+        return [fields[""] for fields in self.structures(name) if "" in fields]
+
+    def structures(self, name: str) -> list[dict[str, str]]:
+        """Return the structures of a list, in the order of their numbers; a plain text is the field ``""``."""
+        found: dict[int, dict[str, str]] = {}
+        for key, value in self.given.items():
+            match = _MEMBER.fullmatch(key)
+            if match is not None and match["name"] == name:
+                found.setdefault(int(match["number"]), {})[match["field"] or ""] = value
+        return [found[number] for number in sorted(found)]
+
+    def is_given(self, name: str) -> bool:
+        """Whether anything was said under `name`, be it that a list is empty."""
+        return name in self.given or any(key.startswith(f"{name}.") for key in self.given)
+
+    def unsupported(self, *names: str) -> None:
+        """Refuse what would let the caller believe in something that nobody does."""
+        for name in names:
+            inside = any(key.startswith(f"{name}.") for key in self.given)
+            if inside or self.text(name) not in {None, "false"}:
+                self.wrong(f"{name} is {NOT_SUPPORTED}")
+
+    def not_both(self, one: str, other: str) -> None:
+        """Refuse two that contradict each other."""
+        if self.text(one) is not None and self.text(other) is not None:
+            self.fault("InvalidParameterCombination", f"{COMBINATION}:{one} and {other}")
+
+    def missing(self, name: str) -> None:
+        """Note that a parameter is missing."""
+        self.fault("MissingParameter", f"{MISSING}:{name}")
+
+    def wrong(self, what: str) -> None:
+        """Note that a value cannot be."""
+        self.fault("InvalidParameterValue", f"{INVALID_VALUE}:{what}")
+
+    def fault(self, code: str, message: str) -> None:
+        """Note a fault."""
+        self._faults.append((code, message))

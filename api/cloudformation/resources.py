@@ -1,0 +1,158 @@
+"""Resources of a stack, and what happened to it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from api.cloudformation.arguments import COMBINATION, Arguments, QueryFault
+from api.cloudformation.names import arn, find_stack, state
+from api.cloudformation.pages import PAGE, page, token
+from api.formats import time
+from api.parts import caller, operation_context, parts
+from api.resources import metadata_of
+from orchestrator.errors import LimitExceeded
+from orchestrator.security.bearers import require
+from orchestrator.security.signatures import Refused
+from orchestrator.store import revisions, stacks
+from orchestrator.store.events import EventQuery, EventRow, event_uuid, list_events
+from orchestrator.store.resources import ResourceRow, get_resource, list_resources, stack_with
+from orchestrator.store.stacks import StackRow
+
+MOST: Final = 10_000  # resources of one answer without pages
+UNDECIDED: Final = {"StackResourceDriftStatus": "NOT_CHECKED"}
+
+
+def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
+    """Describe one resource with its metadata: also how servers read theirs."""
+    arguments.required("StackName")
+    name = arguments.required("LogicalResourceId")
+    arguments.check()
+    stack = _opened(arguments, name)
+    row = get_resource(parts().database, stack, name)
+    if row is None:
+        raise _no_such_resource(name, stack)
+    metadata = orjson.dumps(metadata_of(row, stack, operation_context()), default=str).decode()
+    detail = {**_resource(row, stack, "LastUpdatedTimestamp"), "Metadata": metadata}
+    return {"StackResourceDetail": {**detail, "Description": row.description}}
+
+
+def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
+    """Describe the resources of a stack, or of the one that a thing with a physical id belongs to."""
+    name, physical = arguments.text("StackName"), arguments.text("PhysicalResourceId")
+    if name is not None and physical is not None:
+        arguments.fault("InvalidParameterCombination", f"{COMBINATION}:StackName and PhysicalResourceId")
+    arguments.check()
+    stack = find_stack(arguments) if physical is None else _of_physical(physical)
+    logical = arguments.text("LogicalResourceId")
+    filters = {"name": [logical]} if logical is not None else None
+    rows = list(list_resources(parts().database, stack, filters, limit=MOST + 1))
+    if len(rows) > MOST:
+        raise LimitExceeded(f"The stack has more than {MOST} resources. ListStackResources shows them.")
+    if logical is not None and not rows:
+        raise _no_such_resource(logical, stack)
+    described = [{**_resource(row, stack, "Timestamp"), "Description": row.description} for row in rows]
+    return {"StackResources": described}
+
+
+def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
+    """List the resources of a stack by name, a page at a time."""
+    after = token(arguments)
+    stack = find_stack(arguments)
+    found = list_resources(parts().database, stack, after=after, limit=PAGE + 1)
+    rows, more = page(found, PAGE, lambda row: row.name)
+    summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
+    for one in summaries:
+        del one["StackId"], one["StackName"]
+    return {"StackResourceSummaries": summaries, **more}
+
+
+def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
+    """Tell what happened to a stack, the newest first, a page at a time."""
+    marker = token(arguments)
+    stack = find_stack(arguments)
+    database = parts().database
+    found = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
+    rows, more = page(found, PAGE, lambda row: str(event_uuid(stack.uuid, row.id)))
+    back = _Rollbacks(stack, rows)
+    return {"StackEvents": [_event(row, stack, back) for row in rows], **more}
+
+
+def _opened(arguments: Arguments, resource: str) -> StackRow:
+    """Return the stack that a query names, if who asks may read that resource's metadata.
+
+    Raises:
+        NoSuchStack: there is none.
+        Refused: who asks has a key for another one.
+        Forbidden: who asks has a key for another resource.
+    """
+    bearer = caller().bearer
+    if bearer is None:
+        return find_stack(arguments)
+    stack = stacks.get(parts().database, bearer.project_id, bearer.stack_name, bearer.stack_uuid)
+    if stack is None or arguments.required("StackName") not in (stack.name, str(stack.uuid), arn(stack)):
+        raise Refused
+    require(parts().database, bearer, stack.id, resource)
+    return stack
+
+
+def _of_physical(physical_id: str) -> StackRow:
+    database, project_id = parts().database, caller().project_id
+    uuid = stack_with(database, project_id, physical_id)
+    stack = stacks.find(database, project_id, str(uuid)) if uuid is not None else None
+    if stack is None:
+        raise QueryFault("ValidationError", f"Stack for {physical_id} does not exist")
+    return stack
+
+
+def _no_such_resource(name: str, stack: StackRow) -> QueryFault:
+    return QueryFault("ValidationError", f"Resource {name} does not exist for stack {stack.name}")
+
+
+def _resource(row: ResourceRow, stack: StackRow, changed: str) -> dict[str, Any]:
+    """Return one resource; `changed` is what the time of its last change is called."""
+    return {
+        "StackId": arn(stack),
+        "StackName": stack.name,
+        "LogicalResourceId": row.name,
+        "PhysicalResourceId": row.physical_id or "",
+        "ResourceType": row.type,
+        changed: time(row.updated_at or row.created_at),
+        "ResourceStatus": row.state,
+        "ResourceStatusReason": row.status_reason,
+        "DriftInformation": UNDECIDED,
+    }
+
+
+class _Rollbacks:
+    """Which of a stack's rollbacks led to an earlier template, by the event each begins with."""
+
+    def __init__(self, stack: StackRow, rows: list[EventRow]) -> None:
+        known = any(row.action == "ROLLBACK" for row in rows)
+        found = revisions.rollbacks(parts().database, stack) if known else []
+        self._first = [first for first, _ in found]
+        self._back = [back for _, back in found]
+
+    def led_back(self, row: EventRow) -> bool:
+        """Whether the rollback that an event is of did."""
+        number = bisect_right(self._first, row.id)
+        return number > 0 and self._back[number - 1]
+
+
+def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> dict[str, Any]:
+    own = row.resource_name == stack.name and row.physical_id == str(stack.uuid)
+    return {
+        "EventId": str(event_uuid(stack.uuid, row.id)),
+        "StackId": arn(stack),
+        "StackName": stack.name,
+        "LogicalResourceId": row.resource_name,
+        "PhysicalResourceId": row.physical_id or "",
+        "ResourceType": row.resource_type,
+        "Timestamp": time(row.created_at),
+        "ResourceStatus": state(row.action, row.status, back=own and back.led_back(row)),
+        "ResourceStatusReason": row.reason,
+        "ResourceProperties": orjson.dumps(dict(row.properties or {}), default=str).decode(),
+    }

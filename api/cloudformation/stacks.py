@@ -1,0 +1,255 @@
+"""Stacks: list, describe, create, update, cancel, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from api.body import written
+from api.cloudformation.arguments import Arguments
+from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
+from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
+from api.cloudformation.templates import template_of
+from api.formats import time
+from api.parts import Output, caller, operation_context, parts
+from api.stacks import parameters_of
+from orchestrator.operations.context import Body
+from orchestrator.store import revisions, stacks
+from orchestrator.store.revisions import Brief
+from orchestrator.store.stacks import StackQuery, StackRow
+
+UNDECIDED: Final = {"StackDriftStatus": "NOT_CHECKED"}
+CANCEL: Final = orjson.dumps({"cancel_update": None})
+ON_FAILURE: Final = {"DO_NOTHING": True, "ROLLBACK": False, "DELETE": False}  # disable_rollback
+DELETED: Final = "DELETE_COMPLETE"
+# What would be believed in and not be done; what only asks for less is overlooked.
+NOT_DONE: Final = (
+    "EnableTerminationProtection",
+    "ResourceTypes",
+    "RollbackConfiguration.RollbackTriggers",
+    "StackPolicyBody",
+    "StackPolicyURL",
+    "StackPolicyDuringUpdateBody",
+    "StackPolicyDuringUpdateURL",
+)
+
+
+def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
+    """List the project's stacks, the newest first; deleted ones when their status is asked for."""
+    wanted = set(arguments.members("StackStatusFilter"))
+    rows, more = _listing(arguments, PAGE, deleted=DELETED in wanted)
+    briefs = revisions.briefs(parts().database, [row.revision_id for row in rows if row.revision_id])
+    summaries = [_summary(row, briefs.get(row.revision_id or 0)) for row in rows]
+    kept = [one for one in summaries if not wanted or one["StackStatus"] in wanted]
+    return {"StackSummaries": kept, **more}
+
+
+def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
+    """Describe one stack, or all live ones."""
+    if arguments.text("StackName") is not None:
+        return {"Stacks": [_described(find_stack(arguments))]}
+    rows, more = _listing(arguments, FULL_PAGE)
+    return {"Stacks": [_described(row) for row in rows], **more}
+
+
+def create_stack(arguments: Arguments) -> Mapping[str, Any]:
+    """Take on a new stack. A failure rolls it back unless the caller says otherwise."""
+    context = operation_context()
+    arguments.unsupported(*NOT_DONE)
+    arguments.not_both("DisableRollback", "OnFailure")
+    failing = arguments.choice("OnFailure", ON_FAILURE)
+    disabled = arguments.boolean("DisableRollback")
+    values, _ = _values(arguments)
+    document = {
+        **template_of(arguments),
+        **_choices(arguments),
+        "stack_name": arguments.required("StackName"),
+        "parameters": values,
+        "disable_rollback": ON_FAILURE.get(failing or "", disabled or False),
+    }
+    arguments.check()
+    with written(document, context.settings) as body:
+        accepted = parts().operations.create(context, body)
+    parts().publish(accepted.rings)
+    return {"StackId": f"{ARN}{caller().project_id}:stacks/{accepted.name}/{accepted.uuid}"}
+
+
+def update_stack(arguments: Arguments) -> Mapping[str, Any]:
+    """Take on another template, or other values for the one that is there. Tags stay unless given."""
+    context = operation_context()
+    arguments.unsupported(*NOT_DONE)
+    values, kept = _values(arguments)
+    again = arguments.boolean("UsePreviousTemplate") or False
+    document: dict[str, Any] = {
+        **template_of(arguments, again=again),
+        **_choices(arguments),
+        "parameters": values,
+    }
+    if (disabled := arguments.boolean("DisableRollback")) is not None:
+        document["disable_rollback"] = disabled
+    stack = live_stack(arguments)
+    patch = again or bool(kept)
+    if patch:
+        document["clear_parameters"] = _left_out(arguments, stack, set(values), kept, again=again)
+    elif "tags" not in document:
+        document["tags"] = ",".join(stack.tags)
+    with written(document, context.settings) as body:
+        accepted = parts().operations.update(context, stack, body, patch=patch)
+    parts().publish(accepted.rings)
+    return {"StackId": arn(stack)}
+
+
+def cancel_update_stack(arguments: Arguments) -> None:
+    """Go back to what the stack was before the update that runs."""
+    stack = live_stack(arguments)
+    parts().publish(parts().operations.act(operation_context(), stack, Body(data=CANCEL)))
+
+
+def delete_stack(arguments: Arguments) -> None:
+    """Start deleting a stack, whatever it is doing."""
+    arguments.unsupported("RetainResources")
+    stack = live_stack(arguments)
+    parts().publish(parts().operations.delete(operation_context(), stack))
+
+
+def _listing(
+    arguments: Arguments, size: int, *, deleted: bool = False
+) -> tuple[list[StackRow], dict[str, Any]]:
+    database, project_id, marker = parts().database, caller().project_id, token(arguments)
+    if marker is not None and (not _is_id(marker) or stacks.find(database, project_id, marker) is None):
+        arguments.wrong("NextToken is none of ours")
+    arguments.check()
+    hidden = [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+    query = StackQuery(hidden_tags=hidden, show_deleted=deleted, marker=marker, limit=size + 1)
+    return page(stacks.list_stacks(database, project_id, query), size, lambda row: str(row.uuid))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _summary(stack: StackRow, brief: Brief | None) -> dict[str, Any]:
+    return {
+        **_common(stack, back=brief is not None and brief.copy_of is not None),
+        "TemplateDescription": brief.description if brief else "",
+    }
+
+
+def _common(stack: StackRow, *, back: bool) -> dict[str, Any]:
+    return {
+        "StackId": arn(stack),
+        "StackName": stack.name,
+        "CreationTime": time(stack.created_at),
+        "LastUpdatedTime": time(stack.updated_at),
+        "DeletionTime": time(stack.deleted_at),
+        "StackStatus": state(stack.action, stack.status, back=back),
+        "StackStatusReason": stack.status_reason,
+        "DriftInformation": UNDECIDED,
+    }
+
+
+def _described(stack: StackRow) -> dict[str, Any]:
+    revision = revisions.desired(parts().database, stack)
+    outputs = []
+    if stack.deleted_at is None:
+        resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+        outputs = [_output(output) for output in resolved]
+    values = parameters_of(stack, revision).items()
+    return {
+        **_common(stack, back=revision is not None and revision.copy_of is not None),
+        **relatives(stack),
+        "Description": (revision.outline.get("description") if revision else None) or "",
+        "Parameters": [
+            {"ParameterKey": name, "ParameterValue": value} for name, value in values if "::" not in name
+        ],
+        "Outputs": outputs,
+        "DisableRollback": stack.disable_rollback,
+        "TimeoutInMinutes": stack.timeout_mins,
+        "Capabilities": [],
+        "NotificationARNs": [],
+        "RollbackConfiguration": {},
+        "Tags": [_tag(text) for text in stack.tags],
+        "EnableTerminationProtection": False,
+    }
+
+
+def _output(output: Output) -> dict[str, Any]:
+    """Return an output, its value as text; a failing one says why instead."""
+    value = output.value if isinstance(output.value, str) else orjson.dumps(output.value).decode()
+    said = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
+    return {"OutputKey": output.key, **said, "Description": output.description or None}
+
+
+def _choices(arguments: Arguments) -> dict[str, Any]:
+    """Return what create and update have alike."""
+    chosen: dict[str, Any] = {}
+    if (minutes := arguments.integer("TimeoutInMinutes")) is not None:
+        chosen["timeout_mins"] = minutes
+    if arguments.is_given("Tags"):
+        chosen["tags"] = ",".join(_tags(arguments))
+    return chosen
+
+
+def _values(arguments: Arguments) -> tuple[dict[str, str], set[str]]:
+    """Return the values given for parameters, and the names of those that are to keep theirs."""
+    values: dict[str, str] = {}
+    kept: set[str] = set()
+    for fields in arguments.structures("Parameters"):
+        name, value = fields.get("ParameterKey", ""), fields.get("ParameterValue")
+        keeps = fields.get("UsePreviousValue", "").lower() == "true"
+        if not name:
+            arguments.missing("ParameterKey")
+        elif name in values or name in kept:
+            arguments.wrong(f"the parameter {name} is given twice")
+        elif keeps and value is not None:
+            arguments.wrong(f"the parameter {name} has a ParameterValue and UsePreviousValue")
+        elif keeps:
+            kept.add(name)
+        elif value is None:
+            arguments.wrong(f"the parameter {name} has no ParameterValue")
+        else:
+            values[name] = value
+    return values, kept
+
+
+def _left_out(
+    arguments: Arguments, stack: StackRow, given: set[str], kept: set[str], *, again: bool
+) -> list[str]:
+    """Return the parameters that lose the values they have: neither given nor kept.
+
+    Raises:
+        QueryFault: one is kept, or given to the template that is there, that the stack does not have.
+    """
+    revision = revisions.desired(parts().database, stack)
+    declared: Mapping[str, Any] = revision.outline.get("parameters") or {} if revision else {}
+    stored: Mapping[str, Any] = revision.environment.get("parameters") or {} if revision else {}
+    unknown = sorted((kept | given if again else kept) - set(declared))
+    for name in unknown:
+        arguments.fault("ValidationError", f"The Parameter ({name}) was not defined in template.")
+    arguments.check()
+    return sorted(set(stored) - given - kept)
+
+
+def _tags(arguments: Arguments) -> list[str]:
+    """Return `Key=Value` for each tag, in which form they are a stack's; the key alone without a value."""
+    tags = []
+    for fields in arguments.structures("Tags"):
+        key, value = fields.get("Key", ""), fields.get("Value", "")
+        if not key:
+            arguments.missing("Key")
+        elif "=" in key or "," in key or "," in value:
+            arguments.wrong(f"the tag {key} has a comma, or = in its key")
+        tags.append(f"{key}={value}" if value else key)
+    return tags
+
+
+def _tag(text: str) -> dict[str, str]:
+    key, _, value = text.partition("=")
+    return {"Key": key, "Value": value}

@@ -1,0 +1,84 @@
+"""Templates: validate, read back, estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from api.body import written
+from api.cloudformation.arguments import COMBINATION, Arguments
+from api.cloudformation.names import NoSuchStack, find_stack
+from api.parts import operation_context, parts
+from orchestrator.errors import LimitExceeded
+from orchestrator.operations.exports import shown_template
+from orchestrator.store import revisions
+
+COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # what clients of Heat's are told
+LONGEST: Final = 16 << 20  # bytes of a template in one answer
+
+
+def validate_template(arguments: Arguments) -> Mapping[str, Any]:
+    """Check a template without making anything of it."""
+    context, document = operation_context(), template_of(arguments)
+    arguments.check()
+    with written(document, context.settings) as body:
+        found = parts().operations.validate(context, body)
+    declared = found.get("Parameters") or {}
+    return {
+        "Description": found["Description"],
+        "Parameters": [_parameter(name, schema) for name, schema in declared.items()],
+        "Capabilities": [],
+    }
+
+
+def get_template(arguments: Arguments) -> Mapping[str, Any]:
+    """Show the template that a stack was last asked to be."""
+    stack = find_stack(arguments)
+    database = parts().database
+    revision = revisions.desired(database, stack)
+    if revision is None:
+        raise NoSuchStack(stack.name)
+    text = bytearray()
+    for slice_ in shown_template(database, revision):
+        text += slice_
+        if len(text) > LONGEST:
+            raise LimitExceeded(f"The template has more than {LONGEST} bytes. The native API shows it.")
+    return {"TemplateBody": text.decode(), "StagesAvailable": ["Original"]}
+
+
+def estimate_template_cost(arguments: Arguments) -> Mapping[str, Any]:
+    """Say what a template costs that has nothing wrong in it: nothing."""
+    validate_template(arguments)
+    return {"Url": COST}
+
+
+def template_of(arguments: Arguments, *, again: bool = False) -> dict[str, Any]:
+    """Return the template of a query, or its address, as the operations take them.
+
+    `again` says that the one that is there is to stay, and none may be given.
+    """
+    text, url = arguments.text("TemplateBody"), arguments.text("TemplateURL", "TemplateUrl")
+    given = [name for name, value in (("TemplateBody", text), ("TemplateURL", url)) if value is not None]
+    if again:
+        given.append("UsePreviousTemplate")
+    if len(given) > 1:
+        arguments.fault("InvalidParameterCombination", f"{COMBINATION}:{' and '.join(given)}")
+    if not given:
+        arguments.missing("TemplateBody or TemplateURL")
+    document = {"template": text, "template_url": url}
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _parameter(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    default = schema.get("Default")
+    if default is not None and not isinstance(default, str):
+        default = orjson.dumps(default).decode()
+    return {
+        "ParameterKey": name,
+        "DefaultValue": default,
+        "NoEcho": schema["NoEcho"] == "true",
+        "Description": schema["Description"],
+        "ParameterType": schema["Type"],
+    }

@@ -1,0 +1,289 @@
+"""CloudFormation's query API as boto3 speaks it, against `orchestrator up`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, WaiterError
+from click.testing import CliRunner
+
+from orchestrator.cli.main import main
+from tests.e2e.running import Up, eventually
+
+Template = dict[str, Any]
+VERSION = {"AWSTemplateFormatVersion": "2010-09-09"}
+WAIT = {"Delay": 0.2, "MaxAttempts": 300}
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    made = Up(tmp_path_factory.mktemp("cfn"), env={"ORCHESTRATOR_AUTH": "token"}).wait_ready()
+    yield made
+    made.stop()
+
+
+def key_pair(up: Up, project: str, *options: str) -> dict[str, str]:
+    """Make a key pair as operators do, in this process: that is sooner."""
+    command = ("key-pair", "create", "--project", project, "--data-dir", str(up.data_dir), *options)
+    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    lines = (line.removeprefix("export ").split("=", 1) for line in done.stdout.splitlines())
+    return {name.lower(): value for name, value in lines}
+
+
+def client(up: Up, keys: dict[str, str], path: str = "/v1") -> Any:
+    retries = {"total_max_attempts": 1}
+    return boto3.client(
+        "cloudformation",
+        endpoint_url=f"{up.url}{path}",
+        region_name="RegionOne",
+        config=Config(retries=retries),  # type: ignore[arg-type]
+        **keys,
+    )
+
+
+@pytest.fixture(scope="module")
+def cfn(up: Up) -> Any:
+    return client(up, key_pair(up, "shop"))
+
+
+def body(resources: Template, **sections: Any) -> str:
+    return json.dumps({**VERSION, "Resources": resources, **sections})
+
+
+def thing(value: Any = "v", **properties: Any) -> Template:
+    return {"Type": "OS::Heat::TestResource", "Properties": {"value": value, **properties}}
+
+
+def wait(cfn: Any, for_: str, name: str) -> None:
+    cfn.get_waiter(for_).wait(StackName=name, WaiterConfig=WAIT)
+
+
+def described(cfn: Any, name: str) -> Any:
+    [stack] = cfn.describe_stacks(StackName=name)["Stacks"]
+    return stack
+
+
+def refusal(call: Any, **arguments: Any) -> tuple[int, str, str]:
+    with pytest.raises(ClientError) as raised:
+        call(**arguments)
+    answer: Any = raised.value.response
+    return answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"], answer["Error"]["Message"]
+
+
+PARAMETERS = {
+    "Colour": {"Type": "String", "Default": "red", "Description": "Of the thing."},
+    "Secret": {"Type": "String", "NoEcho": "true", "Default": "hush"},
+}
+
+
+def coloured(more: Template | None = None) -> str:
+    return body(
+        {"Thing": thing({"Ref": "Colour"}), **(more or {})},
+        Description="A thing",
+        Parameters=PARAMETERS,
+        Outputs={"Said": {"Description": "What it is", "Value": {"Fn::GetAtt": ["Thing", "output"]}}},
+    )
+
+
+def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
+    given = [{"ParameterKey": "Colour", "ParameterValue": "blue"}]
+    tags = [{"Key": "team", "Value": "red & blue"}, {"Key": "owner", "Value": "a=b"}]
+    made = cfn.create_stack(
+        StackName="whole", TemplateBody=coloured(), Parameters=given, Tags=tags, TimeoutInMinutes=7
+    )["StackId"]
+    assert made.startswith("arn:openstack:heat::shop:stacks/whole/")
+    wait(cfn, "stack_create_complete", "whole")
+    stack = described(cfn, "whole")
+    assert (stack["StackId"], stack["StackStatus"]) == (made, "CREATE_COMPLETE")
+    assert stack["StackStatusReason"] == "Stack CREATE completed successfully"
+    assert stack["CreationTime"].year >= 2026
+    assert {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]} == {
+        "Colour": "blue",
+        "Secret": "******",
+    }
+    assert stack["Outputs"] == [{"OutputKey": "Said", "OutputValue": "blue", "Description": "What it is"}]
+    assert stack["Tags"] == tags
+    facts = ("Description", "DisableRollback", "TimeoutInMinutes", "Capabilities", "NotificationARNs")
+    assert [stack[name] for name in facts] == ["A thing", False, 7, [], []]
+
+    cfn.update_stack(
+        StackName=made, TemplateBody=coloured({"More": thing()}),
+        Parameters=[{"ParameterKey": "Colour", "UsePreviousValue": True}],
+    )  # fmt: skip
+    wait(cfn, "stack_update_complete", "whole")
+    stack = described(cfn, "whole")
+    assert stack["Outputs"][0]["OutputValue"] == "blue"
+    assert stack["Tags"] == tags
+    assert stack["LastUpdatedTime"] >= stack["CreationTime"]
+    assert set(cfn.get_template(StackName="whole")["TemplateBody"]["Resources"]) == {"Thing", "More"}
+
+    cfn.update_stack(StackName="whole", UsePreviousTemplate=True, Tags=[])
+    wait(cfn, "stack_update_complete", "whole")
+    stack = described(cfn, "whole")
+    assert (stack["Outputs"][0]["OutputValue"], stack["Tags"]) == ("red", [])
+
+    cfn.delete_stack(StackName="whole")
+    wait(cfn, "stack_delete_complete", "whole")
+    assert refusal(cfn.describe_stacks, StackName="whole") == (
+        400,
+        "ValidationError",
+        "Stack with id whole does not exist",
+    )
+    assert described(cfn, made)["StackStatus"] == "DELETE_COMPLETE"
+    wait(cfn, "stack_delete_complete", made)
+    deleted = cfn.list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
+    assert [one["StackId"] for one in deleted] == [made]
+    assert deleted[0]["TemplateDescription"] == "A thing"
+    assert "whole" not in [one["StackName"] for one in cfn.list_stacks()["StackSummaries"]]
+
+
+def test_resources_and_events_are_told(cfn: Any) -> None:
+    made = cfn.create_stack(StackName="parts", TemplateBody=coloured({"More": thing()}))["StackId"]
+    wait(cfn, "stack_create_complete", "parts")
+    summaries = cfn.list_stack_resources(StackName="parts")["StackResourceSummaries"]
+    assert [one["LogicalResourceId"] for one in summaries] == ["More", "Thing"]
+    assert {one["ResourceStatus"] for one in summaries} == {"CREATE_COMPLETE"}
+    physical = summaries[1]["PhysicalResourceId"]
+    by_name = cfn.describe_stack_resources(StackName="parts", LogicalResourceId="Thing")["StackResources"]
+    assert [(one["StackId"], one["PhysicalResourceId"]) for one in by_name] == [(made, physical)]
+    by_thing = cfn.describe_stack_resources(PhysicalResourceId=physical)["StackResources"]
+    assert [one["LogicalResourceId"] for one in by_thing] == ["More", "Thing"]
+    detail = cfn.describe_stack_resource(StackName="parts", LogicalResourceId="Thing")["StackResourceDetail"]
+    assert (detail["ResourceType"], detail["Metadata"]) == ("OS::Heat::TestResource", "{}")
+    events = cfn.describe_stack_events(StackName="parts")["StackEvents"]
+    assert len({one["EventId"] for one in events}) == len(events) == 6
+    newest, oldest = events[0], events[-1]
+    assert (newest["LogicalResourceId"], newest["ResourceStatus"]) == ("parts", "CREATE_COMPLETE")
+    assert (oldest["LogicalResourceId"], oldest["ResourceStatus"]) == ("parts", "CREATE_IN_PROGRESS")
+    told = next(one for one in events if one["LogicalResourceId"] == "Thing")
+    assert json.loads(told["ResourceProperties"])["value"] == "red"
+    assert refusal(cfn.describe_stack_resource, StackName="parts", LogicalResourceId="None")[1:] == (
+        "ValidationError",
+        "Resource None does not exist for stack parts",
+    )
+
+
+def test_a_create_that_fails_is_rolled_back_unless_it_was_told_not_to(cfn: Any) -> None:
+    failing = body({"Bad": thing(fail=True), "Good": thing()})
+    cfn.create_stack(StackName="back", TemplateBody=failing)
+    cfn.create_stack(StackName="left", TemplateBody=failing, OnFailure="DO_NOTHING")
+    for name, status in (("back", "ROLLBACK_COMPLETE"), ("left", "CREATE_FAILED")):
+        with pytest.raises(WaiterError):
+            wait(cfn, "stack_create_complete", name)
+        eventually(lambda name=name, status=status: described(cfn, name)["StackStatus"] == status)
+    assert [
+        one["ResourceStatus"] for one in cfn.list_stack_resources(StackName="back")["StackResourceSummaries"]
+    ] == []
+    events = cfn.describe_stack_events(StackName="back")["StackEvents"]
+    own = [one["ResourceStatus"] for one in events if one["LogicalResourceId"] == "back"]
+    assert own[:2] == ["ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS"]
+
+
+def test_an_update_that_fails_or_is_cancelled_leads_back(cfn: Any) -> None:
+    cfn.create_stack(StackName="twice", TemplateBody=body({"A": thing("one")}))
+    wait(cfn, "stack_create_complete", "twice")
+    cfn.update_stack(StackName="twice", TemplateBody=body({"A": thing("two"), "B": thing(fail=True)}))
+    with pytest.raises(WaiterError):
+        wait(cfn, "stack_update_complete", "twice")
+    wait(cfn, "stack_rollback_complete", "twice")
+    slow = body({"A": thing("three"), "W": thing(wait_secs=60)})
+    cfn.update_stack(StackName="twice", TemplateBody=slow)
+    assert described(cfn, "twice")["StackStatus"] == "UPDATE_IN_PROGRESS"
+    cfn.cancel_update_stack(StackName="twice")
+    wait(cfn, "stack_rollback_complete", "twice")
+    summaries = {one["StackName"]: one for one in cfn.list_stacks()["StackSummaries"]}
+    assert summaries["twice"]["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+    found = cfn.list_stacks(StackStatusFilter=["UPDATE_ROLLBACK_COMPLETE"])["StackSummaries"]
+    assert [one["StackName"] for one in found] == ["twice"]
+    events = cfn.describe_stack_events(StackName="twice")["StackEvents"]
+    own = [one["ResourceStatus"] for one in events if one["LogicalResourceId"] == "twice"]
+    assert own[:3] == ["UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
+    assert refusal(cfn.cancel_update_stack, StackName="twice")[:2] == (400, "ValidationError")
+
+
+def test_a_wait_condition_is_signalled_at_its_url(cfn: Any) -> None:
+    template = body(
+        {
+            "Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
+            "Wait": {
+                "Type": "AWS::CloudFormation::WaitCondition",
+                "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "120"},
+            },
+        },
+        Outputs={"Url": {"Value": {"Ref": "Handle"}}, "Data": {"Value": {"Fn::GetAtt": ["Wait", "Data"]}}},
+    )
+    cfn.create_stack(StackName="waits", TemplateBody=template)
+
+    def url() -> str:
+        outputs = {one["OutputKey"]: one.get("OutputValue") for one in described(cfn, "waits")["Outputs"]}
+        return outputs.get("Url") or ""
+
+    place = eventually(lambda: url() if url().startswith("http") else "")
+    said = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"}
+    httpx.put(place, json=said, timeout=20).raise_for_status()
+    wait(cfn, "stack_create_complete", "waits")
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in described(cfn, "waits")["Outputs"]}
+    assert json.loads(outputs["Data"]) == {"u": "d"}
+
+
+def test_templates_are_checked_and_cost_nothing(cfn: Any) -> None:
+    found = cfn.validate_template(TemplateBody=coloured())
+    assert found["Description"] == "A thing"
+    declared = {one["ParameterKey"]: one for one in found["Parameters"]}
+    assert (declared["Colour"]["DefaultValue"], declared["Colour"]["NoEcho"]) == ("red", False)
+    assert (declared["Colour"]["Description"], declared["Secret"]["NoEcho"]) == ("Of the thing.", True)
+    assert cfn.estimate_template_cost(TemplateBody=coloured())["Url"].endswith("/Gratis")
+    bad = body({"A": {"Type": "No::Such::Type"}, "B": {"Ref": "nobody"}})
+    status, code, _ = refusal(cfn.validate_template, TemplateBody=bad)
+    assert (status, code) == (400, "ValidationError")
+    status, code, message = refusal(cfn.validate_template, TemplateURL="http://127.0.0.1:1/t.json")
+    assert (status, code) == (400, "InvalidParameterValue")
+    assert "Could not retrieve template" in message
+
+
+def test_what_cannot_be_is_refused_in_amazons_words(up: Up, cfn: Any) -> None:
+    cfn.create_stack(StackName="taken", TemplateBody=body({}))
+    assert refusal(cfn.create_stack, StackName="taken", TemplateBody=body({})) == (
+        400,
+        "AlreadyExists",
+        "The Stack (taken) already exists.",
+    )
+    assert refusal(cfn.create_stack, StackName="1", TemplateBody=body({}))[:2] == (400, "ValidationError")
+    missing = refusal(cfn.create_stack, StackName="x")
+    assert missing == (
+        400,
+        "MissingParameter",
+        "A mandatory input parameter is missing:TemplateBody or TemplateURL",
+    )
+    for call in (cfn.update_stack, cfn.delete_stack, cfn.get_template, cfn.cancel_update_stack):
+        more = {"UsePreviousTemplate": True} if call == cfn.update_stack else {}
+        assert refusal(call, StackName="nowhere", **more)[1] == "ValidationError"
+    protected = {"EnableTerminationProtection": True, "OnFailure": "DELETE", "DisableRollback": True}
+    status, code, message = refusal(cfn.create_stack, StackName="x", TemplateBody=body({}), **protected)
+    assert (status, code) == (400, "InvalidParameterValue")
+    assert "EnableTerminationProtection is not supported" in message
+    assert "DisableRollback and OnFailure" in message
+    unknown = [{"ParameterKey": "None", "UsePreviousValue": True}]
+    again = refusal(cfn.update_stack, StackName="taken", UsePreviousTemplate=True, Parameters=unknown)
+    assert again[1:] == ("ValidationError", "The Parameter (None) was not defined in template.")
+
+
+def test_who_may_what(up: Up, cfn: Any) -> None:
+    reader = client(up, key_pair(up, "shop", "--role", "reader"))
+    assert reader.describe_stacks()["Stacks"]
+    assert refusal(reader.create_stack, StackName="x", TemplateBody=body({}))[:2] == (403, "AccessDenied")
+    other = client(up, key_pair(up, "elsewhere"), "/v1/")
+    assert other.describe_stacks()["Stacks"] == []
+    theirs = cfn.list_stacks()["StackSummaries"][0]
+    for name in (theirs["StackName"], theirs["StackId"], theirs["StackId"].rpartition("/")[2]):
+        assert refusal(other.describe_stacks, StackName=name)[1] == "ValidationError"
+    forged = client(up, {**key_pair(up, "shop"), "aws_secret_access_key": "guessed"})
+    assert refusal(forged.list_stacks)[:2] == (403, "SignatureDoesNotMatch")
+    stranger = client(up, {"aws_access_key_id": "shop", "aws_secret_access_key": "x"})
+    assert refusal(stranger.list_stacks)[:2] == (403, "InvalidClientTokenId")
