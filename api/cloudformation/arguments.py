@@ -86,7 +86,7 @@ class Arguments:
         return [fields[""] for fields in self.structures(name) if "" in fields]
 
     def structures(self, name: str) -> list[dict[str, str]]:
-        """Return the structures of a list, in the order of their numbers; a plain text is the field ``""``."""
+        """Return the structures of a list in the order of their numbers; a plain text is the field ""."""
         found: dict[int, dict[str, str]] = {}
         for key, value in self.given.items():
             match = _MEMBER.fullmatch(key)

@@ -23,7 +23,7 @@ class CfnQuery(Shape):
 ANSWER: Final = {200: Answer("The answer; JSON with `ContentType=JSON`.", str, XML), **REFUSED}
 
 OPERATIONS: Final[Operations] = {
-    "GET cfn.query": Operation(SIGNED, ANSWER, CfnQuery, secured="signature", path=QUERY_PATH),
+    "cfn.query": Operation(SIGNED, ANSWER, CfnQuery, secured="signature", path=QUERY_PATH),
     "POST cfn.query": Operation(
         SIGNED, ANSWER, body=CfnQuery, body_media=FORM, secured="signature", path=QUERY_PATH
     ),
