@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import orjson
 from flask import Request
+from werkzeug.exceptions import BadRequest, HTTPException, RequestTimeout
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded
@@ -31,6 +32,7 @@ def received(
 
     Raises:
         LimitExceeded: it is larger than `max_json_body_size`, or not small; no more of it was read.
+        RequestTimeout, BadRequest: it came too slowly, ended too early or is no body of HTTP.
     """
     limit, inline = settings.max_json_body_size, settings.inline_body_size
     if small:
@@ -42,17 +44,19 @@ def received(
         raise _too_large(request.content_length, limit)
     data = _read(request.stream, inline + 1, limit)
     if len(data) <= inline:
+        _whole(len(data), request)
         yield Body(data=data)
         return
     with _private_file() as (file, path):
         size = file.write(data)
         del data
-        while chunk := request.stream.read(CHUNK):
+        while chunk := _next(request.stream, CHUNK):
             size += len(chunk)
             if size > limit:
                 raise _too_large(size, limit)
             file.write(chunk)
         file.close()
+        _whole(size, request)
         yield Body(path=path)
 
 
@@ -94,11 +98,28 @@ def _is_text(mimetype: str) -> bool:
 def _read(stream: IO[bytes], most: int, limit: int) -> bytes:
     """Read up to `most` bytes."""
     data = bytearray()
-    while len(data) < most and (chunk := stream.read(min(CHUNK, most - len(data)))):
+    while len(data) < most and (chunk := _next(stream, min(CHUNK, most - len(data)))):
         data += chunk
         if len(data) > limit:
             raise _too_large(len(data), limit)
     return bytes(data)
+
+
+def _next(stream: IO[bytes], most: int) -> bytes:
+    """Read up to `most` bytes; what the server cannot read is the sender's fault, whatever it raises."""
+    try:
+        return stream.read(most)
+    except TimeoutError:
+        raise RequestTimeout("The request body came too slowly.") from None
+    except HTTPException:
+        raise
+    except Exception as error:
+        raise BadRequest("The request body could not be read to its end.") from error
+
+
+def _whole(size: int, request: Request) -> None:
+    if request.content_length is not None and size < request.content_length:
+        raise BadRequest("The request body could not be read to its end.")
 
 
 def _too_large(size: int, limit: int) -> LimitExceeded:

@@ -21,7 +21,7 @@ MARK: Final = "orchestrator.version"
 ASKED: Final = "orchestrator.asked"  # the path of a CloudFormation query, which has none of its own
 QUERY: Final = "/.query"  # where that is served
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
-_PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/|\Z)")
+_PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/(?!/)|\Z)")
 _OTHER: Final = re.compile(r"/(v\d[^/]*|versions[^/]*)(/|\Z)")
 
 versions = Blueprint("versions", __name__)

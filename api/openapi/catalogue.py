@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Answer, Operation, Operations, Shape, done, maybe, ok, told
+from api.openapi.operation import JSON, Answer, Operation, Operations, Shape, done, maybe, ok, told
 from api.openapi.shapes import UUID, Id, JsonMap, Link, Time
 from api.openapi.stacks import Made
 
@@ -262,7 +262,7 @@ class Signalled(Shape):
 
 GONE: Final = frozenset({409})
 REFUSED: Final = {
-    status: Answer(text, str, XML)
+    status: Answer(text, str, XML, also={JSON: JsonMap})
     for status, text in (
         (400, "Refused, with Amazon's code; JSON with `ContentType=JSON`."),
         (403, "The signature does not open this; JSON with `ContentType=JSON`."),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from api.openapi.catalogue import REFUSED, SIGNED, XML
-from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, told
+from api.openapi.operation import JSON, Answer, Operation, Operations, Shape, maybe, told
+from api.openapi.shapes import JsonMap
 
 FORM: Final = "application/x-www-form-urlencoded"
 QUERY_PATH: Final = "/v1/"
@@ -20,7 +21,10 @@ class CfnQuery(Shape):
     ContentType: str | None = maybe("JSON: the answer is JSON.", "JSON")
 
 
-ANSWER: Final = {200: Answer("The answer; JSON with `ContentType=JSON`.", str, XML), **REFUSED}
+ANSWER: Final = {
+    200: Answer("The answer; JSON with `ContentType=JSON`.", str, XML, also={JSON: JsonMap}),
+    **REFUSED,
+}
 
 OPERATIONS: Final[Operations] = {
     "cfn.query": Operation(SIGNED, ANSWER, CfnQuery, secured="signature", path=QUERY_PATH),

@@ -80,6 +80,7 @@ REFUSALS: Final = {
     403: Answer("The caller may not.", Fault),
     404: Answer("There is none, or it is somebody else's.", Fault),
     405: Answer("The path knows other methods.", Fault, headers={"Allow": "Which."}),
+    408: Answer("The body came too slowly.", Fault),
     409: Answer("Busy, or the name is taken.", Fault),
     500: Answer("Our mistake; `error.id` is in the log.", Fault),
     503: Answer("The database cannot be reached; try again.", Fault),
@@ -218,7 +219,8 @@ def _operation(
     answers: dict[str, Any] = {
         str(status): _answer(answer, schemas, shapes, status) for status, answer in operation.answers.items()
     }
-    refused = {*EVERYWHERE[operation.secured], *operation.refuses} - operation.answers.keys()
+    slow = () if operation.body is None else (408,)
+    refused = {*EVERYWHERE[operation.secured], *operation.refuses, *slow} - operation.answers.keys()
     for status in sorted(refused):
         answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
     said["responses"] = answers
@@ -276,7 +278,8 @@ def _answer(
             name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()
         }
     if answer.shape is not None:
-        said["content"] = {answer.media: _content(answer.shape, schemas, shapes)}
+        kinds = {answer.media: answer.shape, **answer.also}
+        said["content"] = {media: _content(shape, schemas, shapes) for media, shape in kinds.items()}
         if answer.shape is Fault and status != 400:
             said["content"][answer.media].pop("example")  # which is of a 400
     return said
@@ -333,7 +336,8 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], dict[s
     named: dict[Any, None] = {}
     for operation in operations:
         named.update(dict.fromkeys(shape for shape in (operation.query, operation.body) if shape is not None))
-        named.update(dict.fromkeys(a.shape for a in operation.answers.values() if a.shape is not None))
+        for answer in operation.answers.values():
+            named.update(dict.fromkeys(s for s in (answer.shape, *answer.also.values()) if s is not None))
     named.update(dict.fromkeys(answer.shape for answer in REFUSALS.values()))
     shapes = list(named)
     found, defined = TypeAdapter.json_schemas(

@@ -41,6 +41,7 @@ class Answer:
     shape: Any = None
     media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)  # name -> what it says
+    also: Mapping[str, Any] = field(default_factory=dict)  # other media types -> shape
 
 
 @dataclass(frozen=True, slots=True)

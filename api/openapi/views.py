@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 from flask import Blueprint, Flask, Response, current_app, render_template
+from markupsafe import Markup, escape
 
 openapi = Blueprint("openapi", __name__, template_folder="pages")
 
@@ -17,7 +19,7 @@ PACKAGE: Final = "stack-orchestrator"
 STYLE: Final = """\
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 0 auto; padding: 1rem; }
-nav a { margin-right: 1em; }
+nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
 details { border-bottom: 1px solid #8884; padding: .35rem 0; }
 details details { border: 0; padding-left: 1rem; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
@@ -51,7 +53,9 @@ def document() -> Response:
 @openapi.get("/docs")
 def page() -> Response:
     """Describe the API as a page that loads nothing else."""
-    text = render_template("docs.html", api=orjson.loads(document().get_data()), style=STYLE, shown=_shown)
+    text = render_template(
+        "docs.html", api=orjson.loads(document().get_data()), style=STYLE, shown=_shown, prose=_prose
+    )
     response = Response(text, mimetype="text/html")
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -65,6 +69,11 @@ def _text(app: Flask) -> bytes:
     from api.openapi.document import document as made  # noqa: PLC0415 - as above
 
     return orjson.dumps(made(app, version(PACKAGE)))
+
+
+def _prose(text: str) -> Markup:
+    """Return a text with what stands between backquotes as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,93 @@
+"""The API behind gunicorn, as it is deployed, in a process of its own; and raw bytes to it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from api.server import Patient, Worker
+from tests.e2e.running import environment, eventually, free_port
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+class HastyClient(Patient):
+    """Short times, for the tests."""
+
+    IDLE = 1.0
+    GRACE = 0.5
+    SLOWEST = 64 * 1024
+
+
+class Hasty(Worker):
+    """Short times, for the tests."""
+
+    HEAD_SECONDS = 1.5
+    LINGER_SECONDS = 0.5
+    connection = HastyClient
+
+
+@contextmanager
+def served(settings: Mapping[str, str], log: Path, threads: int = 4) -> Iterator[int]:
+    """Serve the API with these settings, by few and hasty threads; yield the port."""
+    port = free_port()
+    options = ("-k", "served_api.Hasty", "--threads", str(threads), "-w", "1", "--no-control-socket")
+    named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in settings.items()}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            (sys.executable, "-m", "gunicorn", *options, "-b", f"127.0.0.1:{port}", "api.app:create_app()"),
+            env=environment({**named, "PYTHONPATH": f"{TREE}:{TREE / 'tests' / 'integration'}"}),
+            stdout=out,
+            stderr=out,
+        )
+        try:
+            eventually(lambda: answer(port, b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"), 60)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def answer(port: int, *pieces: bytes, seconds: float = 20.0, between: float = 0.0) -> bytes:
+    """Send pieces on a connection of their own; return what comes until it ends or is one whole answer.
+
+    Nothing when nobody listens.
+    """
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), timeout=seconds)
+    except ConnectionRefusedError:
+        return b""
+    with connection:
+        for piece in pieces:
+            try:
+                connection.sendall(piece)
+            except (BrokenPipeError, ConnectionResetError):
+                break  # it has heard enough
+            if between:
+                time.sleep(between)
+        return received(connection)
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return one answer, or what there is of it when the connection ends."""
+    data = b""
+    try:
+        while chunk := connection.recv(65536):
+            data += chunk
+            head, end, body = data.partition(b"\r\n\r\n")
+            length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            if end and length and len(body) >= int(length[0].partition(b":")[2]):
+                break
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def status(answered: bytes) -> int:
+    """Return an answer's status; 0 when the connection was closed without one."""
+    return int(answered.split(b" ", 2)[1]) if answered else 0
