@@ -18,6 +18,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.formats import json_response
 from orchestrator import errors, telemetry
+from orchestrator.engine.nested import relayed
 
 log = telemetry.logger()
 
@@ -117,10 +118,10 @@ def _ours(error: errors.OrchestratorError) -> Response:
     if isinstance(error, errors.Unauthenticated):
         return _unauthenticated(error)
     if isinstance(error, errors.InvalidTemplate):
-        kind = error.heat_type
+        kind, message = error.heat_type, relayed(error.diagnostics[0])
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
-            kind = "HTTPBadRequest"
-        return fault(status, kind, str(error), [_of(diagnostic) for diagnostic in error.diagnostics])
+            kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
+        return fault(status, kind, message, [_of(diagnostic) for diagnostic in error.diagnostics])
     return fault(status, error.heat_type, str(error))
 
 

@@ -84,9 +84,7 @@ class PreviewUpdate(Protocol):
 class Validate(Protocol):
     """Checks a template."""
 
-    def __call__(
-        self, context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
-    ) -> Mapping[str, Any]:
+    def __call__(self, context: OperationContext, body: Body, **how: bool) -> Mapping[str, Any]:
         """Return what the template asks for; see `orchestrator.operations.validation`."""
 
 

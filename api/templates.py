@@ -10,6 +10,7 @@ from api import queries
 from api.body import received
 from api.faults import TemplateVersionNotFound
 from api.formats import json_response
+from api.functions import told
 from api.parts import operation_context, parts
 from orchestrator.errors import InvalidRequest
 from orchestrator.template.formats import all_formats, find_format
@@ -24,16 +25,14 @@ templates = Blueprint("templates", __name__)
 @templates.post("/<project_id>/validate")
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Check a template without making anything of it; every fault is a 400."""
-    show_nested = queries.boolean("show_nested")
+    asked = {name: queries.boolean(name) for name in ("show_nested", "with_warnings")}
     ignored = queries.words("ignore_errors")
     unknown = [code for code in ignored if code not in IGNORABLE]
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
     with received(request, context.settings) as body:
-        found = parts().operations.validate(
-            context, body, overlook=UNAVAILABLE in ignored, show_nested=show_nested
-        )
+        found = parts().operations.validate(context, body, overlook=UNAVAILABLE in ignored, **asked)
         return json_response(found)
 
 
@@ -63,11 +62,7 @@ def function_index(project_id: str, version: str) -> Response:  # noqa: ARG001 -
     if with_conditions:
         functions |= form.condition_functions
     listed = [
-        {"functions": name, "description": _first_line(function.call.__doc__)}
+        {"functions": name, "description": told(name, function, form)}
         for name, function in sorted(functions.items())
     ]
     return json_response({"template_functions": listed})
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]

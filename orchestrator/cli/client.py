@@ -103,11 +103,16 @@ class Client:
         place, method = f"{stack.path}/preview", "PATCH" if existing else "PUT"
         query = {"show_nested": "true"}
         answer: dict[str, Any] = self._ask(method, place, query, body)["resource_changes"]
+        # Heat's clients find every resource that stands for a stack among the updated.
+        updated = answer["updated"]
+        answer["updated"] = [one for one in updated if not one.get("unchanged")]
+        answer["unchanged"] += [one for one in updated if one.get("unchanged")]
         return answer
 
     def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the server makes of a template, without making anything."""
-        answer: dict[str, Any] = self._ask("POST", "validate", body=body)
+        """Return what the server makes of a template, without making anything; its warnings too."""
+        query = {"with_warnings": "true"}
+        answer: dict[str, Any] = self._ask("POST", "validate", query, body)
         return answer
 
     def stacks(self, query: Query, limit: int | None = None) -> Iterator[dict[str, Any]]:

@@ -46,6 +46,28 @@ def within(fault: Diagnostic, prefix: str) -> Diagnostic:
     )
 
 
+def relayed(fault: Diagnostic) -> str:
+    """Return a fault's message as it reaches Heat's clients: what it begins with has two colons.
+
+    On the way from Heat's engine to its API the error is taken apart and made again, and label and place
+    bring their colons with them: ``Property error: : resources.a.properties.b: : No such thing``. Clients and
+    Heat's own tests compare with that.
+    """
+    if fault.heat_type != "StackValidationFailed":
+        return fault.message
+    label = _LABEL.match(fault.message)
+    head, rest = (label[0], fault.message[label.end() :]) if label else ("", fault.message)
+    end, place = rest.find(": "), ""
+    if _PLACE.match(rest):
+        place = rest[: max(end, 0)]
+    while end >= 0 and fault.path.startswith(rest[:end]):  # a name may hold a colon
+        place = rest[:end]
+        end = rest.find(": ", end + 1)
+    if place:
+        rest = f"{place}: : {rest[len(place) + 2 :]}"
+    return f"{head}: {rest}" if place and head else f"{head}{rest}"
+
+
 def in_file(faults: Iterable[Diagnostic], template: NestedTemplate) -> list[Diagnostic]:
     """Return faults of a nested template with their places in its text, where they have none yet."""
     here = [fault for fault in faults if not fault.file]

@@ -142,7 +142,7 @@ def _unmade(
     view.touched_secret = False
     metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
     hidden = view.touched_secret
-    inside = _inside(context, definition, whole, kind) if isinstance(kind, NestedType) else None
+    inside = inside_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
     return Unmade(
         definition.name,
         definition.type,
@@ -155,10 +155,10 @@ def _unmade(
     )
 
 
-def _inside(
+def inside_of(
     context: OperationContext, definition: ResourceDefinition, whole: Inside, kind: NestedType
 ) -> Inside | None:
-    """Return the stack that a resource would have."""
+    """Return the stack that a resource would have, None when that depends on what is not known."""
     files = whole.kinds.files
     view = validate.Unmade(whole.template, whole.values, files, nested=whole.values.parent is not None)
     words = format_named(view.version).words

@@ -8,7 +8,7 @@ has already parsed. If it dies there, its lease on the plan node runs out and a 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -106,13 +106,11 @@ def preview_update(
     return preview
 
 
-def validate(
-    context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
-) -> dict[str, Any]:
+def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, Any]:
     """Validate a template, in this process or, when the body is large, in another."""
     if body.path is None:
-        return validation.validate(context, body, overlook=overlook, show_nested=show_nested)
-    work = partial(_validate, overlook=overlook, show_nested=show_nested)
+        return validation.validate(context, body, **how)
+    work = partial(_validate, how=how)
     result: dict[str, Any] = _apart(context, body.path, work)
     return result
 
@@ -186,9 +184,8 @@ def _context(job: _Job) -> OperationContext:
     return OperationContext(database, cipher(job.settings), job.caller, job.settings, load_registry())
 
 
-def _validate(job: _Job, answer: Connection, *, overlook: bool, show_nested: bool) -> None:
-    body = Body(path=job.path)
-    answer.send(validation.validate(_context(job), body, overlook=overlook, show_nested=show_nested))
+def _validate(job: _Job, answer: Connection, *, how: Mapping[str, bool]) -> None:
+    answer.send(validation.validate(_context(job), Body(path=job.path), **how))
 
 
 def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:

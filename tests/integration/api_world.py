@@ -135,9 +135,7 @@ class Neighbour:
         self.patched = patch
         return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", stack.name, [Ring(3, 2, "check")])
 
-    def validate(
-        self, context: OperationContext, body: Body, *, overlook: bool = False, show_nested: bool = False
-    ) -> Mapping[str, Any]:
+    def validate(self, context: OperationContext, body: Body, **how: bool) -> Mapping[str, Any]:
         self._take(context, body)
         return {"Description": "fine"}
 

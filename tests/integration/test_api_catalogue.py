@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from api_world import Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 
@@ -120,7 +121,9 @@ def test_functions_are_those_of_the_version_or_its_alias(api: Client, project: s
     versions = f"{root(project)}/template_versions"
     functions = api.get(f"{versions}/heat_template_version.2021-04-16/functions")["template_functions"]
     assert {"get_param", "get_attr", "str_replace"} <= {function["functions"] for function in functions}
-    assert all(function["description"] for function in functions)
+    lines = {function["functions"]: function["description"] for function in functions}
+    assert lines["get_file"] == "A function for including a file inline."
+    assert all(line.startswith("A ") for line in lines.values()), "in Heat's words, all of them"
     assert api.get(f"{versions}/heat_template_version.wallaby/functions")["template_functions"] == functions
     for unknown in ("heat_template_version.1999-01-01", "nonsense", "Other.2021-04-16"):
         assert (
@@ -148,3 +151,28 @@ def test_build_info(api: Client, project: str) -> None:
         "api": {"revision": "unknown"},
         "engine": {"revision": "unknown"},
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "line"),
+    [
+        ("2014-10-16", "list_join", "A function for joining strings."),
+        ("2015-10-15", "list_join", "A function for joining one or more lists of strings."),
+        ("2016-04-08", "repeat", "A function for iterating over a list of items."),
+        ("2016-10-14", "repeat", "A function for iterating over a list of items or a dict of keys."),
+    ],
+)
+def test_a_function_that_grew_is_told_as_it_is_in_the_version(
+    api: Client, project: str, version: str, name: str, line: str
+) -> None:
+    path = f"{root(project)}/template_versions/heat_template_version.{version}/functions"
+    functions = {one["functions"]: one["description"] for one in api.get(path)["template_functions"]}
+    assert functions[name] == line
+
+
+def test_every_function_of_every_format_is_told_in_heats_words(api: Client, project: str) -> None:
+    versions = f"{root(project)}/template_versions"
+    for form in api.get(versions)["template_versions"]:
+        path = f"{versions}/{form['version']}/functions?with_condition_func=true"
+        for one in api.get(path)["template_functions"]:
+            assert one["description"].startswith("A "), one

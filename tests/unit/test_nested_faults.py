@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orchestrator.engine.nested import beside, within
+from orchestrator.engine.nested import beside, relayed, within
 from orchestrator.errors import Diagnostic
 
 
@@ -40,6 +40,40 @@ def test_the_way_stands_before_the_place_and_after_the_kind(message, kind, told)
     found = within(fault, "resources.a<t>")
     assert (found.message, found.heat_type) == (told, "StackValidationFailed")
     assert (found.path, found.file, found.line) == ("resources.a<t>.resources.x", "t", 3)
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "told"),
+    [
+        (
+            "Property error: resources.a.properties.b: no",
+            "resources.a.properties.b",
+            "Property error: : resources.a.properties.b: : no",
+        ),
+        ("resources.x.y: it is: wrong", "resources.x.y", "resources.x.y: : it is: wrong"),
+        ("resources.a: b.properties: no", "resources.a: b.properties.c", "resources.a: b.properties: : no"),
+        (
+            "resources.g<nested_stack>.resources.0<t>.resources.x: no",  # whose path is in the group's text
+            "resources.g.properties.resource_def.properties.x",
+            "resources.g<nested_stack>.resources.0<t>.resources.x: : no",
+        ),
+        (
+            "outputs.o.value.list_join: [1].get_attr: no",
+            "outputs.o.value.list_join[1].get_attr",
+            "outputs.o.value.list_join: : [1].get_attr: no",
+        ),
+        ("Property error: inputs[0]: no", "inputs[0]", "Property error: : inputs[0]: : no"),
+        ("It is wrong: all of it", "resources.x", "It is wrong: all of it"),
+        ("Circular Dependency Found: a, b", "", "Circular Dependency Found: a, b"),
+    ],
+)
+def test_label_and_place_have_two_colons_for_heats_clients(message, path, told):
+    assert relayed(Diagnostic("code", message, path)) == told
+
+
+def test_what_has_a_type_of_its_own_is_passed_on_as_it_is():
+    fault = Diagnostic("code", "resources.a: no", "resources.a", heat_type="InvalidTemplateReference")
+    assert relayed(fault) == "resources.a: no"
 
 
 def paths(known, more):

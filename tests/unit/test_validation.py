@@ -30,13 +30,13 @@ parameters:
 """
 
 
-def ask(template, *, overlook=False, show_nested=False, **body):
+def ask(template, *, overlook=False, show_nested=False, with_warnings=False, **body):
     """Nothing here may need the database: there is none."""
     database = Database("postgresql://nobody@127.0.0.1:1/nowhere")
     caller, types = Caller("p1", "tester"), load_registry()
     context = OperationContext(database, Cipher([new_key()]), caller, Settings(), types)
     sent = Body(orjson.dumps({"template": template, **body}))
-    return validate(context, sent, overlook=overlook, show_nested=show_nested)
+    return validate(context, sent, overlook=overlook, show_nested=show_nested, with_warnings=with_warnings)
 
 
 def hot(**sections):
@@ -90,6 +90,50 @@ def test_nested_parameters_are_shown_when_asked_for_with_the_values_they_get():
     assert "Value" not in nested["b"]["Parameters"]["x"]
 
 
+def test_the_answer_holds_what_heats_holds_and_no_more():
+    resources = {"a": {"type": "inner.yaml", "properties": {}}}
+    answer = ask(hot(description="d", resources=resources), files={"inner.yaml": INNER, "deep.yaml": DEEP})
+    assert answer == {
+        "Description": "d",
+        "Parameters": {},
+        "Environment": {
+            "parameters": {},
+            "parameter_defaults": {},
+            "resource_registry": {"inner.yaml": "inner.yaml", "resources": {}},
+            "event_sinks": [],
+        },
+    }
+
+
+def test_groups_and_named_stacks_are_among_the_nested():
+    inner = {"type": "inner.yaml", "properties": {"y": {"get_param": "p"}}}
+    stack = {"TemplateURL": "file:///inner.yaml", "Parameters": {"y": 7}}
+    resources = {
+        "g": {"type": "OS::Heat::ResourceGroup", "properties": {"count": 300, "resource_def": inner}},
+        "s": {"type": "AWS::CloudFormation::Stack", "properties": stack},
+        "u": {
+            "type": "OS::Heat::ResourceGroup",
+            "properties": {"count": {"get_param": "n"}, "resource_def": inner},
+        },
+        "plain": {"type": "OS::Heat::RandomString"},
+    }
+    parameters = {"p": {"type": "number", "default": 3}, "n": {"type": "number"}}
+    files = {"inner.yaml": INNER, "deep.yaml": DEEP, "file:///inner.yaml": INNER}
+    template = hot(parameters=parameters, resources=resources)
+    nested = ask(template, files=files, show_nested=True)["NestedParameters"]
+    assert list(nested) == ["g", "s", "u"]
+    group = nested["g"]
+    assert (group["Type"], group["Parameters"]) == ("OS::Heat::ResourceGroup", {})
+    assert list(group["NestedParameters"]) == ["0"], "one member stands for all"
+    member = group["NestedParameters"]["0"]
+    assert (member["Type"], member["Parameters"]["y"]["Value"]) == ("inner.yaml", 3)
+    assert list(member["NestedParameters"]) == ["deep"]
+    assert list(nested["u"]["NestedParameters"]) == ["0"], "however many there are to be"
+    named = nested["s"]
+    assert (named["Type"], named["Parameters"]["y"]["Value"]) == ("AWS::CloudFormation::Stack", 7)
+    assert list(named["NestedParameters"]) == ["deep"]
+
+
 def test_what_depends_on_values_is_a_warning_with_its_place():
     text = f"""heat_template_version: {NEW}
 resources:
@@ -100,7 +144,7 @@ resources:
     type: OS::Heat::Value
     properties: {{value: {{get_param: nobody}}}}
 """
-    found = ask(text)["warnings"]
+    found = ask(text, with_warnings=True)["warnings"]
     assert [(w["code"], w["line"]) for w in found] == [("unknown-parameter", 8), ("wrong-value", 5)]
     assert all(w["severity"] == "warning" and w["excerpt"] for w in found)
 
