@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import orjson
@@ -29,6 +29,7 @@ from orchestrator.store.stacks import StackRow
 
 previews = Blueprint("previews", __name__)
 
+UNTOUCHED: Final = {"unchanged": True}
 TURNS: Final = ("unchanged", "updated", "replaced", "added", "deleted")
 Form = dict[str, Any]
 
@@ -141,7 +142,11 @@ class _Identity:
 
 
 def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[Form]]:
-    """Return each list to be read when it is written, so that memory does not grow with what is unchanged."""
+    """Return each list to be read when it is written, so that memory does not grow with what is unchanged.
+
+    A resource that stands for a stack is always among the updated: Heat asks the stack inside whatever there
+    is to change, and its clients look there. One for which nothing is to change says so with `unchanged`.
+    """
     every = [
         (one, row, _identity(stack.project_id, one, row))
         for one, row in ((preview, stack), *((one, one.stack) for one in preview.nested))
@@ -149,9 +154,17 @@ def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[For
 
     def of(turn: str) -> Iterator[Form]:
         for one, row, identity in every:
-            if turn == "unchanged" and row is not None:
-                yield from _unchanged(row, identity, one.unchanged)
+            told, same = one.items.get("unchanged", ()), frozenset(one.unchanged)
+            if turn == "unchanged":
+                yield from _unchanged(row, identity, same - frozenset(one.stacks))
+                told = [item for item in told if item.expected.name not in one.stacks]
+                yield from _touched(row, identity, told)
+                continue
             yield from _touched(row, identity, one.items.get(turn, ()))
+            if turn == "updated":
+                told = [item for item in told if item.expected.name in one.stacks]
+                quiet = _unchanged(row, identity, same & frozenset(one.stacks))
+                yield from (form | UNTOUCHED for form in chain(quiet, _touched(row, identity, told)))
 
     return {turn: of(turn) for turn in TURNS}
 
@@ -162,8 +175,8 @@ def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -
     return _Identity(project_id, stack.name, str(stack.uuid), parent=stack.parent_resource)
 
 
-def _unchanged(stack: StackRow, identity: _Identity, names: Collection[str]) -> Iterator[Form]:
-    if names:
+def _unchanged(stack: StackRow | None, identity: _Identity, names: Collection[str]) -> Iterator[Form]:
+    if names and stack is not None:
         for row in list_resources(identity.parts.database, stack, with_values=True):
             if row.name in names:
                 yield identity.made(row, row.required_by)

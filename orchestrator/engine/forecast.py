@@ -142,7 +142,7 @@ class Forecast:
         return found
 
     def _stands_in(self, definition: ResourceDefinition, there: There) -> bool:
-        nothing = self.kinds.resolved_name(definition) == NOTHING_TYPE
+        nothing = definition.type != NOTHING_TYPE and self.kinds.resolved_name(definition) == NOTHING_TYPE
         return nothing and there.physical_id is not None and there.op is None
 
 

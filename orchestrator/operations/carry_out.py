@@ -367,9 +367,15 @@ class Plugin(Resolving):
         return None if self._wanted_type() == self.resource.kind else Replaced()
 
     def _instead(self, other: Replaced) -> Done:
-        """Replace what is of another type by now, unless OS::Heat::None is to stand in for it."""
-        is_nothing = self._wanted_type() == NOTHING_TYPE and self.known.physical_id is not None
-        return self._stand_in() if is_nothing else Done(other, self.known)
+        """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.
+
+        It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
+        thing gone.
+        """
+        definition, there = self.visit.definition, self.known.physical_id is not None
+        assert definition is not None
+        registered = definition.body["type"] != NOTHING_TYPE and self._wanted_type() == NOTHING_TYPE
+        return self._stand_in() if registered and there else Done(other, self.known)
 
     def _wanted_type(self) -> str:
         """Return the name of what is to carry the definition out."""

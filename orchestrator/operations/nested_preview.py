@@ -125,11 +125,13 @@ def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview
     context = preview.context
     with previewing.moment(context.database) as db:
         rows = [row for row in planning.rows(db, child.id) if not row.leftover]
+    grandchildren = stacks.children(context.database, child)
     if turn == "unchanged":
         names = frozenset(row.name for row in rows)
-        yield UpdatePreview(names, {}, child, child.name, child.parent_resource)
+        own = frozenset(row.name for row in rows if row.id in grandchildren)
+        yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
     else:
         items = [Item(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
         yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
-    for grandchild in stacks.children(context.database, child).values():
+    for grandchild in grandchildren.values():
         yield from _all(preview, grandchild, turn)

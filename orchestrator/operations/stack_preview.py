@@ -49,7 +49,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePreview:
-    """What an update would do: `items` by what becomes of them; of those in `unchanged` nothing is to say."""
+    """What an update would do: `items` by what becomes of them; of those in `unchanged` nothing is to say.
+
+    `stacks` are names of resources that stand for stacks: what is inside is asked, whatever is to change.
+    """
 
     unchanged: Collection[str]
     items: Mapping[str, Sequence[Item]]
@@ -57,6 +60,7 @@ class UpdatePreview:
     name: str = ""  # of the stack
     parent: str | None = None  # the resource that a nested stack stands for
     nested: Sequence[UpdatePreview] = ()
+    stacks: Collection[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +242,12 @@ class Preview:
             gone = Expected(row.name, "deleted", because)
             items["deleted"].append(Item(gone, row.kind, row.id, required_by[row.name]))
         unchanged = frozenset(name for name in self.template.resources if name not in said)
-        return UpdatePreview(unchanged, items, self.stack, self.stack.name, self.stack.parent_resource)
+        stacks = frozenset(name for name in self.template.resources if self._is_nested(name))
+        stack = self.stack
+        return UpdatePreview(unchanged, items, stack, stack.name, stack.parent_resource, stacks=stacks)
+
+    def _is_nested(self, name: str) -> bool:
+        return self.kinds.is_nested(self.template.resources[name])
 
     def _required_by(
         self, rows: Sequence[Row], names: Collection[str], gone: Collection[str]

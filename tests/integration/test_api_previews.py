@@ -196,3 +196,46 @@ def test_a_create_preview_is_refused_as_the_create_is(world: World, api: Client)
     world.settings.max_stacks_per_tenant = 1
     text = api.message("POST", place, 400, json={"stack_name": "t", **body})
     assert text.startswith("Request limit exceeded: You have reached the maximum stacks per tenant, 1.")
+
+
+INNER = """
+heat_template_version: 2021-04-16
+parameters: {v: {type: string, default: a}}
+resources:
+  leaf: {type: OS::Heat::TestResource, properties: {value: {get_param: v}}}
+"""
+OUTER = """
+heat_template_version: 2021-04-16
+resources:
+  inner: {type: inner.yaml}
+"""
+
+
+def test_resources_that_stand_for_stacks_are_among_the_updated_whatever_changes(
+    world: World, api: Client
+) -> None:
+    files = {"outer.yaml": OUTER, "inner.yaml": INNER}
+    uuid = world.create("s", {"outer": {"type": "outer.yaml"}, "A": test_resource("a")}, files=files)
+    world.deliver_all()
+    place = f"/p1/stacks/s/{uuid}/preview"
+    same = {**template({"outer": {"type": "outer.yaml"}, "A": test_resource("a")}), "files": files}
+    changes = api.ask("PUT", f"{place}?show_nested=true", 200, json=same)["resource_changes"]
+    named = {turn: [one["resource_name"] for one in held] for turn, held in changes.items() if held}
+    assert named == {"unchanged": ["A", "leaf"], "updated": ["outer", "inner"]}
+    outer, inner = changes["updated"]
+    assert "parent_resource" not in outer
+    assert inner["parent_resource"] == "outer"
+    assert outer["unchanged"] is inner["unchanged"] is True
+    shallow = api.ask("PUT", place, 200, json=same)["resource_changes"]
+    assert [one["resource_name"] for one in shallow["updated"]] == ["outer"]
+
+    files["inner.yaml"] = INNER.replace("default: a", "default: b")
+    changes = api.ask("PUT", f"{place}?show_nested=true", 200, json={**same, "files": files})
+    updated = changes["resource_changes"]["updated"]
+    assert [one["resource_name"] for one in updated] == ["outer", "inner", "leaf"]
+    assert not any("unchanged" in one for one in updated)
+
+    none = {**template({"outer": {"type": "OS::Heat::None"}, "A": test_resource("a")})}
+    changes = api.ask("PUT", f"{place}?show_nested=true", 200, json=none)["resource_changes"]
+    named = {turn: [one["resource_name"] for one in held] for turn, held in changes.items() if held}
+    assert named == {"unchanged": ["A"], "replaced": ["outer"], "deleted": ["inner", "leaf"]}

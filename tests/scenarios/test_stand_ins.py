@@ -138,3 +138,19 @@ def test_a_stack_of_its_own_stays_too_and_goes_with_the_one_around_it(world):
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
     assert world.rows(children) == []
+
+
+def test_a_template_that_says_none_itself_wants_the_thing_gone(clouded, cloud):
+    uuid = clouded.create("s", resources())
+    clouded.deliver_all()
+    assert len(cloud.things) == 1
+    nothing = {"thing": {"type": "OS::Heat::None"}}
+    whole = {"heat_template_version": "2021-04-16", "resources": nothing}
+    previewed = preview_update(
+        clouded.context, clouded.stack_row("s"), Body(orjson.dumps({"template": whole}))
+    )
+    assert [item.expected.name for item in previewed.items["replaced"]] == ["thing"]
+    clouded.update("s", nothing)
+    clouded.deliver_all()
+    assert clouded.state(uuid) == "UPDATE_COMPLETE"
+    assert cloud.things == {}
