@@ -172,7 +172,7 @@ def _resources(
         if not isinstance(body, dict):
             raise InvalidRequest(f"Invalid adopt data: {path} must be a map.")
         whole = {**body, **secrets[name]} if name in secrets else body
-        is_stack = "template" in body and "resources" in body
+        is_stack = "resources" in body  # its template comes with the stack around it, and need not be in it
         physical_id = whole.get("resource_id") or (whole.get("id") if is_stack else None)
         if physical_id is not None and not isinstance(physical_id, str):
             raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a text.")

@@ -130,6 +130,21 @@ def test_a_document_of_heat_is_adopted(world: World, cloud: Cloud) -> None:
     assert world.state(uuid) == "ADOPT_COMPLETE"
 
 
+def test_of_a_nested_stack_what_is_there_is_enough(world: World, cloud: Cloud) -> None:
+    made(world)
+    outputs, before, things = world.outputs("s"), touched(cloud), dict(cloud.things)
+    data = abandon(world)
+    world.deliver_all()
+    holder = data["resources"]
+    for held, name in ((holder, "child"), (holder["outer"]["resources"], "inner"), (holder, "outer")):
+        kept = {key: held[name][key] for key in ("resources", "sealed") if key in held[name]}
+        held[name] = kept
+    uuid = adopt(world, data)
+    world.deliver_all()
+    assert world.state(uuid) == "ADOPT_COMPLETE"
+    assert (cloud.things, touched(cloud), world.outputs("s")) == (things, before, outputs)
+
+
 def test_what_is_missing_inside_fails_the_adoption_and_is_made_by_the_next_update(
     world: World, cloud: Cloud
 ) -> None:
