@@ -11,6 +11,9 @@ Without Keystone the catalog is a file of the operator's (`catalog_file`):
           shop: {project: shop-of-the-north, token_file: /run/secrets/north-shop}
 
 A project that a region does not name cannot call it: what one project may do there is no other's.
+
+An installation that asks nobody who they are is itself its own region, for every project, unless the file
+says otherwise: whoever may have a template carried out here may ask for that stack as well.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class NoEndpoint(ProviderError):
     def __init__(self, region: str) -> None:
         """Name the region."""
         super().__init__(
-            f"orchestration endpoint for region {region} is not in service catalog.", "EndpointNotFound"
+            f"publicURL endpoint for orchestration service in {region} region not found", "EndpointNotFound"
         )
 
 
@@ -81,11 +84,15 @@ def catalog_of(settings: Settings, project_id: str) -> Catalog:
     Raises:
         Misconfigured: the file cannot be read or is wrong; the message names it.
     """
-    if settings.catalog_file is None:
-        return Catalog(own=settings.region_name)
-    regions = _read(settings.catalog_file)
-    mine = {name: projects[project_id] for name, projects in regions.items() if project_id in projects}
-    return Catalog(mine, settings.region_name)
+    own, mine = settings.region_name, dict[str, Endpoint]()
+    if settings.auth == "none":
+        mine[own] = Endpoint(own, f"{settings.endpoint}/v1/{quote(project_id, safe='')}")
+    if settings.catalog_file is not None:
+        regions = _read(settings.catalog_file)
+        if own in regions:
+            mine = {}
+        mine |= {name: projects[project_id] for name, projects in regions.items() if project_id in projects}
+    return Catalog(mine, own)
 
 
 @cache

@@ -154,7 +154,7 @@ class Resolved:
             secret = mine.property in self.secrets or (not mine.property and bool(self.secrets))
             message = HIDDEN if secret else mine.message
             # A fault of the whole is told by itself before a stack is accepted.
-            if mine.property or not self.prefix:
+            if not mine.alone and (mine.property or not self.prefix):
                 message = f"{self.prefix}{where}: {message}"
             self.errors.append(Diagnostic("wrong-value", message, where))
 

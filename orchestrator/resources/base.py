@@ -166,6 +166,7 @@ class Fault:
 
     message: str
     property: str = ""  # the property to blame, "" for the whole
+    alone: bool = False  # the message is told by itself, without its place
 
 
 class ResourceType:

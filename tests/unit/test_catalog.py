@@ -48,11 +48,20 @@ def test_a_project_finds_each_region_as_itself(settings):
 def test_nobody_finds_what_was_not_given_to_them(settings, project, region):
     with pytest.raises(NoEndpoint) as caught:
         catalog_of(settings, project).endpoint(region)
-    assert str(caught.value) == f"orchestration endpoint for region {region} is not in service catalog."
+    assert str(caught.value) == f"publicURL endpoint for orchestration service in {region} region not found"
 
 
-def test_without_a_file_there_is_nothing():
-    assert list(catalog_of(Settings(), "shop").everywhere()) == []
+def test_without_a_file_there_is_nothing_where_callers_must_say_who_they_are():
+    assert list(catalog_of(Settings(auth="token"), "shop").everywhere()) == []
+
+
+def test_an_installation_that_asks_nobody_is_its_own_region():
+    catalog = catalog_of(Settings(port=8123), "my shop")
+    own = catalog.endpoint(None)
+    assert (own.region, own.url, own.token) == ("RegionOne", "http://127.0.0.1:8123/v1/my%20shop", "")
+    assert [one.region for one in catalog.everywhere()] == ["RegionOne"]
+    with pytest.raises(NoEndpoint):
+        catalog.endpoint("west")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orchestrator.clients.catalog import Endpoint
 from orchestrator.clients.remote_stacks import Action, Gone, RemoteStacks
-from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 from orchestrator.resources.base import (
     Attribute,
     Change,
@@ -95,12 +95,14 @@ class RemoteStack(ResourceType):
             stacks = _stacks(ctx, props)
         except ProviderError as error:
             message = f'Cannot establish connection to Heat endpoint at {place} due to "{error}"'
-            return (Fault(message, "context"),)
+            return (Fault(message, "context", alone=True),)
         try:
             stacks.validate(_told(ctx, props))
         except ProviderError as error:
-            message = f'Failed validating stack template using Heat endpoint at {place} due to "{error}"'
-            return (Fault(message, "template"),)
+            unheard = isinstance(error, ProviderBusy | ProviderSilent)
+            why = str(error) if unheard else f"ERROR: {error}"  # so a client of Heat's quotes a refusal
+            message = f'Failed validating stack template using Heat endpoint at {place} due to "{why}"'
+            return (Fault(message, "template", alone=True),)
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
