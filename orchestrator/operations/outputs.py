@@ -4,7 +4,7 @@ other (spec/hot-language.md §11).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from orchestrator.operations.known import proxy
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
-from orchestrator.store.models import Resource, Revision
+from orchestrator.store.models import Resource, Revision, Stack
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.template import Template
@@ -64,7 +64,16 @@ class Revised(Protocol):
 def resolve_outputs(
     database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None = None
 ) -> list[Output]:
-    """Return a stack's outputs in the template's order, or just those named."""
+    """Return a stack's outputs in the template's order, or just those named.
+
+    One that takes an output of a nested stack which cannot be evaluated has the error of that.
+    """
+    return _resolved(database, cipher, stack, names)
+
+
+def _resolved(
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None
+) -> list[Output]:
     with database.engine.connect() as connection:
         revision = connection.execute(
             select(Revision.outline, Revision.parameters, Revision.sealed, Revision.files).where(
@@ -78,6 +87,7 @@ def resolve_outputs(
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(revision.parameters, revision.sealed, cipher, given)
     proxies = _proxies(database, cipher, stack, wanted)
+    wrong = _wrong_inside(database, cipher, stack, wanted, proxies)
     files = FileCache(database)
 
     def view() -> StackDefinition:
@@ -85,7 +95,52 @@ def resolve_outputs(
             template.version, values, proxies, files.reader(revision.files), mappings=template.mappings
         )
 
-    return [_resolve(output, view()) for output in wanted]
+    return [
+        Output(output.name, output.description, error=wrong[output.name])
+        if output.name in wrong
+        else _resolve(output, view())
+        for output in wanted
+    ]
+
+
+def _wrong_inside(
+    database: Database,
+    cipher: Cipher,
+    stack: Revised,
+    outputs: Iterable[OutputDefinition],
+    proxies: Mapping[str, ResourceProxy],
+) -> dict[str, str]:
+    """Return the errors of outputs that take one of a nested stack which has an error itself."""
+    used: dict[
+        str, dict[str, list[str]]
+    ] = {}  # by resource: its attributes that are null, and who takes them
+    for output in outputs:
+        for name, attributes in output.dep_attrs.items():
+            known = proxies[name].attributes if name in proxies else {}
+            for attribute in attributes:
+                if attribute in known and known[attribute] is None:
+                    used.setdefault(name, {}).setdefault(attribute, []).append(output.name)
+    found: dict[str, str] = {}
+    for child in _children(database, stack, used) if used else ():
+        name, null = child.parent_resource, used[child.parent_resource]
+        for inner in _resolved(database, cipher, child, null):
+            if inner.error is not None:
+                error = f"Error in {name} output {inner.key}: {inner.error}"
+                found |= dict.fromkeys(null[inner.key], error)
+    return found
+
+
+def _children(database: Database, stack: Revised, names: Iterable[str]) -> list[Any]:
+    """Return the stacks that resources of these names stand for."""
+    columns = [Stack.id, Stack.uuid, Stack.name, Stack.project_id, Stack.revision_id, Stack.parent_resource]
+    statement = (
+        select(*columns)
+        .join(Resource, Resource.id == Stack.parent_resource_id)
+        .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+        .where(Resource.leftover.is_(False), Resource.name.in_(list(names)))
+    )
+    with database.engine.connect() as connection:
+        return list(connection.execute(statement).all())
 
 
 def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:

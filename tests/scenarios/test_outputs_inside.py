@@ -1,0 +1,39 @@
+"""Outputs that take what a nested stack cannot evaluate say so, in Heat's words (spec/rest-api.md §9)."""
+
+from __future__ import annotations
+
+from orchestrator.operations.outputs import resolve_outputs
+
+LEAF = """
+heat_template_version: 2021-04-16
+resources:
+  a: {type: OS::Heat::TestResource, properties: {value: v}}
+outputs:
+  good: {value: {get_attr: [a, output]}}
+  bad: {value: {get_param: nobody}}
+  none: {value: null}
+"""
+MIDDLE = """
+heat_template_version: 2021-04-16
+resources:
+  leaf: {type: leaf.yaml}
+outputs:
+  good: {value: {get_attr: [leaf, good]}}
+  bad: {value: {get_attr: [leaf, bad]}}
+  none: {value: {get_attr: [leaf, none]}}
+"""
+
+
+def test_the_error_of_an_output_inside_is_that_of_who_takes_it(world):
+    outputs = {name: {"value": {"get_attr": ["middle", name]}} for name in ("good", "bad", "none")}
+    outputs["also"] = {"value": {"list_join": ["-", ["x", {"get_attr": ["middle", "bad"]}]]}}
+    files = {"middle.yaml": MIDDLE, "leaf.yaml": LEAF}
+    uuid = world.create("s", {"middle": {"type": "middle.yaml"}}, outputs=outputs, files=files)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    found = {
+        one.key: (one.value, one.error)
+        for one in resolve_outputs(world.database, world.cipher, world.stack_row("s"))
+    }
+    error = "Error in middle output bad: Error in leaf output bad: The Parameter (nobody) was not provided."
+    assert found == {"good": ("v", None), "none": (None, None), "bad": (None, error), "also": (None, error)}
