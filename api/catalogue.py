@@ -1,16 +1,25 @@
-"""What this installation knows: its resource types, its build (spec/rest-api.md §10.2, §13)."""
+"""What this installation knows: its resource types, its build, its workers (spec/rest-api.md §10.2, §13)."""
 
 from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
 
 from flask import Blueprint, Response
 
 from api import queries
+from api.faults import fault
 from api.formats import json_response
-from api.parts import parts
+from api.parts import caller, parts
+from orchestrator.errors import Forbidden
 from orchestrator.operations.offered import OfferedTypes
 from orchestrator.resources import catalogue as types
+from orchestrator.store import workers
+from orchestrator.store.workers import WorkerRow
 
 catalogue = Blueprint("catalogue", __name__)
+
+BINARY: Final = "orchestrator-worker"
 
 
 @catalogue.get("/<project_id>/resource_types")
@@ -47,3 +56,35 @@ def _offered() -> OfferedTypes:
 def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Say which builds answer."""
     return json_response({"api": {"revision": "unknown"}, "engine": {"revision": "unknown"}})
+
+
+@catalogue.get("/<project_id>/services")
+def services(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the workers, which Heat's clients know as engines: for whoever runs this installation."""
+    if parts().settings.auth != "none" and not caller().is_admin:  # without authentication whoever calls does
+        raise Forbidden("You are not authorized to use service:index.")
+    found = workers.list_workers(parts().database)
+    if not any(worker.is_up for worker in found):
+        return fault(503, "HTTPServiceUnavailable", "All heat engines are down.")
+    return json_response({"services": [_service(worker) for worker in found]})
+
+
+def _service(worker: WorkerRow) -> dict[str, Any]:
+    return {
+        "id": str(worker.uuid),
+        "engine_id": str(worker.uuid),
+        "binary": BINARY,
+        "host": worker.name,
+        "hostname": worker.hostname,
+        "topic": worker.queues,
+        "report_interval": worker.report_interval,
+        "created_at": _precisely(worker.created_at),
+        "updated_at": _precisely(worker.updated_at),
+        "deleted_at": None,
+        "status": "up" if worker.is_up else "down",
+    }
+
+
+def _precisely(value: dt.datetime) -> str:
+    """Write a time as this one call has it: with microseconds, and without the zone, which is UTC."""
+    return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec="microseconds")

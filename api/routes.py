@@ -44,6 +44,7 @@ from orchestrator.security.doors import Door, door
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck", "openapi.document", "openapi.page"})
+FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but the version
 # What may be asked with a token that a resource gave (spec/rest-api.md §15); the views look which resource.
 FOR_BEARERS: Final = frozenset(
     {
@@ -116,7 +117,8 @@ def _enter() -> None:
         raise request.routing_exception
     _no_nul()
     who = None
-    if versions.versioned() and request.blueprint != "cfn":  # whose requests are signed
+    known = versions.versioned() and request.endpoint not in FOR_ANYBODY
+    if known and request.blueprint != "cfn":  # whose requests are signed
         who = cast(Door, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception

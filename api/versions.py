@@ -69,12 +69,24 @@ def versioned() -> bool:
 @versions.get("/")
 def root() -> Response:
     """List the versions: 300 Multiple Choices, as clients expect."""
-    self_ = {"rel": "self", "href": f"{request.root_url.rstrip('/')}/v1/"}
-    version: dict[str, Any] = {"id": "v1.0", "status": "CURRENT", "links": [self_]}
-    return json_response({"versions": [version]}, 300)
+    return json_response({"versions": [_version(f"{request.root_url.rstrip('/')}/v1/")]}, 300)
+
+
+@versions.get("/<project_id>")
+def of_project(project_id: str) -> Response:  # noqa: ARG001 - in the request's address
+    """Say which version answers here.
+
+    Heat has nothing at this path. openstacksdk looks here first, and only with Keystone somewhere else too;
+    to the link it adds the project by itself.
+    """
+    return json_response({"version": _version(f"{request.root_url.rstrip('/')}/")})
 
 
 @versions.get("/healthcheck")
 def healthcheck() -> Response:
     """Say that this process answers."""
     return Response("OK", mimetype="text/plain")
+
+
+def _version(href: str) -> dict[str, Any]:
+    return {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": href}]}

@@ -25,6 +25,7 @@ from orchestrator.operations.plan import Planner
 from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
+from orchestrator.operations.workers import Reporting
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store.database import open_database
@@ -95,10 +96,12 @@ def _warm(**_: Any) -> None:
 
 
 @worker_ready.connect
-def _start_tick(**_: Any) -> None:
+def _start_tick(sender: Any, **_: Any) -> None:
     chosen = settings()
+    database = open_database(chosen, "orchestrator-sweep")
     tick = Tick(
-        Sweep(open_database(chosen, "orchestrator-sweep"), chosen, load_registry(), cipher(chosen)),
+        Sweep(database, chosen, load_registry(), cipher(chosen)),
+        Reporting(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,
         chosen.sweep_interval_seconds,
     )

@@ -1,4 +1,4 @@
-"""A thread beside every worker: sweep, observer clock, timeouts, stall audit, purge."""
+"""A thread beside every worker: sweep, observer clock, timeouts, stall audit, purge, a sign of life."""
 
 from __future__ import annotations
 
@@ -7,32 +7,49 @@ import threading
 import psycopg
 
 from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.workers import Reporting
 from orchestrator.telemetry import logger
 from tasks.dispatch import Dispatcher
 
 log = logger()
 
+STOP_SECONDS = 2.0  # that the end of the process waits for a sweep's
+
 
 class Tick(threading.Thread):
     """Sweeps every `seconds`; whatever fails is logged and tried again."""
 
-    def __init__(self, sweep: Sweep, dispatcher: Dispatcher, seconds: float) -> None:
+    def __init__(self, sweep: Sweep, reporting: Reporting, dispatcher: Dispatcher, seconds: float) -> None:
         """Take what to run and where its messages go."""
         super().__init__(name="tick", daemon=True)
-        self.sweep, self.dispatcher, self.seconds = sweep, dispatcher, seconds
+        self.sweep, self.reporting, self.dispatcher, self.seconds = sweep, reporting, dispatcher, seconds
         self._stopped = threading.Event()
 
     def run(self) -> None:
         """Sweep until stopped."""
-        while not self._stopped.wait(self.seconds):
+        while not self._stopped.is_set():
             try:
+                self.reporting.tick()
                 self.dispatcher.publish(self.sweep.run())
                 self.sweep.purge()
             except psycopg.Error as error:
                 log.warning("sweep_failed", error=str(error))
             except Exception:
                 log.exception("sweep_broken")
+            self._stopped.wait(self.seconds)
+        self._sign_off()
 
-    def stop(self) -> None:
+    def stopping(self) -> None:
         """Stop before the next sweep."""
         self._stopped.set()
+
+    def stop(self) -> None:
+        """Stop before the next sweep; return when that is so, or soon."""
+        self.stopping()
+        self.join(STOP_SECONDS)
+
+    def _sign_off(self) -> None:
+        try:
+            self.reporting.end()
+        except psycopg.Error as error:
+            log.warning("worker_not_signed_off", error=str(error))

@@ -246,13 +246,13 @@ def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
-    """Return tags, each once.
+    """Return tags, each once; empty ones, which Terraform's provider sends, are none.
 
     Raises:
-        InvalidRequest: one is empty or too long.
+        InvalidRequest: one is too long.
     """
-    tags = tuple(dict.fromkeys(tag.strip() for tag in given))
+    tags = tuple(dict.fromkeys(tag.strip() for tag in given if tag.strip()))
     for tag in tags:
-        if not tag or len(tag) > TAG_LENGTH:
-            raise InvalidRequest(f'Invalid tag, "{tag}" must be between 1 and {TAG_LENGTH} characters.')
+        if len(tag) > TAG_LENGTH:
+            raise InvalidRequest(f'Invalid tag, "{tag}" is longer than {TAG_LENGTH} characters')
     return tags

@@ -1,12 +1,23 @@
-"""Types, versions and functions over HTTP (spec/rest-api.md §10.2, §13)."""
+"""Types, versions, functions and workers over HTTP (spec/rest-api.md §10.2, §13)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import datetime as dt
+import re
+import uuid
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from api_world import Client, World, api, project, root, world  # noqa: F401 - fixtures
+from sqlalchemy import delete
+
+from orchestrator.operations.workers import KEPT, Reporting
+from orchestrator.security.tokens import create_token
+from orchestrator.store.models import Worker
+from orchestrator.store.workers import list_workers
 
 
 def test_types_are_listed_shown_and_made_into_templates(api: Client, project: str) -> None:
@@ -176,3 +187,67 @@ def test_every_function_of_every_format_is_told_in_heats_words(api: Client, proj
         path = f"{versions}/{form['version']}/functions?with_condition_func=true"
         for one in api.get(path)["template_functions"]:
             assert one["description"].startswith("A "), one
+
+
+def test_services_are_the_workers_that_report_and_those_that_fell_silent(
+    api: Client, world: World, project: str
+) -> None:
+    services = f"{root(project)}/services"
+    world.insert(
+        Worker,
+        worker("check1@here", silent=5),
+        worker("check2@here", silent=100),
+        worker("provider1@here", silent=12),
+    )
+    listed = api.get(services)["services"]
+    assert [(one["host"], one["status"]) for one in listed] == [
+        ("check1@here", "up"),
+        ("check2@here", "down"),
+        ("provider1@here", "up"),
+    ]
+    assert listed[0] | {"engine_id": "", "id": "", "created_at": "", "updated_at": ""} == {
+        "id": "",
+        "engine_id": "",
+        "binary": "orchestrator-worker",
+        "host": "check1@here",
+        "hostname": "here",
+        "topic": "check,observe",
+        "report_interval": 20,
+        "created_at": "",
+        "updated_at": "",
+        "deleted_at": None,
+        "status": "up",
+    }
+    assert uuid.UUID(listed[0]["engine_id"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", listed[0]["updated_at"])
+    with world.database.engine.begin() as connection:
+        connection.execute(delete(Worker).where(Worker.name != "check2@here"))
+    assert api.message("GET", services, 503) == "All heat engines are down."
+
+
+def test_services_are_for_whoever_runs_the_installation(world: World, project: str) -> None:
+    token = create_token(world.database, project)
+    asked = world.client(auth="token", base="").http.get(
+        f"/v1/{quote(project)}/services", headers={"X-Auth-Token": token}
+    )
+    assert asked.status_code == 403
+    assert asked.json["error"]["message"] == "You are not authorized to use service:index."
+
+
+def test_a_worker_reports_now_and_then_and_signs_off_and_forgets_who_was_killed(world: World) -> None:
+    world.insert(Worker, worker("killed@here", silent=2 * KEPT))
+    reporting = Reporting(world.database, "check9@here", ["check", "bulk"])
+    for _ in range(3):
+        reporting.tick()
+    (mine,) = [row for row in list_workers(world.database) if row.name == "check9@here"]
+    assert (mine.is_up, mine.queues, mine.updated_at) == (True, "check,bulk", mine.created_at)
+    assert "killed@here" not in {row.name for row in list_workers(world.database)}
+    reporting.end()
+    assert "check9@here" not in {row.name for row in list_workers(world.database)}
+
+
+def worker(name: str, *, silent: int) -> dict[str, Any]:
+    """Return the row of one that has said nothing for `silent` seconds."""
+    then = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=silent)
+    told = {"uuid": uuid.uuid4(), "name": name, "hostname": name.partition("@")[2], "queues": "check,observe"}
+    return {**told, "report_interval": 20, "created_at": then, "updated_at": then}

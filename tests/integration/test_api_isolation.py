@@ -17,6 +17,7 @@ SHARED = {
     "catalogue.type_schema",
     "catalogue.type_template",
     "catalogue.build_info",
+    "catalogue.services",
     "templates.version_index",
     "templates.function_index",
     "templates.validate",
@@ -40,13 +41,14 @@ WORKING = {  # they answer for what they really do, in tests of their own
     "snapshots.restore",
     "adoption.export",
     "adoption.abandon",
+    "catalogue.services",
     "software_configs.show",
     "software_configs.delete",
     "software_deployments.show",
     "software_deployments.update",
     "software_deployments.delete",
 }
-OPEN = {"versions.root", "versions.healthcheck"}
+OPEN = {"versions.root", "versions.healthcheck", "versions.of_project"}
 OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}  # signed: tests/scenarios/test_access.py
 
 

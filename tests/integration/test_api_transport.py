@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from urllib.parse import quote
 
 import pytest
 from api_world import Client, World, api, project, root, world  # noqa: F401 - fixtures
@@ -26,6 +27,14 @@ def test_the_root_lists_the_versions_as_multiple_choices(world: World) -> None:
         [version] = bare.get(path, 300)["versions"]
         assert version["id"] == "v1.0"
         assert version["links"] == [{"rel": "self", "href": "http://localhost/v1/"}]
+
+
+def test_the_path_of_a_project_tells_its_version_to_anybody(world: World, project: str) -> None:
+    api = world.client(auth="token")
+    for prefix in ("/v1", "/v1.0"):
+        told = api.http.get(f"{prefix}/{quote(project)}")
+        assert (told.status_code, told.json["version"]["id"]) == (200, "v1.0")
+        assert told.json["version"]["links"] == [{"rel": "self", "href": f"http://localhost{prefix}/"}]
 
 
 def test_a_path_without_a_version_or_with_nothing_behind_it_is_not_found(world: World, project: str) -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from orchestrator.cli.main import main
 from orchestrator.operations.purge import Policy, purge
 from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.workers import Reporting
 from orchestrator.store import purging
 from tasks.tick import Tick
 from tests.bench.updates_size import BAR, grow
@@ -97,10 +98,11 @@ def test_the_tick_purges_when_there_is_nothing_else_to_do(world: World, monkeypa
     class Quiet:
         def publish(self, rings: list[Any]) -> None:
             calls.append("publish")
-            tick.stop()
+            tick.stopping()
 
     monkeypatch.setattr(Sweep, "purge", lambda _: calls.append("purge"))
-    tick = Tick(world.sweep, Quiet(), 0.0)  # type: ignore[arg-type]
+    reporting = Reporting(world.database, "check1@here", ["check"])
+    tick = Tick(world.sweep, reporting, Quiet(), 0.0)  # type: ignore[arg-type]
     tick.run()
     assert calls == ["publish", "purge"]
 

@@ -399,7 +399,7 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
         ('{"template": {}, "files": {"f\\u0000": "x"}}', "the character NUL"),
         ('{"template": {}, "tags": ["a", {}]}', "Invalid adopt data: tags must be a list of texts."),
         ('{"template": {}, "tags": "a"}', "Invalid adopt data: tags must be a list of texts."),
-        (f'{{"template": {{}}, "tags": ["{"a" * 81}"]}}', "must be between 1 and 80 characters."),
+        (f'{{"template": {{}}, "tags": ["{"a" * 81}"]}}', "is longer than 80 characters"),
         ('{"template": {}, "tags": ["a,b"]}', "Invalid adopt data: the tag a,b has a comma."),
     ],
 )
