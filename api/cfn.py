@@ -38,6 +38,7 @@ cfn = Blueprint("cfn", __name__)
 log = telemetry.logger()
 
 LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
+MOST_PARAMETERS: Final = 10_000
 NO_ACTION: Final = "The action or operation requested is invalid"
 # Who may do nothing but read, and who comes with a resource's key (spec/rest-api.md §15).
 FOR_READERS: Final = frozenset(
@@ -84,9 +85,11 @@ def query() -> Response:
     """Answer an action of CloudFormation's."""
     if ASKED not in request.environ:
         raise NoSuchPath
-    request.max_content_length = min(LONGEST_QUERY, parts().settings.max_json_body_size)
-    request.max_form_memory_size = None  # the same
-    request.get_data()  # what is signed, before it is taken apart
+    limit = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    request.max_content_length = request.max_form_memory_size = limit
+    signed = request.get_data()  # before it is taken apart
+    if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
+        raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
     g.wanted = given = _given()
     name = given.get("Action")
     if not name:

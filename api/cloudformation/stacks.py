@@ -27,8 +27,10 @@ ON_FAILURE: Final = {"DO_NOTHING": True, "ROLLBACK": False, "DELETE": False}  # 
 DELETED: Final = "DELETE_COMPLETE"
 # What would be believed in and not be done; what only asks for less is overlooked.
 NOT_DONE: Final = (
+    "DeploymentConfig",
     "EnableTerminationProtection",
     "ResourceTypes",
+    "RetainExceptOnCreate",
     "RollbackConfiguration.RollbackTriggers",
     "StackPolicyBody",
     "StackPolicyURL",
