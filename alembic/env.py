@@ -7,7 +7,12 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
-from orchestrator.store import access_models, models, software_models  # noqa: F401 - for its tables
+from orchestrator.store import (  # noqa: F401 - for their tables
+    access_models,
+    models,
+    software_models,
+    webhook_models,
+)
 from orchestrator.store.base import Xid8
 
 

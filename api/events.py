@@ -1,27 +1,24 @@
-"""What happened to a stack (spec/rest-api.md §8): its events, those of one resource, one event in full."""
+"""What happened (spec/rest-api.md §8): a stack's events, those of one resource, one event in full; and, ours,
+those of all stacks of a project. As a stream where that is asked for (`streams.py`).
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
-from api import queries
+from api import queries, streams
 from api.faults import HttpNotFound
-from api.formats import Links, below, json_list, json_response, link, time
+from api.formats import Links, json_list, json_response
 from api.identity import canonical
-from api.parts import parts
+from api.parts import caller, parts
+from api.told import as_listed, as_told
 from orchestrator.errors import InvalidRequest
-from orchestrator.store.events import (
-    FILTERS,
-    EventQuery,
-    EventRow,
-    event_uuid,
-    get_event,
-    list_events,
-    read_sequence,
-)
+from orchestrator.store import stacks, tail
+from orchestrator.store.events import FILTERS, EventQuery, get_event, list_events, read_sequence
 from orchestrator.store.stacks import StackRow, descendants
+from orchestrator.store.tail import Position, Within
 
 events = Blueprint("events", __name__)
 
@@ -31,7 +28,39 @@ AT_ONCE: Final = 1_000  # events of one answer to `after`
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the stack's events, the newest first unless asked otherwise."""
-    return _listing(canonical(stack_name, stack_id), None)
+    stack = canonical(stack_name, stack_id)
+    return streams.stream(stack, stack.project_id, _from()) if streams.asked_for() else _listing(stack, None)
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events/stream")
+def stream(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Tell the stack's events as they happen."""
+    stack = canonical(stack_name, stack_id)
+    return streams.stream(stack, stack.project_id, _from())
+
+
+@events.get("/<project_id>/events")
+def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the events of all stacks of the project in the order of writing, a page at a time.
+
+    `sequence` says where the next page begins. A page may be empty without being the last: so much of what
+    happened was other people's.
+    """
+    if streams.asked_for():
+        return streams.stream(None, caller().project_id, _from())
+    limit = max(1, min(queries.integer("limit") or AT_ONCE, AT_ONCE))
+    within = Within(caller().project_id, queries.levels(), queries.filters(FILTERS))
+    database = parts().database
+    walked = tail.of_project(database, within, _after() or tail.START, limit)
+    owners, links = stacks.by_ids(database, {row.stack_id for row in walked.rows}), Links()
+    told = [as_told(row, owners[row.stack_id], links) for row in walked.rows if row.stack_id in owners]
+    return json_response({"events": told, "sequence": str(walked.position), "more": not walked.drained})
+
+
+@events.get("/<project_id>/events/stream")
+def stream_of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """Tell the events of all stacks of the project as they happen."""
+    return streams.stream(None, caller().project_id, _from())
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events")
@@ -47,7 +76,7 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, ev
     row = get_event(parts().database, stack, resource_name, event_id)
     if row is None:
         raise HttpNotFound(f"No event {event_id} found")
-    body = _body(row, stack, Links())
+    body = as_listed(row, stack, Links())
     body.update(resource_type=row.resource_type, resource_properties=dict(row.properties or {}))
     return json_response({"event": body})
 
@@ -77,10 +106,20 @@ def _listing(stack: StackRow, resource_name: str | None) -> Response:
         if first is None:
             raise HttpNotFound(f"No events found for resource {resource_name}")
         rows = _again(first, rows)
-    return json_list("events", (_body(row, owners[row.stack_id], links, root) for row in rows))
+    return json_list("events", (as_listed(row, owners[row.stack_id], links, root) for row in rows))
 
 
-def _after() -> tuple[int, int] | None:
+def _from() -> Position | None:
+    """Return where a stream goes on: where it was cut off, or else after what the query names.
+
+    Raises:
+        InvalidRequest: that is no sequence.
+    """
+    last = request.headers.get("Last-Event-ID")
+    return _position(last, "Last-Event-ID") if last else _after()
+
+
+def _after() -> Position | None:
     """Return the sequence from which to go on, None when it is not asked for.
 
     Raises:
@@ -89,11 +128,7 @@ def _after() -> tuple[int, int] | None:
     given = queries.text("after")
     if given is None:
         return None
-    found = read_sequence(given)
-    if found is None:
-        raise InvalidRequest(
-            f"Invalid sequence '{given}' for 'after': take it from an event, or start with 0.0."
-        )
+    found = tail.present(parts().database) if given == "now" else _position(given, "after")
     if queries.direction() == "desc" or queries.text("marker") is not None or queries.texts("sort_keys"):
         raise InvalidRequest(
             "'after' lists in the order of writing: leave out sort_dir, sort_keys and marker."
@@ -101,29 +136,15 @@ def _after() -> tuple[int, int] | None:
     return found
 
 
-def _again(first: EventRow, rows: Any) -> Any:
+def _again(first: Any, rows: Any) -> Any:
     yield first
     yield from rows
 
 
-def _body(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
-    place, public = links.of(stack), str(event_uuid(stack.uuid, row.id))
-    resource = below(place, "resources", row.resource_name)
-    linked = [
-        link("self", below(resource, "events", public)),
-        link("resource", resource),
-        link("stack", place),
-    ]
-    if root is not None:  # clients take this link for "nested depth is understood here"
-        linked.append(link("root_stack", root))
-    return {
-        "id": public,
-        "event_time": time(row.created_at),
-        "resource_name": row.resource_name,
-        "logical_resource_id": row.resource_name,
-        "physical_resource_id": row.physical_id,
-        "resource_status": f"{row.action}_{row.status}",
-        "resource_status_reason": row.reason,
-        "sequence": row.sequence,
-        "links": linked,
-    }
+def _position(given: str, name: str) -> Position:
+    found = read_sequence(given)
+    if found is None:
+        raise InvalidRequest(
+            f"Invalid sequence '{given}' for '{name}': take it from an event, or start with 0.0."
+        )
+    return Position(*found)

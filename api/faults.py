@@ -17,6 +17,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.formats import json_response
+from api.live import TooManyStreams
 from orchestrator import errors, telemetry
 from orchestrator.engine.nested import relayed
 
@@ -56,6 +57,7 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Conflict: 409,
     errors.Unavailable: 503,
 }
+RETRY_AFTER: Final = "5"  # seconds, for who found no room for another stream
 UNREACHABLE: Final = (
     sqlalchemy.exc.OperationalError,
     sqlalchemy.exc.InterfaceError,
@@ -113,6 +115,10 @@ def fault(
 
 def _ours(error: errors.OrchestratorError) -> Response:
     status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+    if isinstance(error, TooManyStreams):
+        response = fault(503, error.heat_type, str(error))
+        response.headers["Retry-After"] = RETRY_AFTER
+        return response
     if status == 500:  # nothing the caller did: the operator reads the log
         return _unexpected(error)
     if isinstance(error, errors.Unauthenticated):

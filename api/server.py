@@ -13,6 +13,7 @@ import time
 from collections import deque
 from functools import partial
 from selectors import EVENT_READ
+from types import FrameType
 from typing import Any, Final
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -121,6 +122,16 @@ class Worker(ThreadWorker):
         self.cfg.set("limit_request_line", 0)
         self.lingering: deque[tuple[float, Any]] = deque()
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
+        """Stop in an orderly way."""
+        _end_streams()
+        return super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: FrameType | None) -> Any:
+        """Stop at once."""
+        _end_streams()
+        return super().handle_quit(sig, frame)
+
     def enqueue_req(self, conn: Any) -> None:
         """Give the connection to a thread once a whole head is in."""
         if self.cfg.is_ssl:
@@ -213,9 +224,16 @@ class Worker(ThreadWorker):
         return bool(conn.parser.finish_body(deadline=time.monotonic() + self.DRAIN_SECONDS))
 
 
+def _end_streams() -> None:
+    """Let go of who follows events, who would hold up the end for as long as it may take."""
+    from api import live  # noqa: PLC0415 - not in gunicorn's master, which serves nobody
+
+    live.let_go()
+
+
 def _refusal(status: int) -> bytes:
     """Return the whole answer to a head that is too long."""
-    from api.faults import fault  # noqa: PLC0415 - not in gunicorn's master, which serves nobody
+    from api.faults import fault  # noqa: PLC0415 - as above
 
     answer = fault(
         status, "HTTPRequestTooLong", f"The request has more than {LONGEST_URL} bytes before its body."

@@ -94,6 +94,15 @@ class Settings(BaseSettings):
         default=False, description="whether from addresses that only this network has"
     )
 
+    # Who is told of events as they happen: api/live.py, operations/courier.py.
+    max_event_streams: int = Field(default=32, ge=0, description="of one API process; each holds a thread")
+    max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: any number")
+    webhook_private: bool = Field(
+        default=False, description="whether webhooks may be at addresses that only this network has"
+    )
+    webhook_timeout: float = Field(default=10.0, gt=0, description="seconds that one delivery may take")
+    webhook_tries: int = Field(default=16, ge=1, description="in vain; then the webhook is dead")
+
     max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
 
     # What is off unless an operator wants it: letting stacks go, and taking over what others made.

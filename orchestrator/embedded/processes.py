@@ -19,7 +19,7 @@ from orchestrator.errors import Misconfigured
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
 API_WORKER = "api.server.Worker"
-API_THREADS = 16
+API_THREADS = 16  # besides one for each stream of events
 PROVIDER_THREADS = 16  # calls in flight to services
 WORKER_NICENESS = 5  # on one machine the answer to somebody goes before the work that may follow it
 READY_MODULE = "orchestrator.embedded.readiness"
@@ -64,7 +64,8 @@ def workers(
 def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_APP) -> Child:
     """Return the API; ready when its health check answers."""
     bind = f"[{settings.host}]" if ":" in settings.host else settings.host
-    threads = ("-k", API_WORKER, "--threads", str(API_THREADS), "-w", "1")
+    count = API_THREADS + settings.max_event_streams
+    threads = ("-k", API_WORKER, "--threads", str(count), "-w", "1")
     place = ("-b", f"{bind}:{settings.port}", "--graceful-timeout", "10", "--no-control-socket")
     return Child(
         name="api",

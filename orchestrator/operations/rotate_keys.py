@@ -26,6 +26,7 @@ SEALED = (
     ("software_config", "sealed"),
     ("software_deployment", "sealed"),
     ("software_agent", "sealed"),
+    ("webhook", "sealed"),
 )
 SLICE = 500  # rows read at a time, and locked together for as long as one statement takes
 Row = tuple[int, bytes]

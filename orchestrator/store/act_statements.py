@@ -79,10 +79,12 @@ _FAULTY = (
     SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = {_TEXT}
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
-    RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name, n.last_error AS reason
+    RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name, n.last_error AS reason,
+        i.type, i.physical_id, i.action, n.retry_count
 ), cause AS (
-    INSERT INTO failure (stack_id, traversal, resource_name, reason)
-    SELECT stack_id, traversal, name, reason FROM done
+    INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
+        attempts)
+    SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done
 )"""
     + EVENTS.replace("ELSE true", "ELSE i.status IS NOT NULL")
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
+from collections.abc import Callable
 
 from sqlalchemy import DDL, BigInteger, DateTime, LargeBinary, MetaData, Text, event, func
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, UUID
@@ -25,6 +26,10 @@ class Xid8(UserDefinedType[int]):
     def get_col_spec(self, **_: object) -> str:
         """Name the type in DDL."""
         return "xid8"
+
+    def result_processor(self, dialect: object, coltype: object) -> Callable[[str | None], int | None]:  # noqa: ARG002
+        """Read the number out of the text that the driver gives."""
+        return lambda value: int(value) if value is not None else None
 
 
 class Word(UserDefinedType[str]):

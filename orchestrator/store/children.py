@@ -190,12 +190,13 @@ SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LI
 SPREAD = """
 WITH one AS (
     DELETE FROM failure
-    WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND resource_name = %(name)s RETURNING id
+    WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND resource_name = %(name)s
+    RETURNING resource_type, physical_id, action, attempts
 )
-INSERT INTO failure (stack_id, traversal, resource_name, reason)
-SELECT %(stack_id)s, %(traversal)s, %(name)s, x.reason
-FROM unnest(%(causes)s::text[]) WITH ORDINALITY AS x(reason, nth)
-WHERE EXISTS (SELECT 1 FROM one) ORDER BY x.nth
+INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action, attempts)
+SELECT %(stack_id)s, %(traversal)s, %(name)s, x.reason, o.*
+FROM unnest(%(causes)s::text[]) WITH ORDINALITY AS x(reason, nth) CROSS JOIN (SELECT * FROM one LIMIT 1) AS o
+ORDER BY x.nth
 """
 MEMBERS = """
 SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,

@@ -402,10 +402,11 @@ FAIL = (
     SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = i.reason
     FROM i JOIN r ON r.id = i.resource_id  -- queued, waiting: thought lost, but its resource was still ours
     WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS_OR_THOUGHT_LOST}
-    RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason
+    RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason, i.type, i.physical_id, i.action, n.retry_count
 ), cause AS (
-    INSERT INTO failure (stack_id, traversal, resource_name, reason)
-    SELECT stack_id, traversal, name, reason FROM done ORDER BY id
+    INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
+        attempts)
+    SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done ORDER BY id
 )"""
     + HALTS
     + EVENTS

@@ -323,6 +323,7 @@ class Event(Base):
 
     __table_args__ = (
         Index("ix_event_order", "stack_id", "xid", "id"),
+        Index("ix_event_xid", "xid"),  # of all stacks, for who follows more than one tree
         {"postgresql_with": OFTEN_VACUUMED},
     )
 
@@ -338,6 +339,10 @@ class Failure(Base):
     resource_name: Mapped[str]
     reason: Mapped[str]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    resource_type: Mapped[str | None]  # null, like what follows: written before it was kept
+    physical_id: Mapped[str | None]
+    action: Mapped[str | None]  # that failed, the resource's own
+    attempts: Mapped[int | None] = mapped_column(SmallInteger)
 
 
 class Stray(Base):

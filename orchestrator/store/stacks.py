@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Row, Select, and_, func, literal, not_, or_, select, true, tuple_
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    any_,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import aliased
 from sqlalchemy.types import DateTime, Text
@@ -228,6 +242,13 @@ def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
     with database.engine.connect() as connection:
         row = connection.execute(statement).one_or_none()
     return _row(row) if row is not None else None
+
+
+def by_ids(database: Database, ids: Collection[int]) -> dict[int, StackRow]:
+    """Return stacks of any project by their rows: for who hands on what is theirs to each of several."""
+    statement = _rows().where(Stack.id == any_(literal(list(ids), ARRAY(BigInteger))))
+    with database.engine.connect() as connection:
+        return {row.id: _row(row) for row in connection.execute(statement)}
 
 
 def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
