@@ -16,6 +16,7 @@ from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store import migrations
 from orchestrator.store.database import Database, open_database
+from tasks.broker import Broker
 from tasks.dispatch import Dispatcher, broker_url
 
 PATIENCE_SECONDS = 5.0  # what a restart of the database may take before anybody is told
@@ -47,6 +48,7 @@ def create_app(
             load_registry(),
             operations(),
             publish or _publish_to_workers(settings),
+            None if settings.broker_url is None else Broker(broker_url(settings)),
         )
     )
 

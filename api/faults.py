@@ -57,7 +57,7 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Conflict: 409,
     errors.Unavailable: 503,
 }
-RETRY_AFTER: Final = "5"  # seconds, for who found no room for another stream
+RETRY_SECONDS: Final = 5  # after which it is worth asking again
 UNREACHABLE: Final = (
     sqlalchemy.exc.OperationalError,
     sqlalchemy.exc.InterfaceError,
@@ -117,7 +117,7 @@ def _ours(error: errors.OrchestratorError) -> Response:
     status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
     if isinstance(error, TooManyStreams):
         response = fault(503, error.heat_type, str(error))
-        response.headers["Retry-After"] = RETRY_AFTER
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
         return response
     if status == 500:  # nothing the caller did: the operator reads the log
         return _unexpected(error)
@@ -156,7 +156,9 @@ def _unexpected(error: Exception) -> Response:
     error_id = str(uuid.uuid4())
     if isinstance(error, UNREACHABLE):
         log.error("database_unreachable", error_id=error_id, error=str(error))
-        return fault(503, "HTTPServiceUnavailable", EXPLANATIONS[503], id=error_id)
+        response = fault(503, "HTTPServiceUnavailable", EXPLANATIONS[503], id=error_id)
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
+        return response
     log.error("request_failed", error_id=error_id, path=request.path, exc_info=error)
     return fault(500, type(error).__name__, None, id=error_id)
 

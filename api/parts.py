@@ -19,6 +19,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.hooks import Paused
 from orchestrator.store.stacks import StackPlace, StackRow
+from tasks.broker import Broker
 
 
 class Accepted(Protocol):
@@ -127,6 +128,7 @@ class Parts:
     types: Registry
     operations: Operations
     publish: Callable[[Sequence[Message]], None]  # after the commit; never raises for an unreachable broker
+    broker: Broker | None = None  # to ask how it is; None where nothing is known of it
 
 
 def parts() -> Parts:

@@ -16,14 +16,17 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api import (
+    access_log,
     adoption,
     catalogue,
     cfn,
     documents,
     events,
     faults,
+    health,
     history,
     identity,
+    metrics,
     outputs,
     previews,
     resources,
@@ -43,7 +46,17 @@ from orchestrator.security.caller import ACCESS_DENIED, for_project
 from orchestrator.security.doors import Door, door
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
-UNVERSIONED: Final = frozenset({"versions.root", "versions.healthcheck", "openapi.document", "openapi.page"})
+UNVERSIONED: Final = frozenset(
+    {
+        "versions.root",
+        "versions.healthcheck",
+        "openapi.document",
+        "openapi.page",
+        "health.live",
+        "health.ready",
+        "metrics.show",
+    }
+)
 FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but the version
 # What may be asked with a token that a resource gave (spec/rest-api.md §15); the views look which resource.
 FOR_BEARERS: Final = frozenset(
@@ -92,9 +105,12 @@ def assemble(made_of: Parts) -> Flask:
         why.why,
         cfn.cfn,
         openapi,
+        metrics.metrics,
+        health.health,
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     proxies = made_of.settings.trusted_proxies
     if proxies:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
@@ -142,4 +158,5 @@ def _no_nul() -> None:
 
 def _leave(response: Response) -> Response:
     response.headers["x-openstack-request-id"] = g.get("request_id", "")
+    access_log.note(request, response)
     return response

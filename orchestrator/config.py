@@ -68,6 +68,12 @@ class Settings(BaseSettings):
         default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"
     )
 
+    # Watching it.
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    metrics_port: int = Field(default=0, ge=0, le=65535, description="of a worker's own figures; 0: none")
+    metrics_host: str = "127.0.0.1"
+    metrics_token: SecretStr | None = None  # who reads figures from elsewhere shows it
+
     # Limits, DESIGN.md "Limits".
     limits: Literal["ours", "heat"] = "ours"
     max_json_body_size: int = 256 * 1024 * 1024
@@ -159,12 +165,17 @@ class Settings(BaseSettings):
     @property
     def loopback(self) -> bool:
         """Whether `host` can be reached from this machine only."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:  # a name, which may lead anywhere
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what listens there can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name, which may lead anywhere
+        return False
 
 
 @cache

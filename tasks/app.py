@@ -12,7 +12,14 @@ import threading
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    celeryd_init,
+    setup_logging,
+    worker_init,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
 
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
@@ -31,6 +38,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store.database import open_database
 from orchestrator.store.migrations import require_current
 from orchestrator.telemetry import configure_logs, logger
+from tasks import figures
 from tasks.celery_settings import celery_settings
 from tasks.dispatch import Dispatcher, broker_url
 from tasks.tick import Tick
@@ -70,6 +78,7 @@ def make_engine() -> Engine:
     return Engine(database, sealing, types, chosen, parameters, windows, leases, plan, files, stacks)
 
 
+@celeryd_init.connect  # before Celery warns of anything
 @setup_logging.connect
 def _logs(**_: Any) -> None:
     configure_logs()
@@ -79,6 +88,7 @@ def _logs(**_: Any) -> None:
 def _refuse_wrong_schema(**_: Any) -> None:
     try:
         cipher(settings())
+        figures.require_safe(settings())
         require_current(open_database(settings()).url)
     except Misconfigured as error:
         raise SystemExit(f"orchestrator worker: {error}") from error
@@ -105,6 +115,7 @@ def _start_tick(sender: Any, **_: Any) -> None:
         dispatcher,
         chosen.sweep_interval_seconds,
     )
+    figures.serve(chosen)
     tick.start()
     _ticks.append(tick)
 

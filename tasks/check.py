@@ -11,9 +11,11 @@ from typing import Any
 
 import psycopg
 
+from orchestrator import metrics
 from orchestrator.operations.check import check_nodes
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
+from tasks.celery_settings import QUEUES
 from tasks.dispatch import TASK
 
 log = logger()
@@ -30,6 +32,7 @@ PAUSES = (
 def check(self: Any, node_ids: list[int], traversal: int) -> None:
     """Visit nodes and enqueue what that unblocked."""
     queue = (self.request.delivery_info or {}).get("routing_key")
+    begun = time.perf_counter()
     for pause in PAUSES:
         try:
             rings = check_nodes(engine(), node_ids, traversal, durable=queue == "provider")
@@ -40,3 +43,4 @@ def check(self: Any, node_ids: list[int], traversal: int) -> None:
     else:
         return  # the sweep rings again
     dispatcher.publish(rings, parent_id=self.request.id)
+    metrics.took(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - begun)

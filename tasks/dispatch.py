@@ -22,6 +22,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from kombu.transport.redis import Channel
 
+from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring, SignalRing
 from orchestrator.errors import Misconfigured
@@ -78,6 +79,7 @@ class Dispatcher:
             except (redis.RedisError, OperationalError, OSError) as error:
                 self.close()
                 if not tries_left:
+                    metrics.unpublished(sum(map(len, messages.values())))
                     log.warning("broker_unreachable", error=str(error), messages=len(rings))
             else:
                 return

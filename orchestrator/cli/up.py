@@ -90,7 +90,7 @@ def start(
         broker_url = settings.broker_url.get_secret_value()
     supervisor.start(servers)
     migrations.upgrade(database_url)
-    env = processes.environment(settings, database_url, broker_url, keys)
+    env = processes.environment(settings, database_url, broker_url, keys, folder.root / "figures")
     children = processes.workers(env, folder.run, count=count, events=flower_port is not None)
     children.append(processes.api(env, folder.run, settings))
     if flower_port is not None:

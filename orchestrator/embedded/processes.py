@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.process import Child
 from orchestrator.embedded.readiness import VARIABLE as READY_VARIABLE
 from orchestrator.errors import Misconfigured
+from orchestrator.metrics import SHARED
 
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
@@ -26,11 +28,16 @@ READY_MODULE = "orchestrator.embedded.readiness"
 
 
 def environment(
-    settings: Settings, database_url: str, broker_url: str, keys_file: Path | None
+    settings: Settings,
+    database_url: str,
+    broker_url: str,
+    keys_file: Path | None,
+    figures: Path | None = None,
 ) -> dict[str, str]:
     """Return what the children find in their environment: ours, with the servers and choices filled in.
 
-    They run in another folder, so relative paths are made absolute.
+    They run in another folder, so relative paths are made absolute. What they count lies in `figures`, a
+    folder that is emptied.
     """
     env = {
         name: str(Path(value).absolute()) if name.startswith(PREFIX) and name.endswith("_FILE") else value
@@ -45,7 +52,12 @@ def environment(
         f"{PREFIX}HOST": settings.host,
         f"{PREFIX}PORT": str(settings.port),
         f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
+        f"{PREFIX}METRICS_PORT": "0",  # the API shows what all of them have counted
     }
+    if figures is not None:
+        shutil.rmtree(figures, ignore_errors=True)  # of processes that are no more
+        figures.mkdir(mode=0o700, parents=True)
+        env[SHARED] = str(figures)
     if keys_file is not None:
         env[f"{PREFIX}ENCRYPTION_KEYS_FILE"] = str(keys_file)
     return env
@@ -67,9 +79,10 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
     count = API_THREADS + settings.max_event_streams
     threads = ("-k", API_WORKER, "--threads", str(count), "-w", "1")
     place = ("-b", f"{bind}:{settings.port}", "--graceful-timeout", "10", "--no-control-socket")
+    logs = ("--logger-class", "api.gunicorn_log.Logs")
     return Child(
         name="api",
-        argv=(sys.executable, "-m", "gunicorn", *threads, *place, app),
+        argv=(sys.executable, "-m", "gunicorn", *threads, *place, *logs, app),
         env=env,
         cwd=run,
         ready=lambda _pid: _answers(f"{settings.address}/healthcheck"),
@@ -103,7 +116,15 @@ def _worker(
     told = run / f"{name}.ready"
     quiet = ("--without-gossip", "--without-mingle", "--include", READY_MODULE)
     watched = ("-E",) if events else ()
-    celery = (sys.executable, "-m", "celery", "-A", app, "worker")
+    celery = (
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        app,
+        "--quiet",
+        "worker",
+    )  # no banner among the lines of the log
     return Child(
         name=name,
         argv=(*celery, *options, "-n", f"{name}@%h", *quiet, *watched),

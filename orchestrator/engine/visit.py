@@ -29,6 +29,7 @@ class StackView(NamedTuple):
     timeout_seconds: float | None
     converge: bool = False
     retain: bool = False  # what is there is to be left alone
+    request_id: str | None = None  # of whoever asked for this traversal, for the log
 
 
 class ResourceView(NamedTuple):
@@ -111,6 +112,17 @@ class Visit(NamedTuple):
     def act(self) -> str | None:
         """The action whose traversal visits what is there and brings it to no other template."""
         return self.stack.action if self.stack.action in ACTS else None
+
+    def told(self) -> Mapping[str, object]:
+        """Return what this visit is about, as lines of the log say it."""
+        return {
+            "stack": self.stack.uuid,
+            "project": self.stack.project_id,
+            "resource": None if self.resource is None else self.resource.name,
+            "node": self.node_id,
+            "traversal": self.traversal,
+            "request_id": self.stack.request_id,
+        }
 
     @property
     def superseded(self) -> bool:

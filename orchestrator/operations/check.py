@@ -16,6 +16,7 @@ from uuid import uuid4
 import psycopg
 from psycopg.types.json import Json
 
+from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine import hooks
 from orchestrator.engine.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
@@ -25,6 +26,7 @@ from orchestrator.engine.outcome import (
     Failed,
     Kept,
     Moved,
+    Outcome,
     Ready,
     Replaced,
     failure_reason,
@@ -52,7 +54,7 @@ from orchestrator.store import act_statements, heir_statements, nodes
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.database import Database
-from orchestrator.telemetry import logger
+from orchestrator.telemetry import concerning, logger
 
 log = logger()
 
@@ -87,9 +89,12 @@ def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: 
     `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
     5).
     """
-    if not durable:
-        return _check_unclaimed(engine, ids, traversal)
-    return _check_claimed(engine, ids, traversal)
+    try:
+        if not durable:
+            return _check_unclaimed(engine, ids, traversal)
+        return _check_claimed(engine, ids, traversal)
+    finally:
+        concerning(None)
 
 
 def _check_claimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[Ring]:
@@ -158,6 +163,7 @@ class _Round:
         drops: list[Visit] = []
         joins: list[Visit] = []
         for visit in visits:
+            concerning(visit.told)
             if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
@@ -173,11 +179,14 @@ class _Round:
                 self.rings += self._finish(visit, self.lease)
             else:  # its row was lost: the stack stands still, and is planned anew (PROTOCOL.md 16)
                 drops.append(visit)
+            if visit.resource is None:
+                metrics.checked(visit.kind, "visit", "done")
         if visits:
             self._write(visits[0], drops, joins)
         return self.rings
 
     def _plan(self, visit: Visit) -> None:
+        log.info("plan_begun", action=visit.stack.action)
         windows, root_id = self.engine.windows, visit.stack.root_id
         allowance = windows.allowance(root_id)
         if self.lease is None:
@@ -215,6 +224,7 @@ class _Round:
         except (NotFound, InvalidTemplate) as error:
             known = known_before(visit, self.engine.cipher)
             reason = failure_reason(error.heat_type, visit.resource.name, str(error))
+            self._count(visit, "keep", Failed(reason))
             self._record(visit, Done(Failed(reason), known))
             return True
         step = decide(visit, kind)
@@ -233,6 +243,7 @@ class _Round:
                 kind = self.engine.stacks.kind_of(seen)
             plugin = self._plugin(seen, kind)
             done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
+            self._count(visit, type(step).__name__.lower(), done.outcome)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))
             if not (isinstance(done.outcome, Replaced) and self._make_heir(visit, plugin)):
@@ -243,6 +254,16 @@ class _Round:
         except Unwritten as error:  # the lease runs out, and somebody comes again
             log.warning("database_unreachable", resource=visit.resource.name, error=str(error))
         return True
+
+    def _count(self, visit: Visit, step: str, outcome: Outcome) -> None:
+        """Count a resource's step for who watches, and log it: where types call nobody, that line is only
+        for who asks for it.
+        """
+        assert visit.resource is not None
+        kind, became = visit.resource.kind, type(outcome).__name__.lower()
+        metrics.checked(kind if kind in self.engine.types else metrics.OTHER, step, became)
+        tell = log.debug if self.lease is None else log.info
+        tell("node_checked", type=kind, step=step, outcome=became)
 
     def _plugin(self, visit: Visit, kind: ResourceType) -> Plugin:
         engine = self.engine

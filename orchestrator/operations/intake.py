@@ -47,7 +47,7 @@ from orchestrator.store import nodes
 from orchestrator.store.database import Database
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
-from orchestrator.telemetry import configure_logs, logger
+from orchestrator.telemetry import bind_request, concerning, configure_logs, logger, request_id
 from orchestrator.template.template import Template
 
 log = logger()
@@ -64,6 +64,7 @@ class _Job:
     caller: Caller
     path: Path | None
     patience_seconds: float = 0.0
+    request_id: str | None = None
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -143,7 +144,7 @@ def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, C
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
     database = context.database
-    job = _Job(context.settings, database.url, context.caller, path, database.patience_seconds)
+    job = _Job(context.settings, database.url, context.caller, path, database.patience_seconds, request_id())
     process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
     process.start()
     there.close()
@@ -163,6 +164,7 @@ def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, C
 
 def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
     configure_logs()
+    bind_request(job.request_id)
     limit_memory(job.settings.planner_memory_limit)
     try:
         work(job, answer)
@@ -233,4 +235,6 @@ def _go_on(context: OperationContext, opened: Opened, lease: int, template: Temp
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in nodes.look(db, [opened.plan_node_id], lease):
+            concerning(visit.told)
+            log.info("plan_begun", action=visit.stack.action)
             planner.run(db, visit, lease, template, ring=False)

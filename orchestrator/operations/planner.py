@@ -35,7 +35,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store import group_planning, nodes, planning
 from orchestrator.store.database import open_database
-from orchestrator.telemetry import configure_logs, logger
+from orchestrator.telemetry import concerning, configure_logs, logger
 from orchestrator.template.members import Members, is_members
 
 log = logger()
@@ -136,7 +136,8 @@ def main(node_id: int, lease: int) -> None:
     visits = nodes.look(db, [node_id], lease)
     if not visits:
         return
-    log.info("plan_apart", stack=visits[0].stack.uuid, traversal=visits[0].traversal)
+    concerning(visits[0].told)
+    log.info("plan_apart", action=visits[0].stack.action)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
             planner.run(db, visits[0], lease, ring=False)

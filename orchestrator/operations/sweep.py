@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import lifecycle, removal, strays
@@ -66,7 +67,9 @@ class Sweep:
             if row is None or not row[0]:
                 return []
             rings: list[Message] = [*self._ring(db)]
-            rings += signals.due(db, self.settings.ring_again_seconds, LIMIT)
+            sent = signals.due(db, self.settings.ring_again_seconds, LIMIT)
+            metrics.found("signal", len(sent))
+            rings += sent
         rings += self._end(db)
         self._count(db)
         return rings
@@ -78,7 +81,9 @@ class Sweep:
 
     def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
         rings = overdue.due(db, LIMIT)
+        metrics.found("due", len(rings))
         lost = overdue.lost(db, LIMIT)
+        metrics.found("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
         rings += lost
@@ -88,13 +93,17 @@ class Sweep:
             )
             if again:
                 log.info("rung_again", stack=root, count=len(again))
+            metrics.found("unanswered", len(again))
             rings += again
-            rings += nodes.top_up(db, root_id, root, self.settings.ring_window).rings
+            topped = nodes.top_up(db, root_id, root, self.settings.ring_window).rings
+            metrics.found("unrung", len(topped))
+            rings += topped
         return rings
 
     def _end(self, db: Connection[TupleRow]) -> list[Ring]:
         rings: list[Ring] = []
         for stack_id, traversal in overdue.timed_out(db, self.settings.stack_action_timeout):
+            metrics.found("timed_out", 1)
             rings += lifecycle.fail(self.database, stack_id, traversal, lifecycle.TIMED_OUT)
         for stack_id, traversal in overdue.exhausted(db):
             traversals.halt(db, stack_id, traversal)
@@ -126,9 +135,11 @@ class Sweep:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""
         rings: list[Ring] = []
         for stack_id, traversal, stack in stalls.stalled(db):
+            metrics.found("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
             rings += stalls.begin_again(db, stack_id, traversal)
         for stack_id, traversal, stack in stalls.stranded(db):
+            metrics.found("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
             rings += lifecycle.give_up(self.database, stack_id, traversal)
         return rings

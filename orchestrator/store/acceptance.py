@@ -17,6 +17,7 @@ from psycopg.types.json import Json, Jsonb
 from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, NotSupported, StackExists
 from orchestrator.store.traversals import STACK_EVENT, Locked, Opened, bring, bump, first_nodes, lock
+from orchestrator.telemetry import request_id
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
 HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
@@ -31,10 +32,11 @@ INSERT_STACK = (
 WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
         disable_rollback, keep_going,
-        timeout_mins, tags, username)
+        timeout_mins, tags, username, request_id)
     SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, %(action)s, 'IN_PROGRESS',
         'Stack ' || %(action)s || ' started', 1,
-        %(disable_rollback)s, %(keep_going)s, %(timeout_mins)s, %(tags)s, %(username)s
+        %(disable_rollback)s, %(keep_going)s, %(timeout_mins)s, %(tags)s, %(username)s,
+        %(request_id)s
     FROM id RETURNING *
 ), told AS ("""
     + STACK_EVENT
@@ -121,6 +123,7 @@ def accept_create(
                     "timeout_mins": wanted.timeout_mins,
                     "tags": list(wanted.tags),
                     "username": wanted.username,
+                    "request_id": request_id(),
                 },
             ).fetchone()
         except errors.UniqueViolation as error:

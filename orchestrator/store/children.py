@@ -58,12 +58,12 @@ BIRTH = (
 ), s AS (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
-        timeout_mins, username, credentials, user_project_id, converge)
+        timeout_mins, username, credentials, user_project_id, converge, request_id)
     SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
         p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
         'Stack ' || %(child_action)s || ' started', 1, born.revision_id, true, p.keep_going,
         coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
-        p.user_project_id, p.converge
+        p.user_project_id, p.converge, p.request_id
     FROM i CROSS JOIN born CROSS JOIN p
     RETURNING *
 ), first_event AS ("""
@@ -121,7 +121,7 @@ RETURNING id
 TRAVEL = """
 UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
     credentials = p.credentials, user_project_id = p.user_project_id,
-    timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins)
+    timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins), request_id = p.request_id
 FROM stack p WHERE c.id = %(stack_id)s::bigint AND c.deleted_at IS NULL AND p.id = c.owner_id
 RETURNING c.id
 """

@@ -44,6 +44,15 @@ HOT_SETTINGS = {
 
 
 KEPT_LENT = 32  # connections of one process
+CONNECT_SECONDS = 10  # that a server may take to answer a connection
+# A server whose machine is gone says nothing: a connection to it is broken after this.
+NETWORK: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+TRY_SECONDS = 0.5  # between two looks at a server that has been away for longer than one is patient
 CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
 
 
@@ -63,6 +72,7 @@ class Database:
         self._engine_pid = 0
         self._local = threading.local()
         self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # that nobody uses just now
+        self._outage = Outage(patience_seconds)
 
     @property
     def engine(self) -> Engine:
@@ -76,7 +86,11 @@ class Database:
                 max_overflow=16,
                 json_serializer=lambda value: orjson.dumps(value).decode(),
                 json_deserializer=orjson.loads,
-                connect_args={"application_name": self.application_name, "connect_timeout": 10},
+                connect_args={
+                    "application_name": self.application_name,
+                    "connect_timeout": self._connect_seconds,
+                    **NETWORK,
+                },
             )
             self._engine_pid = os.getpid()
             event.listen(self._engine, "do_connect", self._connect_engine)
@@ -84,8 +98,14 @@ class Database:
             event.listen(self._engine, "engine_disposed", self._close_lent)
         return self._engine
 
+    @property
+    def _connect_seconds(self) -> int:
+        """Who is patient for so long only does not wait longer for one answer (libpq takes two at least)."""
+        patience = self.patience_seconds or CONNECT_SECONDS
+        return max(2, min(CONNECT_SECONDS, round(patience)))
+
     def _connect_engine(self, _dialect: Any, _record: Any, args: Any, params: Any) -> Any:
-        return patiently(lambda: psycopg.connect(*args, **params), self.patience_seconds)
+        return self._outage.connect(lambda: psycopg.connect(*args, **params))
 
     def connect(
         self, *, durable: bool = True, hot: bool = False, replan: bool = False, name: str = ""
@@ -100,16 +120,16 @@ class Database:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
         kind = HotConnection if hot else psycopg.Connection
-        connection = patiently(
+        connection = self._outage.connect(
             lambda: kind.connect(
                 self.url,
                 autocommit=True,
                 application_name=name or self.application_name,
-                connect_timeout=10,
+                connect_timeout=self._connect_seconds,
+                **NETWORK,
                 prepare_threshold=None if hot else 5,  # what is prepared there is prepared by store/hot.py
                 options=" ".join(f"-c {key}={value}" for key, value in options.items()),
-            ),
-            self.patience_seconds,
+            )
         )
         connection.prepared_max = 200
         return connection
@@ -154,20 +174,56 @@ class Database:
         return connection
 
 
-def patiently(connect: Callable[[], T], seconds: float) -> T:
-    """Return a connection, tried for again for `seconds` while the server cannot be reached.
+class Outage:
+    """One server's absence, as this process knows it: waited for together, then told of at once.
 
-    Raises:
-        psycopg.OperationalError: it could not be until then.
+    Whoever finds the server away tries again until it has been so for `patience` seconds. From then on one
+    caller looks now and then, and all others are refused without a look: there would be no end of threads
+    that wait.
     """
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            return connect()
-        except psycopg.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.1)
+
+    def __init__(self, patience: float) -> None:
+        """Wait out `patience` seconds of an absence; with none, each caller looks once."""
+        self.patience = patience
+        self._since: float | None = None  # the absence's beginning, on the monotonic clock
+        self._tried_at = 0.0
+        self._error: psycopg.OperationalError | None = None
+        self._lock = threading.Lock()
+
+    def connect(self, connect: Callable[[], T]) -> T:
+        """Return a connection.
+
+        Raises:
+            psycopg.OperationalError: the server cannot be reached, and is not waited for any longer.
+        """
+        while True:
+            self._refuse_at_once()
+            try:
+                made = connect()
+            except psycopg.OperationalError as error:
+                if self._is_over(error):
+                    raise
+                time.sleep(0.1)
+            else:
+                self._since = None
+                return made
+
+    def _refuse_at_once(self) -> None:
+        with self._lock:
+            since, now = self._since, time.monotonic()
+            if not self.patience or since is None or now < since + self.patience:
+                return
+            if now < self._tried_at + TRY_SECONDS and self._error is not None:
+                raise psycopg.OperationalError(str(self._error))
+            self._tried_at = now
+
+    def _is_over(self, error: psycopg.OperationalError) -> bool:
+        """Whether nobody waits any longer."""
+        with self._lock:
+            now = time.monotonic()
+            self._since = now if self._since is None else self._since
+            self._error = error
+            return now >= self._since + self.patience
 
 
 def open_database(

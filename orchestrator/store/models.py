@@ -84,6 +84,7 @@ class Stack(Base):
     updated_at: Mapped[dt.datetime | None]  # when the last action other than create was requested
     action_started_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     deleted_at: Mapped[dt.datetime | None]
+    request_id: Mapped[str | None]  # of whoever asked for this traversal: for the log alone
 
     __table_args__ = (
         CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),

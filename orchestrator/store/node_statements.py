@@ -22,7 +22,7 @@ SEEN = """
 n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
         s.revision_id,
-    s.timeout_mins * 60.0, s.converge, s.retain,
+    s.timeout_mins * 60.0, s.converge, s.retain, s.request_id,
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,

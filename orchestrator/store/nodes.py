@@ -271,7 +271,7 @@ def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) 
 
 def visit_of(row: tuple[Any, ...]) -> Visit:
     """Return what `SEEN` read."""
-    resource = None if row[20] is None else ResourceView(*row[20:44])
-    definition = None if row[44] is None else DefinitionView(*row[44:49])
-    inputs = tuple([NodeData(*data) for data in row[49]]) if row[49] else ()
-    return Visit(*row[:7], StackView(*row[7:20]), resource, definition, inputs, row[50] or ())  # type: ignore[call-arg]  # a row of Any
+    resource = None if row[21] is None else ResourceView(*row[21:45])
+    definition = None if row[45] is None else DefinitionView(*row[45:50])
+    inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
+    return Visit(*row[:7], StackView(*row[7:21]), resource, definition, inputs, row[51] or ())  # type: ignore[call-arg]  # a row of Any

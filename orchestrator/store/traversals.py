@@ -18,6 +18,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import Outcome
 from orchestrator.store import hooks
 from orchestrator.store.hot import fetched
+from orchestrator.telemetry import request_id
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -31,7 +32,8 @@ WITH s AS (
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
         revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s,
-        retain = %(retain)s OR retain AND %(action)s = 'DELETE'  -- deleting again what is being let go of
+        retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- deleting again what is being let go of
+        request_id = coalesce(%(request_id)s, request_id)  -- a rollback is of the request that failed
     WHERE id = %(stack_id)s AND deleted_at IS NULL
         AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
@@ -297,6 +299,7 @@ def bump(
         "traversal": expected,
         "converge": converge,
         "retain": retain,
+        "request_id": request_id(),
     }
     row = db.execute(BUMP, values).fetchone()
     if row is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from types import ModuleType
 
 import psycopg
 import pytest
 
 from orchestrator.store import act_statements, ending_statements, heir_statements, node_statements, planning
-from orchestrator.store.database import Database, patiently
+from orchestrator.store.database import Database, Outage
 from orchestrator.store.hot import numbered
 
 
@@ -65,11 +66,40 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for
             raise psycopg.OperationalError("the database system is starting up")
         return "connected"
 
-    assert patiently(connect, 5.0) == "connected"
+    assert Outage(5.0).connect(connect) == "connected"
     tries.clear()
     with pytest.raises(psycopg.OperationalError):
-        patiently(connect, 0.0)
+        Outage(0.0).connect(connect)
     assert len(tries) < 3
+
+
+def test_while_a_server_stays_away_callers_are_refused_at_once_and_one_looks_now_and_then(
+    monkeypatch,
+) -> None:
+    now, tries = [100.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+
+    def connect() -> str:
+        tries.append(now[0])
+        if now[0] < 120.0:
+            raise psycopg.OperationalError("connection refused")
+        return "connected"
+
+    outage = Outage(5.0)
+    with pytest.raises(psycopg.OperationalError):
+        outage.connect(connect)
+    assert 105.0 <= now[0] < 105.5  # it was waited for
+    tries.clear()
+    for _ in range(100):  # callers of the next second
+        with pytest.raises(psycopg.OperationalError, match="connection refused"):
+            outage.connect(connect)
+        now[0] += 0.01
+    assert 1 <= len(tries) <= 3
+    now[0] = 121.0
+    assert outage.connect(connect) == "connected"
+    now[0] = 122.0
+    assert outage.connect(connect) == "connected"
 
 
 def test_a_connection_that_the_server_closed_is_not_lent_again(postgres_url):

@@ -1,0 +1,72 @@
+"""One line of the log for each request, when its answer is written: what was asked, by its path without the
+query (which may carry a signature), how it was answered, and how long that took.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from flask import Request, Response
+from werkzeug.wsgi import ClosingIterator
+
+from orchestrator import metrics, telemetry
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+ENDPOINT: Final = "orchestrator.endpoint"
+ABOUT: Final = "orchestrator.about"
+# Asked every few seconds by who watches: a line only when it went wrong.
+OFTEN: Final = frozenset({"versions.healthcheck", "health.live", "health.ready", "metrics.show"})
+
+log = telemetry.logger()
+
+
+def note(request: Request, response: Response) -> None:
+    """Keep for the line what only the application knows."""
+    named = request.view_args or {}
+    stack = named.get("stack_id")
+    if stack is None and response.status_code == 201 and request.endpoint == "stacks.create":
+        stack = response.headers.get("Location", "").rpartition("/")[2]
+    request.environ[ENDPOINT] = request.endpoint or "none"
+    request.environ[ABOUT] = {"project": named.get("project_id"), "stack": stack}
+
+
+class Logged:
+    """WSGI: measure each request, and tell of it."""
+
+    def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
+        """Stand in front of `app`."""
+        self.app = app
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Pass the request on; the line comes when the answer is closed."""
+        begun = time.perf_counter()
+        path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
+        statuses: list[int] = []
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            statuses.append(int(status[:3]))
+            return start_response(status, headers, *more)
+
+        def closed() -> None:
+            seconds, status = time.perf_counter() - begun, statuses[-1] if statuses else 500
+            endpoint = environ.get(ENDPOINT, "none")
+            metrics.answered(endpoint, status, seconds)
+            tell = log.debug if endpoint in OFTEN and status < 400 else log.info
+            tell(
+                "request",
+                method=method,
+                path=path,
+                status=status,
+                seconds=round(seconds, 6),
+                endpoint=endpoint,
+                remote=environ.get("REMOTE_ADDR"),
+                **environ.get(ABOUT, {}),
+            )
+            structlog.contextvars.clear_contextvars()
+
+        return ClosingIterator(self.app(environ, start), [closed])

@@ -1,0 +1,53 @@
+"""Asking the broker how it is: whether it answers, and how many messages lie in its queues."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+import redis
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
+from tasks.celery_settings import QUEUES
+
+PATIENCE_SECONDS: Final = 2.0
+UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
+
+
+class Broker:
+    """One broker, asked over a connection of its own: the dispatcher's gets no answers."""
+
+    def __init__(self, url: str) -> None:
+        """Connect when first asked."""
+        self.url = url
+        self._client: redis.Redis | None = None
+        self._pid, self._prefix = 0, ""
+        self._lock = threading.Lock()
+
+    def depths(self) -> Mapping[str, int]:
+        """Return the number of messages in each queue.
+
+        Raises:
+            OSError, RedisError: it cannot be reached, or does not answer in time.
+        """
+        client = self._connected()
+        pipeline = client.pipeline(transaction=False)
+        for queue in QUEUES:
+            pipeline.llen(self._prefix + queue)
+        return dict(zip(QUEUES, pipeline.execute(), strict=True))
+
+    def _connected(self) -> redis.Redis:
+        """Return the client; kombu knows sockets, TLS and prefixes from the broker's URL."""
+        with self._lock:
+            if self._client is None or self._pid != os.getpid():
+                options: dict[str, Any] = {
+                    "socket_timeout": PATIENCE_SECONDS,
+                    "socket_connect_timeout": PATIENCE_SECONDS,
+                }
+                channel = Connection(self.url, transport_options=options).channel()
+                self._prefix = channel.global_keyprefix
+                self._client, self._pid = channel.client, os.getpid()
+            return self._client

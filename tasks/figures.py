@@ -1,0 +1,77 @@
+"""A worker's own figures, served beside its work: what it has counted, for who may read it.
+
+With children (`-P prefork`) the parent serves, and sees what they count only where
+PROMETHEUS_MULTIPROC_DIR names a folder that they share.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from orchestrator import metrics
+from orchestrator.config import Settings, is_loopback
+from orchestrator.errors import Misconfigured
+from orchestrator.telemetry import logger
+
+log = logger()
+
+
+def require_safe(settings: Settings) -> None:
+    """Return when figures may be served as configured.
+
+    Raises:
+        Misconfigured: other machines could read them, and nobody would ask who they are.
+    """
+    if settings.metrics_port and settings.metrics_token is None and not is_loopback(settings.metrics_host):
+        raise Misconfigured(
+            f"refusing to serve figures on {settings.metrics_host} to everybody: set "
+            "ORCHESTRATOR_METRICS_TOKEN, or leave ORCHESTRATOR_METRICS_HOST at 127.0.0.1"
+        )
+
+
+def serve(settings: Settings) -> ThreadingHTTPServer | None:
+    """Begin to serve, from a thread that ends with the process; None when no port is configured, or it is
+    taken: work goes on without.
+    """
+    if not settings.metrics_port:
+        return None
+    token = settings.metrics_token
+    expected = None if token is None else f"Bearer {token.get_secret_value()}"
+    try:
+        server = ThreadingHTTPServer((settings.metrics_host, settings.metrics_port), _handler(expected))
+    except OSError as error:
+        log.error("metrics_not_served", port=settings.metrics_port, error=str(error))
+        return None
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server
+
+
+def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10.0  # seconds for a request to come
+
+        def do_GET(self) -> None:
+            """Answer."""
+            given = self.headers.get("Authorization", "")
+            if expected is not None and not hmac.compare_digest(given.encode(), expected.encode()):
+                self._answer(403, b"", "text/plain")
+            elif self.path.partition("?")[0] != "/metrics":
+                self._answer(404, b"", "text/plain")
+            else:
+                self._answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing of each look."""
+
+    return Handler
