@@ -253,6 +253,41 @@ class VersionsRoot(Shape):
     versions: list[VersionRoot] = told("The versions.")
 
 
+class Service(Shape):
+    """A worker."""
+
+    id: Id
+    engine_id: Id
+    binary: str = told("What runs.", "orchestrator-worker")
+    host: str = told("Its name.", "check1@web")
+    hostname: str = told("Its machine.", "web")
+    topic: str = told("The queues it reads.", "check,observe,bulk")
+    report_interval: int = told("Seconds between two signs of life.", 20)
+    created_at: str = told("Since when it runs.", "2026-01-01T12:00:00.000000")
+    updated_at: str = told("When it was last heard of.", "2026-01-01T12:00:20.000000")
+    deleted_at: str | None = told("Never said.", None)
+    status: Literal["up", "down"] = told("down: it fell silent.", "up")
+
+
+class ServiceList(Shape):
+    """The workers."""
+
+    services: list[Service] = told("The workers.")
+
+
+class VersionOfProject(Shape):
+    """The version that answers here."""
+
+    version: VersionRoot = told("The version.")
+
+
+class Health(Shape):
+    """How the service is."""
+
+    status: str = told("ok, degraded (without what requests can do without) or failed.", "ok")
+    parts: JsonMap | None = maybe("Each part: its status, how long it took, the reason.")
+
+
 class Signalled(Shape):
     """What was signalled at."""
 
@@ -301,6 +336,21 @@ OPERATIONS: Final[Operations] = {
     ),
     "versions.healthcheck": Operation(
         SERVICE, {200: Answer("It answers.", str, "text/plain")}, secured="nobody"
+    ),
+    "catalogue.services": Operation(
+        SERVICE, ok("The workers.", ServiceList), refuses=frozenset({503}), text="For administrators."
+    ),
+    "versions.of_project": Operation(
+        SERVICE, ok("The version.", VersionOfProject), secured="nobody", path="/v1/{project_id}"
+    ),
+    "health.live": Operation(SERVICE, ok("It answers.", Health), secured="nobody"),
+    "health.ready": Operation(
+        SERVICE,
+        {200: Answer("Requests can be answered.", Health), 503: Answer("They cannot.", Health)},
+        secured="nobody",
+    ),
+    "metrics.show": Operation(
+        SERVICE, {200: Answer("The figures, as Prometheus reads them.", str, "text/plain")}, secured="nobody"
     ),
     "openapi.document": Operation(SERVICE, ok("This document.", JsonMap), secured="nobody"),
     "openapi.page": Operation(SERVICE, {200: Answer("A page.", str, "text/html")}, secured="nobody"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Operation, Operations, Shape, maybe, ok, told
+from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, ok, told
 from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, Reason, State, Time
 from api.openapi.stacks import BUSY
 
@@ -140,6 +140,16 @@ class EventQuery(Page):
     resource_type: list[str] | None = maybe("Of one of these types.", ["OS::Heat::RandomString"])
 
 
+class ProjectEvents(Shape):
+    """Events of all stacks, the oldest first."""
+
+    events: list[Event] = told("The events.")
+    sequence: str = told("Where the next page begins: its `after`.", "0.0")
+    more: bool = told("Whether there is more already.", False)
+
+
+STREAM: Final = {200: Answer("Server-sent events, each with its `sequence` as id.", str, "text/event-stream")}
+
 Signal = JsonMap | None
 NOTHING: Final = ok("Done; the answer is `null`.", NoneType)
 
@@ -158,6 +168,9 @@ OPERATIONS: Final[Operations] = {
     "signals.mark_unhealthy": Operation(TAG, NOTHING, body=Mark, refuses=BUSY),
     "signals.hooks": Operation(TAG, ok("Who waits.", HookList)),
     "events.index": Operation(EVENTS, ok("The events.", EventList), EventQuery),
+    "events.stream": Operation(EVENTS, STREAM, EventQuery, refuses=frozenset({503})),
+    "events.of_project": Operation(EVENTS, ok("The events.", ProjectEvents), EventQuery),
+    "events.stream_of_project": Operation(EVENTS, STREAM, EventQuery, refuses=frozenset({503})),
     "events.of_resource": Operation(EVENTS, ok("The events.", EventList), EventQuery),
     "events.show": Operation(EVENTS, ok("The event.", EventShow)),
 }
