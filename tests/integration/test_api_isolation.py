@@ -9,6 +9,7 @@ import pytest
 from api_world import Client, Made, World, root, world  # noqa: F401 - fixtures
 from werkzeug.routing import Rule
 
+from api.routes import FOR_ANYBODY, UNVERSIONED
 from orchestrator.security.tokens import create_token
 
 # What is the same for everybody: the installation, not anybody's data.
@@ -29,6 +30,8 @@ OWN = {  # answers of the caller's own project
     "software_configs.index",
     "software_deployments.index",
     "software_deployments.metadata",
+    "events.of_project",
+    "events.stream_of_project",
 }
 REFUSED = {
     "software_configs.create",
@@ -47,8 +50,10 @@ WORKING = {  # they answer for what they really do, in tests of their own
     "software_deployments.show",
     "software_deployments.update",
     "software_deployments.delete",
+    "events.stream",
+    "events.stream_of_project",
 }
-OPEN = {"versions.root", "versions.healthcheck", "versions.of_project"}
+OPEN = UNVERSIONED | FOR_ANYBODY
 OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}  # signed: tests/scenarios/test_access.py
 
 
