@@ -20,14 +20,16 @@ CHUNK: Final = 1 << 16
 @adoption.get("/<project_id>/stacks/<stack_name>/<stack_id>/export")
 def export(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Send the stack as a document."""
-    document = operations.exported(operation_context(), canonical(stack_name, stack_id))
+    stack = canonical(stack_name, stack_id)
+    document = operations.exported(operation_context(), stack)
     return Response(begun(document), mimetype="application/json")
 
 
 @adoption.delete("/<project_id>/stacks/<stack_name>/<stack_id>/abandon")
 def abandon(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Let go of the stack, and send it as a document."""
-    abandoned = operations.abandon(operation_context(), canonical(stack_name, stack_id))
+    stack = canonical(stack_name, stack_id)
+    abandoned = operations.abandon(operation_context(), stack)
     parts().publish(abandoned.rings)
     response = Response(_read(abandoned.document), mimetype="application/json")
     response.call_on_close(abandoned.document.close)  # also when nobody reads it

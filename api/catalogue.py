@@ -11,9 +11,10 @@ from api import queries
 from api.faults import fault
 from api.formats import json_response
 from api.parts import caller, parts
-from orchestrator.errors import Forbidden
+from api.policies import require_named
 from orchestrator.operations.offered import OfferedTypes
 from orchestrator.resources import catalogue as types
+from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.store import workers
 from orchestrator.store.workers import WorkerRow
 
@@ -49,7 +50,8 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
 
 
 def _offered() -> OfferedTypes:
-    return OfferedTypes(parts().types, parts().settings)
+    has = parts()
+    return OfferedTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
 
 
 @catalogue.get("/<project_id>/build_info")
@@ -61,8 +63,8 @@ def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
 @catalogue.get("/<project_id>/services")
 def services(project_id: str) -> Response:  # noqa: ARG001 - as above
     """List the workers, which Heat's clients know as engines: for whoever runs this installation."""
-    if parts().settings.auth != "none" and not caller().is_admin:  # without authentication whoever calls does
-        raise Forbidden("You are not authorized to use service:index.")
+    if parts().settings.auth != "none":  # without authentication whoever calls runs it
+        require_named("service:index")
     found = workers.list_workers(parts().database)
     if not any(worker.is_up for worker in found):
         return fault(503, "HTTPServiceUnavailable", "All heat engines are down.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from dataclasses import replace
+
+from flask import Blueprint, Response, g, request
 
 from api.formats import Links, below, json_response
 from api.parts import caller, parts
@@ -26,9 +28,10 @@ def canonical(stack_name: str, stack_id: str) -> StackRow:
     Raises:
         NotFound: there is none, or not under both.
     """
-    stack = stacks.get(parts().database, caller().project_id, stack_name, stack_id)
+    stack = stacks.get(parts().database, caller().scope, stack_name, stack_id)
     if stack is None or not _is_open(stack):
         raise NotFound("Stack", stack_name)
+    _act_within(stack.project_id)
     return stack
 
 
@@ -40,14 +43,22 @@ def addressed(stack_name: str, stack_id: str) -> StackPlace:
     """
     bearer = caller().bearer
     if bearer is None:
-        stack = stacks.place(parts().database, caller().project_id, stack_name, stack_id)
+        stack = stacks.place(parts().database, caller().scope, stack_name, stack_id)
     elif (stack_name, stack_id.lower()) == (bearer.stack_name, bearer.stack_uuid):
         stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
     else:
         stack = None
     if stack is None:
         raise NotFound("Stack", stack_name)
+    if bearer is None:
+        _act_within(stack.project_id)
     return stack
+
+
+def _act_within(project_id: str) -> None:
+    """Let an admin who has found another project's stack go on as one of that project."""
+    if caller().is_admin:
+        g.caller = replace(caller(), project_id=project_id)
 
 
 def _is_open(stack: StackRow) -> bool:
@@ -59,7 +70,7 @@ def _is_open(stack: StackRow) -> bool:
 @lookup.route("/<project_id>/stacks/<stack_name>", methods=EVERY_VERB)
 def by_name(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Redirect to the stack of that name or id; the caller repeats the request there, body and all."""
-    return _redirect(stacks.find(parts().database, caller().project_id, stack_name), stack_name)
+    return _redirect(_find(stack_name), stack_name)
 
 
 @lookup.route("/<project_id>/stacks/arn:<path:rest>", methods=EVERY_VERB)
@@ -70,13 +81,17 @@ def by_arn(project_id: str, rest: str) -> Response:
     name, _, stack_id = path.partition("/")
     if head != f"arn:openstack:heat::{project_id}" or "/" in stack_id:
         raise NotFound("Stack", arn)
-    return _redirect(stacks.get(parts().database, caller().project_id, name, stack_id), name)
+    return _redirect(stacks.get(parts().database, caller().scope, name, stack_id), name)
 
 
 def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Redirect to the same collection of the stack of that name or id."""
-    found = stacks.find(parts().database, caller().project_id, stack_name)
-    return _redirect(found, stack_name, request.path.rpartition("/")[2])
+    return _redirect(_find(stack_name), stack_name, request.path.rpartition("/")[2])
+
+
+def _find(name_or_id: str) -> StackRow | None:
+    asks = caller()
+    return stacks.find(parts().database, asks.project_id, name_or_id, everywhere=asks.is_admin)
 
 
 for _word in READ_BELOW:

@@ -35,16 +35,16 @@ Form = dict[str, Any]
 
 
 @previews.post("/<project_id>/stacks/preview")
-def create(project_id: str) -> Response:
+def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Show the stack that a create would make."""
     context = operation_context()
     with received(request, context.settings) as body:
         preview = parts().operations.preview_create(context, body)
-    identity = _Identity(project_id, preview.name, "None")
+    identity = _Identity(context.caller.project_id, preview.name, "None")
     described = preview.description or NO_DESCRIPTION
     shown = {
         "id": "None",
-        "links": [link("self", Links().stack(project_id, preview.name, "None"))],
+        "links": [link("self", Links().stack(context.caller.project_id, preview.name, "None"))],
         "stack_name": preview.name,
         "creation_time": time(dt.datetime.now(dt.UTC)),
         "updated_time": None,

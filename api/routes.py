@@ -28,6 +28,7 @@ from api import (
     identity,
     metrics,
     outputs,
+    policies,
     previews,
     resources,
     signals,
@@ -40,9 +41,9 @@ from api import (
     why,
 )
 from api.openapi.views import openapi
-from api.parts import Parts
-from orchestrator.errors import Forbidden, InvalidRequest
-from orchestrator.security.caller import ACCESS_DENIED, for_project
+from api.parts import Parts, parts
+from orchestrator.errors import InvalidRequest
+from orchestrator.security.caller import for_project
 from orchestrator.security.doors import Door, door
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
@@ -58,17 +59,6 @@ UNVERSIONED: Final = frozenset(
     }
 )
 FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but the version
-# What may be asked with a token that a resource gave (spec/rest-api.md §15); the views look which resource.
-FOR_BEARERS: Final = frozenset(
-    {
-        "signals.send",
-        "resources.metadata",
-        "software_deployments.metadata",
-        "lookup.by_name",
-        "lookup.by_arn",
-        "lookup.below_resources",
-    }
-)
 
 
 def assemble(made_of: Parts) -> Flask:
@@ -142,10 +132,9 @@ def _enter() -> None:
         adapter = current_app.url_map.bind_to_environ(request.environ)
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     project_id = (request.view_args or {}).get("project_id")
-    if project_id is not None:
-        g.caller = for_project(who, project_id)
-    if who is not None and who.bearer is not None and request.endpoint not in FOR_BEARERS:
-        raise Forbidden(ACCESS_DENIED)
+    if project_id is not None and request.endpoint not in FOR_ANYBODY:
+        g.caller = for_project(who, project_id, admin=parts().settings.anonymous_admin)
+        policies.enforce()
 
 
 def _no_nul() -> None:

@@ -34,7 +34,8 @@ def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_nam
 @signals.get("/<project_id>/stacks/<stack_name>/<stack_id>/hooks")
 def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the resources that wait at a hook, the one that has waited longest first."""
-    waiting = parts().operations.waiting(operation_context(), canonical(stack_name, stack_id))
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    waiting = parts().operations.waiting(context, stack)
     return json_response(
         {
             "hooks": [

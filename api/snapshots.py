@@ -58,14 +58,16 @@ def show(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> R
 @snapshots.delete("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
 def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
     """Let a snapshot be removed, with the copies that belong to it."""
-    operations.remove(operation_context(), _live(stack_name, stack_id), snapshot_id)
+    stack, context = _live(stack_name, stack_id), operation_context()
+    operations.remove(context, stack, snapshot_id)
     return Response(status=204)
 
 
 @snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>/restore")
 def restore(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
     """Begin to bring the stack back to a snapshot."""
-    parts().publish(intake.restore(operation_context(), _live(stack_name, stack_id), snapshot_id))
+    stack, context = _live(stack_name, stack_id), operation_context()
+    parts().publish(intake.restore(context, stack, snapshot_id))
     return Response(status=202)
 
 

@@ -8,7 +8,7 @@ from api import queries
 from api.body import received
 from api.formats import json_response
 from api.parts import operation_context
-from orchestrator.errors import Forbidden
+from api.policies import require_named
 from orchestrator.operations import software_requests as operations
 
 software_configs = Blueprint("software_configs", __name__)
@@ -16,10 +16,12 @@ software_configs = Blueprint("software_configs", __name__)
 
 @software_configs.get("/<project_id>/software_configs")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's configs, the newest first."""
-    if queries.boolean("global_tenant"):
-        raise Forbidden("You are not authorized to use software_configs:global_index.")
-    found = operations.list_configs(operation_context(), queries.integer("limit"), queries.text("marker"))
+    """List the project's configs, the newest first, or every project's for who may know of them all."""
+    everywhere = queries.boolean("global_tenant")
+    if everywhere:
+        require_named("software_configs:global_index")
+    limit, marker = queries.integer("limit"), queries.text("marker")
+    found = operations.list_configs(operation_context(), limit, marker, everywhere=everywhere)
     return json_response({"software_configs": found})
 
 

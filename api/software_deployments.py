@@ -8,9 +8,8 @@ from api import queries
 from api.body import received
 from api.formats import json_response
 from api.parts import caller, operation_context
-from orchestrator.errors import Forbidden
+from orchestrator.errors import AccessDenied
 from orchestrator.operations import software_requests as operations
-from orchestrator.security.caller import ACCESS_DENIED
 
 software_deployments = Blueprint("software_deployments", __name__)
 
@@ -27,7 +26,7 @@ def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as 
     """Show the configs that a machine is to carry out: for the agent on it."""
     bearer = caller().bearer
     if bearer is not None and bearer.gave.physical_id != server_id:
-        raise Forbidden(ACCESS_DENIED)
+        raise AccessDenied
     return json_response({"metadata": operations.metadata(operation_context(), server_id)})
 
 

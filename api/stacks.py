@@ -14,9 +14,11 @@ from api.formats import Links, json_list, json_response, link, time
 from api.identity import canonical
 from api.outputs import output_body
 from api.parts import caller, operation_context, parts
+from api.policies import require_named
 from api.why import progress_body
 from orchestrator.engine.states import STACK_ACTIONS
-from orchestrator.errors import Forbidden, NotFound
+from orchestrator.errors import NotFound
+from orchestrator.operations.actions import named
 from orchestrator.operations.parameters import pseudo
 from orchestrator.store import progress, revisions
 from orchestrator.store.revisions import RevisionRow
@@ -40,31 +42,32 @@ OTHER_NAMES: Final = {
 
 
 @stacks.get("/<project_id>/stacks")
-def index(project_id: str) -> Response:
-    """List the project's stacks."""
+def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the project's stacks, or every project's for who may know of them all."""
+    scope, admin = caller().scope, caller().is_admin
     if queries.boolean("global_tenant"):
-        raise Forbidden("You are not authorized to use stacks:global_index.")
+        require_named("stacks:global_index")
+        scope, admin = None, True
     query, database, links, next_page = _query(), parts().database, Links(), _NextPage()
-    count = count_stacks(database, project_id, query) if queries.boolean("with_count") else None
-    admin = caller().is_admin
+    count = count_stacks(database, scope, query) if queries.boolean("with_count") else None
 
     def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
         full = query.limit is not None and 0 < query.limit == number
         more: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
         return more if count is None else {**more, "count": count}
 
-    rows = list_stacks(database, project_id, query)
+    rows = list_stacks(database, scope, query)
     return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
 
 
 @stacks.post("/<project_id>/stacks")
-def create(project_id: str) -> Response:
+def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Take on a new stack; the work goes on after the answer."""
     context = operation_context()
     with received(request, context.settings) as body:
         accepted = parts().operations.create(context, body)
     parts().publish(accepted.rings)
-    place = Links().stack(project_id, accepted.name, accepted.uuid)
+    place = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
     response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", place)]}}, 201)
     response.headers["Location"] = place
     return response
@@ -113,6 +116,7 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
     """Begin an action of the stack."""
     stack, context = canonical(stack_name, stack_id), operation_context()
     with received(request, context.settings, small=True) as body:
+        require_named(f"actions:{named(body)}")
         rings = parts().operations.act(context, stack, body)
     parts().publish(rings)
     return json_response(None)

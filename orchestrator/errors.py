@@ -183,6 +183,16 @@ class Forbidden(OrchestratorError):
     heat_type = "Forbidden"
 
 
+class AccessDenied(Forbidden):
+    """The path is another project's: refused before anything is looked at."""
+
+    heat_type = "HTTPForbidden"
+
+    def __init__(self) -> None:
+        """Say so as the HTTP layer does."""
+        super().__init__("Access was denied to this resource.")
+
+
 class NotFound(OrchestratorError):
     """Nothing of that kind and name that the caller may see."""
 

@@ -115,14 +115,25 @@ def token() -> None:
 @click.option("--project", required=True, help="The project it opens.")
 @click.option("--name", default="", help="What it is for.")
 @click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    default=["member"],
+    show_default=True,
+    metavar="reader|member|admin",
+    help="What it may do; another where a policy file names it.",
+)
+@click.option(
     "--expires", type=click.IntRange(1, 36_500), metavar="DAYS", help="Days it is valid.  [default: for ever]"
 )
 @data_dir_option
-def create(project: str, name: str, expires: int | None, data_dir: Path | None) -> None:
+def create(
+    project: str, name: str, roles: tuple[str, ...], expires: int | None, data_dir: Path | None
+) -> None:
     """Print a new token; it is shown this once and stored hashed."""
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
     with opened(data_dir) as database:
-        click.echo(tokens.create_token(database, project, name, ends))
+        click.echo(tokens.create_token(database, project, name, ends, roles))
 
 
 @token.command("list")
@@ -132,12 +143,13 @@ def list_(project: str | None, data_dir: Path | None) -> None:
     """List the tokens, never their text."""
     with opened(data_dir) as database:
         rows = tokens.list_tokens(database, project)
-    click.echo(f"{'ID':>6}  {'PROJECT':24} {'NAME':24} {'CREATED':20} STATE")
+    click.echo(f"{'ID':>6}  {'PROJECT':24} {'NAME':24} {'ROLES':16} {'CREATED':20} STATE")
     now = dt.datetime.now(dt.UTC)
     for row in rows:
         state = "revoked" if row.revoked_at else validity(row.expires_at, now)
         click.echo(
-            f"{row.id:>6}  {row.project_id:24} {row.name:24} {row.created_at:%Y-%m-%d %H:%M:%S}  {state}"
+            f"{row.id:>6}  {row.project_id:24} {row.name:24} {','.join(row.roles):16} "
+            f"{row.created_at:%Y-%m-%d %H:%M:%S}  {state}"
         )
 
 

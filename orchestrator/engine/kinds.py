@@ -86,12 +86,14 @@ class Kinds:
         read: dict[str, NestedTemplate | InvalidTemplate] | None = None,
         fetch: Fetch | None = None,
         fetched: dict[str, str] | None = None,
+        enter: Callable[[str], None] | None = None,
     ) -> None:
         """`registry` is that of `environment`; `overlook` lets known types pass that are not there.
 
         `depth` is how deep the stack is nested, `max_depth` how deep any may be, `max_resources` how many
         there may be in the tree; `read` are the nested templates read so far. `fetch` gets the text at an
         address that is not among the files (None: nothing is fetched), which then is among `fetched`.
+        `enter` raises Forbidden for the name of a type that may not be used by who asks.
         """
         self.types, self.registry, self.files, self.limits = types, registry, files, limits
         self.environment = environment if environment is not None else Environment()
@@ -99,6 +101,7 @@ class Kinds:
         self.max_depth, self.max_resources = max_depth, max_resources
         self._read = read if read is not None else {}
         self.fetch, self.fetched = fetch, fetched if fetched is not None else {}
+        self.enter = enter
         self._addressed: dict[str, TemplateType] = {}
         self._found: dict[object, _Found] = {}
         self._children: dict[int, Kinds] = {}
@@ -124,6 +127,7 @@ class Kinds:
         max_depth: int = 10,
         max_resources: int = 2_000_000,
         fetch: Fetch | None = None,
+        enter: Callable[[str], None] | None = None,
     ) -> Kinds:
         """Return the kinds of a stack that lies `depth` deep; `globals` is the operator's registry.
 
@@ -141,6 +145,7 @@ class Kinds:
             max_depth=max_depth,
             max_resources=max_resources,
             fetch=fetch,
+            enter=enter,
         )
 
     def of(self, definition: ResourceDefinition) -> ResourceType | Missing:
@@ -209,6 +214,7 @@ class Kinds:
             read=self._read,
             fetch=self.fetch,
             fetched=self.fetched,
+            enter=self.enter,
         )
 
     @property
@@ -254,6 +260,9 @@ class Kinds:
             return _Found(Missing(error.diagnostics), written)
         if target is None:
             return _Found(self._unknown(written), written)
+        if self.enter is not None:
+            for name in dict.fromkeys((written, target.name)):
+                self.enter(name)
         if target.kind == "template":
             return _Found(self._template(definition, target), target.name, nested=True)
         kind = self.types.get(target.name)

@@ -28,17 +28,26 @@ def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
         NotFound: the stack is gone.
         NotSupported: the stack is in no state for it.
     """
+    action = ACTIONS[named(body)]
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    return action(context, stack)
+
+
+def named(body: Body) -> str:
+    """Return the one action that a body names.
+
+    Raises:
+        InvalidRequest: it names none, several or an unknown one.
+    """
     names = list(read_object(body.read()))
     if not names:
         raise InvalidRequest("No action specified")
     if len(names) > 1:
         raise InvalidRequest("Multiple actions specified")
-    action = ACTIONS.get(names[0])
-    if stack.deleted_at is not None:
-        raise NotFound("Stack", stack.name)
-    if action is None:
+    if names[0] not in ACTIONS:
         raise InvalidRequest(f"Invalid action {names[0]} specified")
-    return action(context, stack)
+    return names[0]
 
 
 def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:

@@ -36,3 +36,8 @@ class OperationContext:
     caller: Caller
     settings: Settings
     types: Mapping[str, ResourceType]
+
+    def quota(self, setting: str) -> int:
+        """Return a limit of how many things a project may have; -1, which is any number, for admins."""
+        limit: int = getattr(self.settings, setting)
+        return -1 if self.caller.is_admin else limit

@@ -75,7 +75,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     vetted = vet(context, request, stack_uuid="None")
     project = context.caller.project_id
     with previewing.moment(context.database) as db:
-        refuse_beyond(db, project, context.settings.max_stacks_per_tenant)
+        refuse_beyond(db, project, context.quota("max_stacks_per_tenant"))
         if previewing.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
     return _shown(context, request, vetted)

@@ -8,12 +8,12 @@ not listed (spec/rest-api.md §10.2).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.config import Settings
 from orchestrator.engine.kinds import Kinds, Missing
-from orchestrator.errors import Misconfigured, ResourceTypeUnavailable
+from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.operations.fetching import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.known_types import unavailable
@@ -35,8 +35,13 @@ _lock = threading.Lock()
 class OfferedTypes(Mapping[str, ResourceType]):
     """The types by name. Iterating gives what is listed; asking for one also finds aliases."""
 
-    def __init__(self, types: Mapping[str, ResourceType], settings: Settings) -> None:
-        """Take the installed types."""
+    def __init__(
+        self,
+        types: Mapping[str, ResourceType],
+        settings: Settings,
+        enter: Callable[[str], None] = lambda _name: None,
+    ) -> None:
+        """Take the installed types, and what raises Forbidden for those that are not for the caller."""
         self._types, self._settings = types, settings
         self._globals = global_environment(settings.environment_dir)
         self._kinds = Kinds.of_stack(
@@ -47,18 +52,22 @@ class OfferedTypes(Mapping[str, ResourceType]):
             globals=self._globals,
             fetch=fetcher(settings),
         )
+        self._enter = enter
 
     def __getitem__(self, name: str) -> ResourceType:
         """Return a type.
 
         Raises:
             KeyError: there is none of that name.
+            Forbidden: it is not for the caller.
             ResourceTypeUnavailable: it is known, and not there.
             Misconfigured: the operator's template for it is not there, or none.
         """
         target = self._kinds.registry.target(ANY_RESOURCE, name)
         if target is None:
             raise KeyError(name)
+        for one in dict.fromkeys((name, target.name)):
+            self._enter(one)
         if target.kind == "type":
             kind = self._types.get(target.name)
             if kind is None:
@@ -90,7 +99,7 @@ class OfferedTypes(Mapping[str, ResourceType]):
             return name in self
         except Misconfigured as error:
             log.warning("resource_type_left_out", type=name, error=str(error))
-        except ResourceTypeUnavailable:
+        except (ResourceTypeUnavailable, Forbidden):
             pass
         return False
 

@@ -61,7 +61,7 @@ def take(context: OperationContext, stack: StackRow, body: Body) -> Taken:
         LimitExceeded: it has as many snapshots as it may.
     """
     name = _name(body)
-    quota = context.settings.max_snapshots_per_stack
+    quota = context.quota("max_snapshots_per_stack")
     with context.database.connect() as db, db.transaction():
         ground = snapshots.lock(db, stack.id)
         if ground is None:

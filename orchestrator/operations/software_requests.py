@@ -65,11 +65,14 @@ class Referenced(Conflict):
 # Configs.
 
 
-def list_configs(context: OperationContext, limit: int | None, marker: str | None) -> list[dict[str, Any]]:
-    """Return what there is, the newest first, from after `marker` on."""
+def list_configs(
+    context: OperationContext, limit: int | None, marker: str | None, *, everywhere: bool = False
+) -> list[dict[str, Any]]:
+    """Return what there is, the newest first, from after `marker` on; `everywhere` in all projects."""
+    scope = None if everywhere else context.caller.scope
     with context.database.connect() as db:
-        rows = store.list_configs(db, context.caller.project_id, limit, marker)
-    return [listed(row) for row in rows]
+        rows = store.list_configs(db, scope, limit, marker)
+    return [listed(row) | ({"project": row.project_id} if scope is None else {}) for row in rows]
 
 
 def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
         SoftwareNotFound: there is none.
     """
     with context.database.connect() as db:
-        row = store.get_config(db, context.caller.project_id, config_id)
+        row = store.get_config(db, context.caller.scope, config_id)
     if row is None:
         raise SoftwareNotFound("Software config", config_id)
     return shown(context.cipher, row)
@@ -95,7 +98,8 @@ def create_config(context: OperationContext, body: Body) -> dict[str, Any]:
     draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
     project_id = context.caller.project_id
     with context.database.connect() as db:
-        refuse_beyond(db, context.settings, project_id, "software_config")
+        if not context.caller.is_admin:
+            refuse_beyond(db, context.settings, project_id, "software_config")
         values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
         store.add_config(db, {**values, **sealed(context.cipher, draft)})
     return show_config(context, config_id)
@@ -225,7 +229,8 @@ def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
     with context.database.connect() as db, db.transaction():
-        refuse_beyond(db, context.settings, project_id, "software_deployment")
+        if not context.caller.is_admin:
+            refuse_beyond(db, context.settings, project_id, "software_deployment")
         values = {"input_values": asked.get("input_values") or {}, "output_values": None}
         store.add_deployment(
             db,

@@ -65,7 +65,7 @@ def accept(
         opened = accept_create(
             db,
             wanted,
-            quota=context.settings.max_stacks_per_tenant,
+            quota=context.quota("max_stacks_per_tenant"),
             lease=lease,
             seconds=context.settings.lease_seconds,
         )

@@ -25,6 +25,7 @@ from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
+from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
@@ -91,6 +92,7 @@ def vet(
     secret whatever the template says.
 
     Raises:
+        Forbidden: a type of the template, or of one nested in it, is not for the caller.
         InvalidTemplate: with every fault found, the first being the one Heat would tell.
         LimitExceeded: the template is too large or has too many resources.
     """
@@ -199,6 +201,7 @@ def kinds_of(
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
         fetch=fetcher(settings) if fetching else None,
+        enter=type_gate(policy_of(settings), context.caller),
     )
 
 

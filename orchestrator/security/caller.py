@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.errors import Forbidden
+from orchestrator.errors import AccessDenied
 from orchestrator.store.access import AccessRow
 
-ACCESS_DENIED: Final = "Access was denied to this resource."
+ADMIN_ROLES: Final = ("admin", "member", "reader")
+USER_ROLES: Final = ("member", "reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +19,28 @@ class Caller:
     project_id: str
     user: str = ""
     roles: tuple[str, ...] = ()
-    is_admin: bool = False
+    is_admin: bool = False  # of no project: reaches every project's stacks
     bearer: AccessRow | None = None  # of a key or token that a resource gave: nothing else may be seen
     user_id: str = ""  # Keystone's; elsewhere users have names only
+    is_admin_project: bool = True  # False: Keystone says that admins are made in another project
+
+    @property
+    def scope(self) -> str | None:
+        """Return the project whose stacks the caller reaches, None for every project's."""
+        return None if self.is_admin else self.project_id
 
 
-def for_project(caller: Caller | None, project_id: str) -> Caller:
-    """Return the caller as one of the project named in the path; without authentication anyone is.
+def for_project(caller: Caller | None, project_id: str, *, admin: bool = False) -> Caller:
+    """Return the caller as one of the project named in the path.
+
+    Without authentication anyone is, and with `admin` an admin there. An admin may name any project in the
+    path and stays in their own.
 
     Raises:
-        Forbidden: the caller's token is another project's.
+        AccessDenied: the caller's token is another project's.
     """
     if caller is None:
-        return Caller(project_id=project_id, roles=("member", "reader"))
-    if caller.project_id != project_id:
-        raise Forbidden(ACCESS_DENIED)
+        return Caller(project_id=project_id, roles=ADMIN_ROLES if admin else USER_ROLES, is_admin=admin)
+    if caller.project_id != project_id and not (caller.is_admin and caller.project_id):
+        raise AccessDenied
     return caller

@@ -6,6 +6,7 @@ Access that a resource gave opens its stack through every door that asks for any
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.config import Settings
@@ -13,6 +14,7 @@ from orchestrator.errors import Unauthenticated
 from orchestrator.security.bearers import STACK_USER, find_bearer
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
+from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
 from orchestrator.security.tokens import find_token
 from orchestrator.store.database import Database
 
@@ -27,27 +29,28 @@ def door(settings: Settings, database: Database) -> Door:
     Raises:
         Misconfigured: it cannot be made.
     """
+    policy = policy_of(settings)
+    ask: Callable[[Environ], Caller]
     match settings.auth:
         case "none":
             return _open
         case "token":
-            return _behind_bearers(database, _Tokens(database))
+            ask = _Tokens(database)
         case "keystone":
-            return _behind_bearers(database, Keystone(settings))
+            ask = Keystone(settings)
 
-
-def _open(_environ: Environ) -> None:
-    """Ask nobody."""
-
-
-def _behind_bearers(database: Database, ask: Callable[[Environ], Caller]) -> Door:
     def asked(environ: Environ) -> Caller:
         bearer = find_bearer(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
         if bearer is not None:
             return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-        return ask(environ)
+        caller = ask(environ)
+        return replace(caller, is_admin=caller.is_admin_project and allowed(policy, IS_ADMIN, caller))
 
     return asked
+
+
+def _open(_environ: Environ) -> None:
+    """Ask nobody."""
 
 
 class _Tokens:
@@ -61,4 +64,4 @@ class _Tokens:
         row = find_token(self._database, token) if token else None
         if row is None:
             raise Unauthenticated
-        return Caller(project_id=row.project_id, user=row.name, roles=("member", "reader"))
+        return Caller(project_id=row.project_id, user=row.name, roles=row.roles)

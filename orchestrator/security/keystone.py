@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
+from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
 
 SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
@@ -114,13 +115,13 @@ class Remembered:
 def caller_of(token: Mapping[str, Any]) -> Caller:
     """Return whom a token's contents stand for; without a project none of the API's paths is theirs."""
     user, project = token["user"], token.get("project") or {}
-    roles = tuple(role["name"] for role in token.get("roles") or ())
+    roles = (role["name"] for role in token.get("roles") or ())
     return Caller(
         project_id=project.get("id", ""),
         user=user["name"],
-        roles=roles,
-        is_admin="admin" in roles and token.get("is_admin_project", True),
+        roles=tuple(role for role in roles if role != STACK_USER),  # our stacks' users have tokens of ours
         user_id=user["id"],
+        is_admin_project=token.get("is_admin_project", True),
     )
 
 

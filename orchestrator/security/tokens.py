@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,11 @@ from orchestrator.store.hot import fetched
 from orchestrator.store.models import ApiToken
 
 TOKEN_BYTES = 32
+MEMBER = "member"  # the role of a token that none is named for
 
 USABLE = """
-SELECT t.id, t.project_id, t.name, t.created_at, t.expires_at, t.revoked_at, t.token_hash FROM api_token t
+SELECT t.id, t.project_id, t.name, t.roles, t.created_at, t.expires_at, t.revoked_at, t.token_hash
+FROM api_token t
 WHERE t.token_hash = %(token_hash)s AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
 """
@@ -34,6 +37,7 @@ class TokenRow:
     id: int
     project_id: str
     name: str
+    roles: tuple[str, ...]
     created_at: dt.datetime
     expires_at: dt.datetime | None  # None: never
     revoked_at: dt.datetime | None
@@ -43,6 +47,7 @@ _COLUMNS = (
     ApiToken.id,
     ApiToken.project_id,
     ApiToken.name,
+    ApiToken.roles,
     ApiToken.created_at,
     ApiToken.expires_at,
     ApiToken.revoked_at,
@@ -55,14 +60,22 @@ def token_hash(token: str) -> bytes:
 
 
 def create_token(
-    database: Database, project_id: str, name: str = "", expires_at: dt.datetime | None = None
+    database: Database,
+    project_id: str,
+    name: str = "",
+    expires_at: dt.datetime | None = None,
+    roles: Sequence[str] = (MEMBER,),
 ) -> str:
     """Make a token for `project_id` and return its text, which nothing can show again."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     with database.engine.begin() as connection:
         connection.execute(
             insert(ApiToken).values(
-                project_id=project_id, name=name, token_hash=token_hash(token), expires_at=expires_at
+                project_id=project_id,
+                name=name,
+                token_hash=token_hash(token),
+                expires_at=expires_at,
+                roles=list(roles),
             )
         )
     return token
@@ -95,7 +108,8 @@ def find_token(database: Database, token: str) -> TokenRow | None:
         rows = fetched(db, USABLE, {"token_hash": wanted})
     if not rows or not hmac.compare_digest(bytes(rows[0][-1]), wanted):
         return None
-    return TokenRow(*rows[0][:-1])
+    id_, project_id, name, roles, *times, _ = rows[0]
+    return TokenRow(id_, project_id, name, tuple(roles), *times)
 
 
 def _row(row: Any) -> TokenRow:
@@ -103,6 +117,7 @@ def _row(row: Any) -> TokenRow:
         id=row.id,
         project_id=row.project_id,
         name=row.name,
+        roles=tuple(row.roles),
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,

@@ -147,11 +147,13 @@ def accept_create(
 
 
 def refuse_beyond(db: Connection[TupleRow], project_id: str, quota: int) -> None:
-    """Refuse another stack where the project has `quota` of them.
+    """Refuse another stack where the project has `quota` of them; a negative one is none.
 
     Raises:
         LimitExceeded: it has.
     """
+    if quota < 0:
+        return
     count = db.execute(COUNT_STACKS, (project_id, quota)).fetchone()
     if count is not None and count[0] >= quota:
         raise LimitExceeded(

@@ -492,6 +492,7 @@ class ApiToken(Base):
     project_id: Mapped[str]
     name: Mapped[str]
     token_hash: Mapped[bytes] = mapped_column(unique=True)
+    roles: Mapped[list[str]] = mapped_column(server_default=text("'{member}'"))
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     expires_at: Mapped[dt.datetime | None]
     revoked_at: Mapped[dt.datetime | None]

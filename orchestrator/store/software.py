@@ -25,7 +25,8 @@ VALUES (%(uuid)s::uuid, %(project_id)s, %(name)s::text, %(group)s::text, %(seale
 ON CONFLICT (uuid) DO NOTHING RETURNING id
 """
 GET_CONFIG = f"""
-SELECT {CONFIG} FROM software_config c WHERE c.uuid = %(uuid)s::uuid AND c.project_id = %(project_id)s
+SELECT {CONFIG} FROM software_config c
+WHERE c.uuid = %(uuid)s::uuid AND (c.project_id = %(project_id)s::text OR %(project_id)s::text IS NULL)
 """
 KEEP_CONFIG = f"{GET_CONFIG} FOR SHARE OF c"
 # The lock lets no deployment of it come in between.
@@ -37,6 +38,12 @@ REMOVE_CONFIG = "DELETE FROM software_config c WHERE c.id = %(id)s"
 DROP_DERIVED = """
 DELETE FROM software_config c WHERE c.id = %(id)s AND c.derived
     AND NOT EXISTS (SELECT 1 FROM software_deployment d WHERE d.config_id = c.id)
+"""
+ALL_CONFIGS = f"""
+SELECT {CONFIG} FROM software_config c
+WHERE (%(uuid)s::uuid IS NULL OR (c.created_at, c.id) < (
+    SELECT m.created_at, m.id FROM software_config m WHERE m.uuid = %(uuid)s::uuid))
+ORDER BY c.created_at DESC, c.id DESC LIMIT %(limit)s::bigint
 """
 LIST_CONFIGS = f"""
 SELECT {CONFIG} FROM software_config c WHERE c.project_id = %(project_id)s
@@ -180,8 +187,11 @@ def add_config(db: Db, values: Mapping[str, Any]) -> int | None:
     return None if row is None else row[0]
 
 
-def get_config(db: Db, project_id: str, uuid: str, *, keep: bool = False) -> ConfigRow | None:
-    """Return a config of the project; with `keep` nobody removes it before the transaction ends."""
+def get_config(db: Db, project_id: str | None, uuid: str, *, keep: bool = False) -> ConfigRow | None:
+    """Return a config of the project, or of any for None.
+
+    With `keep` nobody removes it before the transaction ends.
+    """
     if not is_uuid(uuid):
         return None
     values = {"uuid": uuid, "project_id": project_id}
@@ -189,11 +199,15 @@ def get_config(db: Db, project_id: str, uuid: str, *, keep: bool = False) -> Con
     return None if row is None else _config(row)
 
 
-def list_configs(db: Db, project_id: str, limit: int | None, marker: str | None) -> list[ConfigRow]:
-    """Return the project's configs, the newest first, from after `marker` on if that is one."""
+def list_configs(db: Db, project_id: str | None, limit: int | None, marker: str | None) -> list[ConfigRow]:
+    """Return the project's configs, the newest first, from after `marker` on if that is one.
+
+    Those of every project for None.
+    """
     found = get_config(db, project_id, marker) if marker else None
     values = {"project_id": project_id, "limit": limit, "uuid": None if found is None else found.uuid}
-    return [_config(row) for row in db.execute(LIST_CONFIGS, values).fetchall()]
+    statement = ALL_CONFIGS if project_id is None else LIST_CONFIGS
+    return [_config(row) for row in db.execute(statement, values).fetchall()]
 
 
 def remove_config(db: Db, project_id: str, uuid: str) -> bool | None:

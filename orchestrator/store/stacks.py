@@ -1,7 +1,8 @@
 """Reading stacks for the API: one by name or id, many by filters, page by page.
 
-Every function takes the caller's project and sees nothing else. A `StackRow` is therefore also the permission
-to read what hangs on that stack: `resources.py`, `events.py` and `revisions.py` take one.
+Every function takes the caller's project and sees nothing else, or None for an admin, who sees every
+project's. A `StackRow` is therefore also the permission to read what hangs on that stack: `resources.py`,
+`events.py` and `revisions.py` take one.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ class StackRow:
 
 
 PLACE = """
-SELECT s.id, s.uuid::text, s.name, s.deleted_at FROM stack s
-WHERE s.uuid = %(uuid)s AND s.name = %(name)s AND s.project_id = %(project_id)s
+SELECT s.id, s.uuid::text, s.name, s.project_id, s.deleted_at FROM stack s
+WHERE s.uuid = %(uuid)s AND s.name = %(name)s
+    AND (s.project_id = %(project_id)s::text OR %(project_id)s::text IS NULL)
 """
 
 
@@ -95,6 +97,7 @@ class StackPlace:
     id: int
     uuid: str
     name: str
+    project_id: str = ""
     deleted_at: dt.datetime | None = None
 
 
@@ -157,12 +160,18 @@ SORT_KEYS: Final[Mapping[str, Any]] = {
 }
 
 
-def find(database: Database, project_id: str, name_or_id: str) -> StackRow | None:
-    """Return a stack by id, deleted ones too, or else by the name of a live root stack."""
+def find(
+    database: Database, project_id: str, name_or_id: str, *, everywhere: bool = False
+) -> StackRow | None:
+    """Return a stack by id, deleted ones too, or else by the name of a live root stack of the project.
+
+    `everywhere` is for admins: by id they find any project's, by name their own.
+    """
     with database.engine.connect() as connection:
         uuid = _like_uuid(name_or_id)
         if uuid is not None:
-            row = connection.execute(_rows().where(_visible(project_id), Stack.uuid == uuid)).one_or_none()
+            seen = _visible(None if everywhere else project_id)
+            row = connection.execute(_rows().where(seen, Stack.uuid == uuid)).one_or_none()
             if row is not None:
                 return _row(row)
         live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
@@ -172,7 +181,7 @@ def find(database: Database, project_id: str, name_or_id: str) -> StackRow | Non
     return _row(row) if row is not None else None
 
 
-def place(database: Database, project_id: str, name: str, stack_id: str) -> StackPlace | None:
+def place(database: Database, project_id: str | None, name: str, stack_id: str) -> StackPlace | None:
     """Return where a project's stack of that name and id is; as `get` does, sooner."""
     uuid = _like_uuid(stack_id)
     if uuid is None:
@@ -182,7 +191,7 @@ def place(database: Database, project_id: str, name: str, stack_id: str) -> Stac
     return StackPlace(*rows[0]) if rows else None
 
 
-def get(database: Database, project_id: str, name: str, stack_id: str) -> StackRow | None:
+def get(database: Database, project_id: str | None, name: str, stack_id: str) -> StackRow | None:
     """Return the stack of that name and id, deleted ones too; both must match."""
     uuid = _like_uuid(stack_id)
     if uuid is None:
@@ -251,22 +260,24 @@ def by_ids(database: Database, ids: Collection[int]) -> dict[int, StackRow]:
         return {row.id: _row(row) for row in connection.execute(statement)}
 
 
-def list_stacks(database: Database, project_id: str, query: StackQuery) -> Iterator[StackRow]:
+def list_stacks(database: Database, project_id: str | None, query: StackQuery) -> Iterator[StackRow]:
     """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
     marker = _marker(database, project_id, query)
     for row in streamed(database, _page(_filtered(_rows(), project_id, query), query, marker)):
         yield _row(row)
 
 
-def count_stacks(database: Database, project_id: str, query: StackQuery) -> int:
+def count_stacks(database: Database, project_id: str | None, query: StackQuery) -> int:
     """Return how many stacks the query has on all its pages."""
     counted = select(func.count()).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
     with database.engine.connect() as connection:
         return connection.execute(_filtered(counted, project_id, query)).scalar_one()  # type: ignore[no-any-return]
 
 
-def _visible(project_id: str) -> ColumnElement[bool]:
+def _visible(project_id: str | None) -> ColumnElement[bool]:
     """A stack is reached from its own project and its users'; listings show the first only."""
+    if project_id is None:
+        return true()
     return or_(Stack.project_id == project_id, Stack.user_project_id == project_id)
 
 
@@ -275,9 +286,10 @@ def _rows() -> Select[Any]:
     return select(*columns, _Owner.uuid.label("parent_uuid")).outerjoin(_Owner, Stack.owner_id == _Owner.id)
 
 
-def _filtered(statement: Select[Any], project_id: str, query: StackQuery) -> Select[Any]:
+def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery) -> Select[Any]:
     """Add everything but the page."""
-    statement = statement.where(Stack.project_id == project_id)
+    if project_id is not None:
+        statement = statement.where(Stack.project_id == project_id)
     for name, texts in query.filters.items():
         column, read = FILTERS[name]
         statement = statement.where(column.in_([value for value in map(read, texts) if value is not None]))
@@ -317,7 +329,7 @@ def _order(query: StackQuery) -> tuple[list[Any], bool]:
     return [*(columns or [Stack.created_at]), Stack.id], down
 
 
-def _marker(database: Database, project_id: str, query: StackQuery) -> Row[Any] | None:
+def _marker(database: Database, project_id: str | None, query: StackQuery) -> Row[Any] | None:
     uuid = _like_uuid(query.marker) if query.marker else None
     if uuid is None:
         return None

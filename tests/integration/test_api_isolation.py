@@ -38,6 +38,7 @@ REFUSED = {
     "software_deployments.create",
 }  # without a body, before anything is read
 WORKING = {  # they answer for what they really do, in tests of their own
+    "stacks.act",
     "snapshots.create",
     "snapshots.show",
     "snapshots.delete",

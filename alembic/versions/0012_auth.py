@@ -1,0 +1,17 @@
+"""Tokens have roles."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add the column; tokens made before are members', as they were."""
+    op.add_column(
+        "api_token",
+        sa.Column("roles", sa.ARRAY(sa.Text()), server_default=sa.text("'{member}'"), nullable=False),
+    )

@@ -1,0 +1,179 @@
+"""Who may do what: a name for all that can be asked for, and the roles it takes (spec/rest-api.md §15).
+
+An operator's file (`policy_file`) may say otherwise, a line each:
+
+    stacks:delete: [admin]
+    stacks:global_index: [admin]
+    resource_types:OS::Nova::Server: [builder]  # a type that anybody may use otherwise
+    stacks:abandon: []  # nobody
+
+Names are Heat's where Heat has the thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from orchestrator.config import Settings
+from orchestrator.errors import Forbidden, InvalidTemplate, LimitExceeded, Misconfigured
+from orchestrator.schema.hints import did_you_mean
+from orchestrator.security.bearers import STACK_USER
+from orchestrator.security.caller import Caller
+from orchestrator.template.parse import Limits, parse
+
+Policy = Mapping[str, frozenset[str]]  # name -> the roles any of which will do
+
+READER: Final = "reader"
+MEMBER: Final = "member"
+ADMIN: Final = "admin"
+IMPLIED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {ADMIN: frozenset({ADMIN, MEMBER, READER}), MEMBER: frozenset({MEMBER, READER})}
+)
+"""What a role is besides itself, as Keystone has it from its first day."""
+
+IS_ADMIN: Final = "context_is_admin"  # who is nobody's project's: spec/rest-api.md §1
+TYPES: Final = "resource_types:"
+
+
+def _named(scope: str, words: str) -> list[str]:
+    return [f"{scope}:{word}" for word in words.split()]
+
+
+_READERS: Final = [
+    *_named(
+        "stacks",
+        "index detail show preview template environment files list_resource_types list_template_versions "
+        "list_template_functions resource_schema show_snapshot list_snapshots list_outputs show_output",
+    ),
+    *_named("stacks", "why progress failures list_revisions show_revision diff_revisions"),  # ours
+    *_named("events", "index show"),
+    *_named("resource", "index show"),
+    *_named("resource", "why hooks"),  # ours
+    *_named("software_configs", "index show"),
+    *_named("software_deployments", "index show"),
+    *_named("build_info", "build_info"),
+    *_named("actions", "check"),
+    *_named(
+        "cloudformation",
+        "ListStacks DescribeStacks DescribeStackEvents ValidateTemplate GetTemplate EstimateTemplateCost "
+        "DescribeStackResources ListStackResources",
+    ),
+]
+_STACK_USERS: Final = [
+    *_named("stacks", "lookup"),
+    *_named("resource", "metadata signal"),
+    *_named("software_deployments", "metadata"),
+    *_named("cloudformation", "DescribeStackResource"),
+]
+_MEMBERS: Final = [
+    *_named(
+        "stacks",
+        "create update update_patch delete preview_update preview_update_patch validate_template "
+        "generate_template abandon export snapshot delete_snapshot restore_snapshot",
+    ),
+    *_named("stacks", "rollback"),  # ours
+    *_named("actions", "suspend resume cancel_update cancel_without_rollback"),
+    *_named("resource", "mark_unhealthy"),
+    *_named("software_configs", "create delete"),
+    *_named("software_deployments", "create update delete"),
+    *_named("cloudformation", "CreateStack UpdateStack CancelUpdateStack DeleteStack"),
+]
+_NOBODY: Final = ["stacks:global_index", "software_configs:global_index"]
+_ADMIN_TYPES: Final = [
+    *_named("OS::Blazar:", "Host"),
+    *_named("OS::Cinder:", "EncryptedVolumeType QoSAssociation QoSSpecs Quota VolumeType"),
+    *_named("OS::Keystone:", "*"),
+    *_named("OS::Manila:", "ShareType"),
+    *_named(
+        "OS::Neutron:",
+        "ProviderNet QoSBandwidthLimitRule QoSDscpMarkingRule QoSMinimumBandwidthRule "
+        "QoSMinimumPacketRateRule QoSPolicy Quota Segment",
+    ),
+    *_named("OS::Nova:", "Flavor HostAggregate Quota"),
+    *_named("OS::Octavia:", "AvailabilityZone AvailabilityZoneProfile Flavor FlavorProfile Quota"),
+]
+_ADMINS: Final = [IS_ADMIN, "service:index", *(f"{TYPES}{name}" for name in _ADMIN_TYPES)]
+
+TABLE: Final[Policy] = MappingProxyType(
+    {
+        **dict.fromkeys(_READERS, frozenset({READER})),
+        **dict.fromkeys(_STACK_USERS, frozenset({READER, STACK_USER})),
+        **dict.fromkeys(_MEMBERS, frozenset({MEMBER})),
+        **dict.fromkeys(_NOBODY, frozenset()),
+        **dict.fromkeys(_ADMINS, frozenset({ADMIN})),
+    }
+)
+"""What holds unless an operator says otherwise."""
+
+
+def allowed(policy: Policy, name: str, caller: Caller) -> bool:
+    """Whether the caller may do what has that name."""
+    wanted = policy[name]
+    return any(role in wanted or not wanted.isdisjoint(IMPLIED.get(role, ())) for role in caller.roles)
+
+
+def require(policy: Policy, name: str, caller: Caller) -> None:
+    """Return when the caller may do what has that name.
+
+    Raises:
+        Forbidden: in Heat's words.
+    """
+    if not allowed(policy, name, caller):
+        raise Forbidden(f"You are not authorized to use {name}.")
+
+
+def type_gate(policy: Policy, caller: Caller) -> Callable[[str], None]:
+    """Return what raises Forbidden for a type that the caller may not use.
+
+    A type that no rule names is anybody's; one is refused by its own rule or by its namespace's
+    (`OS::Keystone::*`).
+    """
+
+    def enter(type_name: str) -> None:
+        name = f"{TYPES}{type_name}"
+        if name in policy:
+            require(policy, name, caller)
+        beneath = f"{TYPES}{type_name.rpartition('::')[0]}::*"
+        if beneath in policy and not allowed(policy, beneath, caller):
+            raise Forbidden(f"You are not authorized to use {type_name}.")
+
+    return enter
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return the installation's policy; the file is read once a process, so that a change takes a restart.
+
+    Raises:
+        Misconfigured: the file cannot be read or is wrong; the message names every fault.
+    """
+    return TABLE if settings.policy_file is None else _read(settings.policy_file)
+
+
+@cache
+def _read(path: Path) -> Policy:
+    try:
+        document = parse(path.read_bytes(), Limits(max_bytes=1024 * 1024), "policy")
+    except OSError as error:
+        raise Misconfigured(f"the policy {path} cannot be read: {error.strerror or error}") from error
+    except (InvalidTemplate, LimitExceeded) as error:
+        raise Misconfigured(f"the policy {path} is wrong: {error}") from error
+    if not isinstance(document, dict):
+        raise Misconfigured(f"the policy {path} is wrong: it must be a map of names to lists of roles")
+    faults = list(_faults(document))
+    if faults:
+        raise Misconfigured(f"the policy {path} is wrong:\n" + "\n".join(f"  {fault}" for fault in faults))
+    own = {name: frozenset(roles) for name, roles in document.items()}
+    return MappingProxyType({**TABLE, **own})
+
+
+def _faults(document: Mapping[Any, Any]) -> Iterable[str]:
+    for name, roles in document.items():
+        if not isinstance(name, str) or (name not in TABLE and not name.startswith(TYPES)):
+            hint = did_you_mean(str(name), TABLE)
+            yield f"{name}: there is no such policy. {hint}".rstrip()
+        if not isinstance(roles, list) or not all(isinstance(role, str) and role for role in roles):
+            yield f"{name}: must be a list of roles, [] for nobody"
