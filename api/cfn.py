@@ -29,6 +29,7 @@ from orchestrator import errors, telemetry
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
+from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.query_callers import identify_signer
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
 from orchestrator.security.signed_urls import authenticate
@@ -40,11 +41,6 @@ log = telemetry.logger()
 LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
 MOST_PARAMETERS: Final = 10_000
 NO_ACTION: Final = "The action or operation requested is invalid"
-# Who may do nothing but read, and who comes with a resource's key (spec/rest-api.md §15).
-FOR_READERS: Final = frozenset(
-    name for name in ACTIONS if name.startswith(("Describe", "Estimate", "Get", "List"))
-)
-FOR_BEARERS: Final = frozenset({"DescribeStackResource"})
 
 # What is refused -> status, Amazon's code, and what its message begins with.
 CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
@@ -130,11 +126,8 @@ def _require_allowed(action: str, who: Caller) -> None:
     Raises:
         Refused: they may not.
     """
-    if who.bearer is not None:
-        allowed = action in FOR_BEARERS
-    else:
-        allowed = "member" in who.roles or ("reader" in who.roles and action in FOR_READERS)
-    if not allowed:
+    g.policy_name = f"cloudformation:{action}"  # for the audit
+    if not allowed(policy_of(parts().settings), g.policy_name, who):
         raise Refused
 
 
@@ -157,7 +150,7 @@ def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
     signed = _signed(request.path, request.args.to_dict())
     bearer = authenticate(has.database, has.cipher, has.settings, signed)
     name = _resource(rest, bearer)
-    caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+    g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
     context = OperationContext(has.database, has.cipher, caller, has.settings, has.types)
     with received(request, has.settings, small=True, any_type=True) as body:
         rings, metadata = has.operations.signal_by_url(context, name, body, shown=shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from flask import request
+from flask import g, request
 
 from api.parts import caller, parts
 from orchestrator.security.policy import policy_of, require
@@ -112,4 +112,5 @@ def require_named(name: str) -> None:
     Raises:
         Forbidden: they may not.
     """
+    g.policy_name = name  # for the audit
     require(policy_of(parts().settings), name, caller())

@@ -18,6 +18,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from api import (
     access_log,
     adoption,
+    audit,
     catalogue,
     cfn,
     documents,
@@ -148,4 +149,5 @@ def _no_nul() -> None:
 def _leave(response: Response) -> Response:
     response.headers["x-openstack-request-id"] = g.get("request_id", "")
     access_log.note(request, response)
+    audit.record(response)
     return response

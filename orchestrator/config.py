@@ -48,10 +48,11 @@ class Settings(BaseSettings):
     environment_dir: Path | None = None  # the operator's own environments, *.yaml: resource_registry only
 
     # Who may call.
-    auth: Literal["none", "token", "keystone"] = "none"
+    auth: Literal["none", "token", "basic", "keystone"] = "none"
     anonymous_admin: bool = Field(
         default=False, description="whether everybody is an admin while nobody is asked who they are"
     )
+    users_file: Path | None = None  # who may call with `auth = basic`: security/users.py
     policy_file: Path | None = None  # who may do what, where it is not as shipped: security/policy.py
     trusted_proxies: int = Field(default=0, ge=0, description="how many proxies in front set X-Forwarded-*")
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
@@ -66,7 +67,7 @@ class Settings(BaseSettings):
     keystone_project_domain_name: str = "Default"
     keystone_region_name: str | None = None
     keystone_interface: Literal["public", "internal", "admin"] = "internal"
-    keystone_cafile: Path | None = None  # where the system's authorities do not know it
+    keystone_ca_file: Path | None = None  # where the system's authorities do not know it
     keystone_memcached_servers: str | None = None  # host:port,…; unset: each process remembers by itself
     keystone_token_cache_seconds: int = Field(
         default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"

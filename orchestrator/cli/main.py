@@ -19,6 +19,7 @@ COMMANDS = {
     "migrate": "orchestrator.cli.server:migrate",
     "token": "orchestrator.cli.server:token",
     "key-pair": "orchestrator.cli.key_pairs:group",
+    "hash-password": "orchestrator.cli.passwords:hash_password",
     "rotate-keys": "orchestrator.cli.server:rotate_keys",
     "purge": "orchestrator.cli.purge:command",
 }

@@ -18,6 +18,7 @@ from orchestrator.embedded.datadir import DataDir
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
 from orchestrator.errors import Misconfigured
 from orchestrator.security.binding import require_safe_binding
+from orchestrator.security.doors import require_door
 from orchestrator.security.encryption import cipher
 from orchestrator.store import migrations
 from orchestrator.telemetry import configure_logs
@@ -49,6 +50,7 @@ def up(
     with one_line_failures():
         settings = load_settings(host=host, port=port, data_dir=data_dir)
         require_safe_binding(settings)
+        require_door(settings)
         configure_logs(level="INFO")
         logging.getLogger("httpx").setLevel(logging.WARNING)  # our own health checks are no news
         folder = DataDir(settings.data_dir)

@@ -16,5 +16,5 @@ def require_safe_binding(settings: Settings) -> None:
         raise Misconfigured(
             f"refusing to listen on {settings.host} while ORCHESTRATOR_AUTH is none: "
             "any caller could do anything. Set ORCHESTRATOR_AUTH=token "
-            "(`orchestrator token create` makes one) or listen on 127.0.0.1"
+            "(`orchestrator token create` makes one), basic or keystone, or listen on 127.0.0.1"
         )

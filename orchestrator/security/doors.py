@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
@@ -16,6 +16,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
 from orchestrator.security.tokens import find_token
+from orchestrator.security.users import Users
 from orchestrator.store.database import Database
 
 Environ = Mapping[str, Any]  # a request's, as WSGI has it
@@ -36,6 +37,8 @@ def door(settings: Settings, database: Database) -> Door:
             return _open
         case "token":
             ask = _Tokens(database)
+        case "basic":
+            ask = Users(settings)
         case "keystone":
             ask = Keystone(settings)
 
@@ -47,6 +50,15 @@ def door(settings: Settings, database: Database) -> Door:
         return replace(caller, is_admin=caller.is_admin_project and allowed(policy, IS_ADMIN, caller))
 
     return asked
+
+
+def require_door(settings: Settings) -> None:
+    """Return when a door can be made as the settings choose; its database is not asked for it.
+
+    Raises:
+        Misconfigured: it cannot.
+    """
+    door(settings, cast(Database, None))
 
 
 def _open(_environ: Environ) -> None:

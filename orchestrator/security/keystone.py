@@ -7,8 +7,6 @@ pass for what the library found out, and that answers stay as they are.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -16,6 +14,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
+from orchestrator.security.remembered import Remembered
 
 SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
 REMEMBERED: Final = "orchestrator.tokens"  # where in the environment the library finds what it remembers
@@ -86,32 +85,6 @@ class Keystone:
         return (said or [503])[0], found[0] if found else None
 
 
-class Remembered:
-    """Tokens that were good a moment ago, as a memcache client has them: bounded, and shared by threads."""
-
-    MOST: Final = 10_000
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._kept: dict[str, tuple[float, bytes]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> bytes | None:
-        """Return what is kept under `key`, None when it is too old."""
-        with self._lock:
-            until, value = self._kept.get(key, (0.0, None))
-        return value if until > time.monotonic() else None
-
-    def set(self, key: str, value: bytes, time: float = 0) -> None:
-        """Keep `value` for `time` seconds; the longest kept make room."""
-        with self._lock:
-            self._kept.pop(key, None)
-            if time > 0:
-                self._kept[key] = (_from_now(time), value)
-            while len(self._kept) > self.MOST:
-                del self._kept[next(iter(self._kept))]
-
-
 def caller_of(token: Mapping[str, Any]) -> Caller:
     """Return whom a token's contents stand for; without a project none of the API's paths is theirs."""
     user, project = token["user"], token.get("project") or {}
@@ -123,10 +96,6 @@ def caller_of(token: Mapping[str, Any]) -> Caller:
         user_id=user["id"],
         is_admin_project=token.get("is_admin_project", True),
     )
-
-
-def _from_now(seconds: float) -> float:
-    return time.monotonic() + seconds
 
 
 def _told(settings: Settings) -> str:
@@ -178,7 +147,7 @@ def _middleware(settings: Settings) -> Middleware:
         "www_authenticate_uri": _told(settings),
         "interface": settings.keystone_interface,
         "region_name": settings.keystone_region_name,
-        "cafile": settings.keystone_cafile and str(settings.keystone_cafile),
+        "cafile": settings.keystone_ca_file and str(settings.keystone_ca_file),
         "service_type": SERVICE_TYPE,
         "include_service_catalog": True,  # where access rules look for our type
         "token_cache_time": settings.keystone_token_cache_seconds,

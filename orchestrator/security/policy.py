@@ -110,6 +110,15 @@ TABLE: Final[Policy] = MappingProxyType(
 """What holds unless an operator says otherwise."""
 
 
+_LOOKING: Final = frozenset(
+    _named("stacks", "preview_update preview_update_patch validate_template generate_template export")
+)
+CHANGES: Final = frozenset(
+    {*_MEMBERS, "actions:action", "actions:check", "resource:signal"} - _LOOKING,
+)
+"""What changes something, and so is noted; `actions:action` is any of a stack's actions."""
+
+
 def allowed(policy: Policy, name: str, caller: Caller) -> bool:
     """Whether the caller may do what has that name."""
     wanted = policy[name]

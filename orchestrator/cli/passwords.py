@@ -1,0 +1,24 @@
+"""`orchestrator hash-password`: what a file of users keeps of a password (ORCHESTRATOR_AUTH=basic)."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from orchestrator.security import users
+
+
+@click.command("hash-password")
+def hash_password() -> None:
+    """Print the hash of a password for ORCHESTRATOR_USERS_FILE.
+
+    The password is asked for, or read from standard input when that is no terminal.
+    """
+    if sys.stdin.isatty():
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    if not password:
+        raise click.UsageError("a password cannot be empty")
+    click.echo(users.hash_password(password))

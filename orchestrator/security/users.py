@@ -1,0 +1,143 @@
+"""Callers with a name and a password (`auth = basic`), as an operator's file has them:
+
+    users:
+      ada:
+        password: scrypt:32768:8:1$…  # `orchestrator hash-password` makes it
+        project: shop
+        roles: [member]  # reader, member, admin; member where none is said
+      grace: {password: …, project: office, roles: [reader]}
+
+Passwords are hashed slowly, so what was right is remembered for a while, as a keyed hash in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from werkzeug.security import check_password_hash, generate_password_hash
+
+from orchestrator.config import Settings
+from orchestrator.errors import InvalidTemplate, LimitExceeded, Misconfigured, Unauthenticated
+from orchestrator.security.caller import Caller
+from orchestrator.security.remembered import Remembered
+from orchestrator.template.parse import Limits, parse
+
+CHALLENGE: Final = 'Basic realm="orchestrator", charset="UTF-8"'
+REMEMBERED_SECONDS: Final = 300.0
+LONGEST: Final = 1_000  # characters of a name and a password together
+_KNOWN: Final = frozenset({"password", "project", "roles"})
+_FORMS: Final = ("scrypt:", "pbkdf2:")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One who may call, and as whom."""
+
+    name: str
+    project_id: str
+    roles: tuple[str, ...]
+    password_hash: str = field(repr=False)
+
+
+def hash_password(password: str) -> str:
+    """Return what a file keeps of a password."""
+    return generate_password_hash(password, method="scrypt")
+
+
+class Users:
+    """Says who a request is of."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Take the settings.
+
+        Raises:
+            Misconfigured: there is no file of users, or it is wrong.
+        """
+        if settings.users_file is None:
+            raise Misconfigured("ORCHESTRATOR_AUTH is basic: set ORCHESTRATOR_USERS_FILE to who may call")
+        self._users = read_users(settings.users_file)
+        self._good = Remembered()
+        self._key = secrets.token_bytes(32)
+        self._nobody = hash_password(secrets.token_urlsafe())  # so that a wrong name takes as long
+
+    def __call__(self, environ: Mapping[str, Any]) -> Caller:
+        """Return whom a name and a password stand for.
+
+        Raises:
+            Unauthenticated: there are none, or nobody has them.
+        """
+        given = _given(environ.get("HTTP_AUTHORIZATION", ""))
+        if given is None:
+            raise Unauthenticated(CHALLENGE)
+        name, password = given
+        user = self._users.get(name)
+        known = hashlib.blake2b(f"{name}\0{password}".encode(), key=self._key).hexdigest()
+        if self._good.get(known) is None:
+            right = check_password_hash(self._nobody if user is None else user.password_hash, password)
+            if not right or user is None:
+                raise Unauthenticated(CHALLENGE)
+            self._good.set(known, b"", REMEMBERED_SECONDS)
+        assert user is not None  # only what somebody has is remembered
+        return Caller(user.project_id, user.name, user.roles)
+
+
+def _given(header: str) -> tuple[str, str] | None:
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, found, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return None
+    return (name, password) if found and len(name) + len(password) <= LONGEST else None
+
+
+@cache
+def read_users(path: Path) -> Mapping[str, User]:
+    """Return the users by name; the file is read once a process, so that a change takes a restart.
+
+    Raises:
+        Misconfigured: it cannot be read or is wrong; the message names every fault and no password.
+    """
+    try:
+        document = parse(path.read_bytes(), Limits(max_bytes=16 * 1024 * 1024), "users")
+    except OSError as error:
+        raise Misconfigured(f"the users {path} cannot be read: {error.strerror or error}") from error
+    except (InvalidTemplate, LimitExceeded) as error:
+        raise Misconfigured(f"the users {path} are wrong: {error}") from error
+    users = document.get("users")
+    if document.keys() != {"users"} or not isinstance(users, dict):
+        raise Misconfigured(f"the users {path} are wrong: it must be a map of `users` by name")
+    faults = [fault for name, body in users.items() for fault in _faults(name, body)]
+    if faults:
+        raise Misconfigured(f"the users {path} are wrong:\n" + "\n".join(f"  {fault}" for fault in faults))
+    return {
+        name: User(name, body["project"], tuple(body.get("roles", ("member",))), body["password"])
+        for name, body in users.items()
+    }
+
+
+def _faults(name: Any, body: Any) -> Iterator[str]:
+    if not isinstance(name, str) or not name or ":" in name:
+        yield f"{name}: a name is a text without a colon"
+    if not isinstance(body, dict):
+        yield f"{name}: must be a map of password, project and roles"
+        return
+    if unknown := sorted(str(key) for key in body.keys() - _KNOWN):
+        yield f"{name}: has no {', '.join(unknown)}; it may have {', '.join(sorted(_KNOWN))}"
+    if not isinstance(body.get("project"), str) or not body["project"]:
+        yield f"{name}: must have a project"
+    hashed = body.get("password")
+    if not isinstance(hashed, str) or not hashed.startswith(_FORMS) or hashed.count("$") != 2:
+        yield f"{name}: its password must be hashed: `orchestrator hash-password` does it"
+    roles = body.get("roles", [])
+    if not isinstance(roles, list) or not all(isinstance(role, str) and role for role in roles):
+        yield f"{name}: its roles must be a list of names"
