@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 SERVERS := tests/e2e tests/integration tests/kills
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus openapi lock clean
+.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,10 @@ corpus: $(STAMP)  ## real templates, compared with what Heat answers: make corpu
 
 openapi: $(STAMP)  ## renew docs/openapi.json from the routes and what is said of them
 	@$(BIN)/python -m tests.openapi
+
+conformance: $(STAMP)  ## Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
+	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
+		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
 
 lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower --extra keystone \

@@ -1,0 +1,41 @@
+"""Which of Heat's tests are run, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+NO_HARNESS = """\
+no harness in {place}: Heat's own tests are run by a folder with `run.sh` and `public.sh` in it, which is no
+part of this repository. Put it there, or name it: make conformance CONFORMANCE_DIR=…"""
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """The folder that runs the tests."""
+
+    place: Path
+
+    def fault(self) -> str | None:
+        """Return why it cannot be used."""
+        there = all((self.place / name).is_file() for name in ("run.sh", "public.sh"))
+        return None if there else NO_HARNESS.format(place=self.place)
+
+    def command(self, endpoint: Path, out: Path, ids: Path | None, tests: Sequence[str]) -> list[str]:
+        """Return what to run: the tests that `ids` lists or whose names have one of `tests` in them; the
+        published list where neither is given.
+        """
+        if ids is None and not tests:
+            return [str(self.place / "public.sh"), str(endpoint), "--out", str(out)]
+        listed = ["--ids", str(ids), "--all"] if ids is not None else []
+        return [str(self.place / "run.sh"), str(endpoint), *tests, *listed, "--out", str(out)]
+
+
+def not_passed(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each test that did not pass: its name, how it ended, the last thing said."""
+    for test in results["tests"]:
+        if test["result"] != "pass":
+            said = [line.strip() for line in test["why"].splitlines() if line.strip()]
+            yield f"{test['id']} {test['result']}: {said[-1] if said else 'nothing said'}"

@@ -1,0 +1,56 @@
+"""Heat's own tests are run as told, and judged by what became of each."""
+
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+
+import yaml
+from click.testing import CliRunner
+
+from tests.conformance import server
+from tests.conformance.__main__ import main
+from tests.conformance.chosen import Harness, not_passed
+
+
+def test_without_the_harness_it_is_said_what_to_do(tmp_path):
+    done = CliRunner().invoke(main, ["--dir", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "make conformance CONFORMANCE_DIR=" in str(done.exception or done.output) + done.output
+
+
+def test_the_published_list_is_run_unless_others_are_named(tmp_path):
+    harness = Harness(tmp_path)
+    for name in ("run.sh", "public.sh"):
+        (tmp_path / name).touch()
+    assert harness.fault() is None
+    conf, out = Path("e.conf"), Path("o.json")
+    runs, published = str(tmp_path / "run.sh"), str(tmp_path / "public.sh")
+    assert harness.command(conf, out, None, ()) == [published, "e.conf", "--out", "o.json"]
+    assert harness.command(conf, out, None, ("a", "b")) == [runs, "e.conf", "a", "b", "--out", "o.json"]
+    assert harness.command(conf, out, Path("l.txt"), ()) == [
+        *(runs, "e.conf", "--ids", "l.txt", "--all"),
+        *("--out", "o.json"),
+    ]
+
+
+def test_what_did_not_pass_is_told_with_the_last_that_was_said():
+    results = [
+        {"id": "a", "result": "pass", "why": ""},
+        {"id": "b", "result": "fail", "why": "first\n last\n\n"},
+        {"id": "c", "result": "skip", "why": ""},
+    ]
+    assert list(not_passed({"tests": results})) == ["b fail: last", "c skip: nothing said"]
+
+
+def test_the_harness_and_the_server_are_told_the_same():
+    ports = server.Ports(9201, 9202)
+    told = configparser.ConfigParser(interpolation=None)
+    told.read_string(server.endpoint(ports, 4))
+    assert told["server"]["heat_url"] == "http://127.0.0.1:9201/v1/{project_id}"
+    assert told["identity"]["port"] == "9202"
+    settings = server.settings(ports, "/c.yaml")
+    assert settings["ORCHESTRATOR_HIDDEN_STACK_TAGS"] == told["tests"]["hidden_stack_tag"]
+    regions = yaml.safe_load(server.catalog(ports))["regions"]
+    assert regions[settings["ORCHESTRATOR_REGION_NAME"]]["url"] == "http://127.0.0.1:9201/v1"
+    assert told["identity"]["region"] == settings["ORCHESTRATOR_REGION_NAME"]
