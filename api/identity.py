@@ -75,13 +75,17 @@ def by_name(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - eve
 
 @lookup.route("/<project_id>/stacks/arn:<path:rest>", methods=EVERY_VERB)
 def by_arn(project_id: str, rest: str) -> Response:
-    """Redirect to the stack an ARN names: `arn:openstack:heat::<project>:stacks/<name>/<id>`."""
+    """Redirect to the stack an ARN names, `arn:openstack:heat::<project>:stacks/<name>/<id>`, and to what
+    follows it there.
+    """
     arn = f"arn:{rest}"
     head, _, path = arn.partition(":stacks/")
-    name, _, stack_id = path.partition("/")
-    if head != f"arn:openstack:heat::{project_id}" or "/" in stack_id:
+    name, _, path = path.partition("/")
+    stack_id, *under = path.split("/")
+    strange = not all(under) or not {".", ".."}.isdisjoint(under)
+    if head != f"arn:openstack:heat::{project_id}" or strange:
         raise NotFound("Stack", arn)
-    return _redirect(stacks.get(parts().database, caller().scope, name, stack_id), name)
+    return _redirect(stacks.get(parts().database, caller().scope, name, stack_id), name, *under)
 
 
 def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it

@@ -22,7 +22,7 @@ NO_DESCRIPTION: Final = "No description given"
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the outputs without their values."""
-    declared = _declared(canonical(stack_name, stack_id))
+    declared = _outline(canonical(stack_name, stack_id)).get("outputs") or {}
     listed = [{"output_key": key, "description": _description(output)} for key, output in declared.items()]
     return json_response({"outputs": listed})
 
@@ -31,7 +31,11 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:  # noqa: ARG001 - as above
     """Show one output with its value."""
     stack = canonical(stack_name, stack_id)
-    if key not in _declared(stack):
+    outline = _outline(stack)
+    if key in (unwanted := outline.get("unwanted_outputs") or {}):  # listed nowhere, but not unheard of
+        body = {"output_key": key, "description": unwanted[key], "output_value": None}
+        return json_response({"output": body})
+    if key not in (outline.get("outputs") or {}):
         raise OutputNotFound(f"Specified output key {key} not found.")
     resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, [key])
     return json_response({"output": output_body(resolved[0])})
@@ -47,10 +51,10 @@ def output_body(output: Output) -> dict[str, Any]:
     return body if output.error is None else {**body, "output_error": output.error}
 
 
-def _declared(stack: StackRow) -> Mapping[str, Any]:
+def _outline(stack: StackRow) -> Mapping[str, Any]:
     revision = revisions.desired(parts().database, stack)
-    declared: Mapping[str, Any] = revision.outline.get("outputs") or {} if revision else {}
-    return declared
+    outline: Mapping[str, Any] = revision.outline if revision else {}
+    return outline
 
 
 def _description(output: object) -> str:

@@ -58,6 +58,7 @@ class Sections:
         self.form = form
         self.words = form.words
         self.faults = Faults()
+        self.unwanted_outputs: dict[str, str] = {}  # descriptions of those whose condition does not hold
 
     def check_names(self) -> None:
         """Refuse sections that the format does not have."""
@@ -220,6 +221,7 @@ class Sections:
                 self.faults.add("missing-value", message, path)
                 continue
             if not self.is_wanted(body, path, conditions):
+                self.unwanted_outputs[name] = output(name, None, body.get(words.description)).description
                 continue
             value, found = body[words.value], References()
             scanner.scan(value, found, (*path, words.value))
@@ -262,8 +264,9 @@ class Sections:
         self.faults.add("parameter-groups", f"Parameter Groups error: {place}: {why}", path, hint)
 
 
-def output(name: str, value: Any, description: Any, found: References) -> OutputDefinition:
-    """Return an output as written."""
+def output(name: str, value: Any, description: Any, found: References | None = None) -> OutputDefinition:
+    """Return an output as written, with what its value refers to."""
+    found = found or References()
     return OutputDefinition(
         name,
         value,

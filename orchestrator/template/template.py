@@ -36,6 +36,7 @@ class Template:
     warnings: tuple[Diagnostic, ...] = ()
     mappings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the parameters as in the text
+    unwanted_outputs: Mapping[str, str] = field(default_factory=dict)  # descriptions; no condition holds
 
     @property
     def form(self) -> Format:
@@ -53,6 +54,7 @@ class Template:
                 name: {"value": one.value, "description": one.description}
                 for name, one in self.outputs.items()
             },
+            "unwanted_outputs": self.unwanted_outputs,
             "mappings": self.mappings,
         }
 
@@ -79,6 +81,7 @@ class Template:
             outputs,
             mappings=mappings,
             written=outline["parameters"],
+            unwanted_outputs=outline.get("unwanted_outputs") or {},
         )
 
 
@@ -135,6 +138,7 @@ class Draft:
             (*_quoted(self.warnings, self.text), *(d for d in placed if d.severity != "error")),
             self.mappings,
             sections.names(words.parameters),
+            sections.unwanted_outputs,
         )
         if errors:
             raise FaultyTemplate(errors, template)

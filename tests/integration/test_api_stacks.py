@@ -27,6 +27,18 @@ def test_a_name_an_id_or_an_arn_redirects_with_the_query_kept(
             assert response.headers["Location"] == f"http://localhost/v1{made.path}?a=1&b=%20x"
 
 
+def test_what_lies_below_an_arn_redirects_too(api: Client, world: World, project: str) -> None:
+    made = world.stack(project, "s")
+    arn = f"arn:openstack:heat::{project}:stacks/s/{made.uuid}"
+    below = api.http.get(f"/v1{root(project)}/stacks/{arn}/resources/a%20b/metadata?x=1")
+    assert (below.status_code, below.headers["Location"]) == (
+        302,
+        f"http://localhost/v1{made.path}/resources/a%20b/metadata?x=1",
+    )
+    for tricky in ("", "resources//a", "../s", "resources/%2e%2e/x"):
+        assert api.http.get(f"/v1{root(project)}/stacks/{arn}/{tricky}").status_code == 404
+
+
 def test_what_lies_below_a_stack_redirects_too(api: Client, world: World, project: str) -> None:
     made = world.stack(project, "s")
     for word in ("resources", "events", "template", "actions", "environment", "files"):
@@ -118,6 +130,19 @@ def test_outputs_are_left_out_when_not_wanted(api: Client, world: World, project
     assert "outputs" not in shown
     assert shown["tags"] == []
     assert shown["description"] == "No description"
+
+
+def test_an_output_whose_condition_does_not_hold_is_not_listed_and_has_no_value(
+    api: Client, world: World, project: str
+) -> None:
+    outline = {**OUTLINE, "outputs": {}, "unwanted_outputs": {"off": "Of no use"}}
+    made = world.stack(project, "s", revision={"outline": outline})
+    assert api.get(f"{made.path}/outputs") == {"outputs": []}
+    assert api.get(f"{made.path}/outputs/off")["output"] == {
+        "output_key": "off",
+        "description": "Of no use",
+        "output_value": None,
+    }
 
 
 def test_outputs_are_listed_without_and_shown_with_their_value(
