@@ -2,7 +2,8 @@
 
 The planner puts on a node the hooks that its resource may come to; the visit says when it has come to one.
 The hooks of a paused node begin with the one it waits at. A post hook that was cleared leaves CHANGED: the
-visit that then hands on what was done sees nothing new.
+visit that then hands on what was done sees nothing new. Beside the hooks the planner puts what the
+environment forbids an update to do to the resource.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from orchestrator.engine.changes import Changes
 from orchestrator.engine.decide import Create, Delete, Forget, Revise, Step
 from orchestrator.engine.outcome import Ended, Gone, Outcome, Ready
 from orchestrator.engine.visit import Visit
-from orchestrator.template.registry_entries import HOOKS
+from orchestrator.template.registry_entries import HOOKS, RESTRICTED_ACTIONS
 from orchestrator.template.resource_registry import ResourceRegistry
 
 CHANGED: Final = "changed"
@@ -33,6 +34,11 @@ def clearing(hook: str) -> str:
     return f"Hook {hook} is cleared"
 
 
+def forbidding(action: str) -> str:
+    """Return what stands beside the hooks of a node whose resource may not be updated, or not replaced."""
+    return f"no-{action}"
+
+
 def is_hook(name: object) -> bool:
     """Return whether there is a hook of that name."""
     return name in HOOKS
@@ -46,8 +52,8 @@ class Hooks:
     action: str  # the stack's
 
     def __bool__(self) -> bool:
-        """Whether there are any: mostly not, and then nobody is asked about."""
-        return self.registry.has_hooks
+        """Whether there is anything: mostly not, and then nobody is asked about."""
+        return self.registry.has_hooks or self.registry.has_restrictions
 
     def visited(self, names: Iterable[str]) -> set[str]:
         """Return those of the template's resources that are visited even when nothing changed."""
@@ -78,7 +84,9 @@ class Hooks:
         if self.action == "CREATE":
             return self._set(name, "pre-create", "post-create")
         if self.action in UPDATES and made:
-            return self._set(name, "pre-update", "post-update")
+            forbidden = self.registry.restricted_actions(name)
+            words = tuple(forbidding(action) for action in RESTRICTED_ACTIONS if action in forbidden)
+            return (*self._set(name, "pre-update", "post-update"), *words)
         return ()
 
     def of_cleanup(self, name: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.functions import ALL
 from orchestrator.template.members import MemberDefinitions
 from orchestrator.template.parse import Limits
-from orchestrator.template.registry_entries import RESOURCES
+from orchestrator.template.registry_entries import RESOURCES, is_template
 from orchestrator.template.resource_registry import ResourceRegistry, Target
 from orchestrator.template.template import Template
 
@@ -292,8 +292,22 @@ class Kinds:
             target,
             self.environment,
             resource_name=definition.name if particular else "",
-            facade=self.types.get(definition.type),
+            facade=self._facade(definition, target),
         )
+
+    def _facade(self, definition: ResourceDefinition, target: Target) -> ResourceType | None:
+        """Return the type whose name a template took: what the resource would be of, were it not for the
+        entry that leads to the template.
+        """
+        if not target.path or is_template(definition.type):
+            return self.types.get(definition.type)
+        try:
+            other = self.registry.without(target.path).target(definition.name, definition.type)
+            if other is None or other.kind == "type" or other.name == target.name:
+                return None if other is None else self.types.get(other.name)
+            return TemplateType(definition.type, self._nested(other), other, self.environment)
+        except InvalidTemplate:  # nothing that anything could be compared with
+            return None
 
     def at(self, url: str) -> TemplateType:
         """Return the type that the template at an address makes, for a type that nests what it names.

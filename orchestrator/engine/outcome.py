@@ -44,9 +44,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An operation that an older traversal began has ended well: compare again with what is wanted now."""
+    """An operation that an older traversal began has ended: compare again with what is wanted now.
+
+    `failure` says why it failed, which is no failure of what is wanted now.
+    """
 
     observation: Observation
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,13 @@ class Faulty:
 
 
 @dataclass(frozen=True, slots=True)
+class Restricted:
+    """The environment forbids what is to be done, `update` or `replace`: the resource is left as it is."""
+
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Final for this traversal. `causes` are those of a child stack, in full; none: the reason is the one."""
 
@@ -84,7 +95,7 @@ class Moved:
     move: Move
 
 
-Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Moved | Faulty | Failed
+Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Moved | Faulty | Restricted | Failed
 
 
 def back_off(tries: int) -> float:

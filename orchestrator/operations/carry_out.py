@@ -27,6 +27,7 @@ from orchestrator.engine.decide import (
     Step,
     Unfit,
 )
+from orchestrator.engine.hooks import forbidding
 from orchestrator.engine.outcome import (
     Ended,
     Failed,
@@ -36,6 +37,7 @@ from orchestrator.engine.outcome import (
     Outcome,
     Ready,
     Replaced,
+    Restricted,
     Seen,
     Wait,
     failure_reason,
@@ -268,6 +270,8 @@ class Plugin(Resolving):
                 return replace(done, outcome=Replaced())
             known.value_digest = value_digest(known)  # nobody need wait for it any more
             return replace(done, outcome=Ended(as_known(known, "Given up for a newer template")))
+        if isinstance(outcome, Failed) and not self._is_current():
+            return replace(done, outcome=Ended(as_known(known), outcome.reason))
         if not isinstance(outcome, Ready):
             return done
         if not self._is_current():
@@ -300,25 +304,38 @@ class Plugin(Resolving):
         if resource.status == "FAILED":
             ctx = self.context(resource.action, 0.0)
             if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
-                return Done(Replaced(), before)
+                return self._replaced(before)
             if resource.action == "UPDATE":  # how far that came is not known
-                return self._update(self._movable(), before)
+                return self._changed(self._movable(), before)
         after = as_stored(known.properties)
         if self.visit.stack.converge and self.kind.calls_out and not self._converge(before, after):
-            return Done(Replaced(), before)
+            return self._replaced(before)
         revised = revise(self.kind, before.properties, after, before.metadata, known.metadata)
         if revised.immutable:
             message = immutable_message(revised.immutable, resource.name, resource.type)
             return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
         if revised.change == "replace":
-            return Done(Replaced(), before)
+            return self._replaced(before)
         known.secret = known.secret or before.secret
         if revised.change == "keep":
             known.properties = before.properties
             return self._keep(before)
         if self.kind.must_replace(self.context("UPDATE", 0.0), known.physical_id or "", known.properties):
-            return Done(Replaced(), before)
-        return self._update(revised.changed, before)
+            return self._replaced(before)
+        return self._changed(revised.changed, before)
+
+    def _changed(self, changed: frozenset[str], before: Known) -> Done:
+        """Change it in place, unless that is forbidden."""
+        refused = self._refused("update")
+        return Done(refused, before) if refused else self._update(changed, before)
+
+    def _replaced(self, before: Known) -> Done:
+        """Return that another is to be made, unless that is forbidden."""
+        return Done(self._refused("replace") or Replaced(), before)
+
+    def _refused(self, action: str) -> Restricted | None:
+        """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
+        return Restricted(action) if forbidding(action) in self.visit.hooks else None
 
     def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:
         """Look at what is there, so that what others changed counts as a difference; whether it is there."""
@@ -372,6 +389,8 @@ class Plugin(Resolving):
         It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
         thing gone.
         """
+        if refused := self._refused("replace"):
+            return Done(refused, self.known)
         definition, there = self.visit.definition, self.known.physical_id is not None
         assert definition is not None
         registered = definition.body["type"] != NOTHING_TYPE and self._wanted_type() == NOTHING_TYPE

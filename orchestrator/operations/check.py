@@ -58,7 +58,7 @@ from orchestrator.telemetry import concerning, logger
 
 log = logger()
 
-HALTING = (ending.FAIL, act_statements.UNFIT)
+HALTING = (ending.FAIL, act_statements.UNFIT, act_statements.RESTRICT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 

@@ -180,8 +180,11 @@ class ChildStacks:
         name: str,
         secret: bool,
         parent: ParentResourceProxy,
+        keeps: int | None = None,
     ) -> tuple[ChildWanted, bool]:
         """Return a child as it is to be written down, and whether anything in it is secret.
+
+        It keeps the files of its revision `keeps` that the stack around it has not.
 
         Raises:
             InvalidTemplate, LimitExceeded: it cannot be.
@@ -214,7 +217,7 @@ class ChildStacks:
             uuid=child_uuid,
             name=name,
             template=orjson.dumps(draft.document),
-            files=around.files,
+            files=around.files if keeps is None else {**self._files_of(keeps), **around.files},
             environment=kept,
             parameters=shown,
             sealed=self.cipher.seal(hidden) if hidden else None,
@@ -248,6 +251,12 @@ class ChildStacks:
             found = children.count_below(connection, root_id, most, child_uuid)
         if found + count > most:
             raise LimitExceeded("Maximum resources per stack exceeded.")
+
+    def _files_of(self, revision_id: int) -> Mapping[str, str]:
+        with self.database.engine.connect() as connection:
+            found = connection.execute(select(Revision.files).where(Revision.id == revision_id))
+            files: Mapping[str, Any] | None = found.scalar_one_or_none()
+        return files or {}
 
     def _around_of(self, stack: StackView) -> Around:
         with self.database.engine.connect() as connection:

@@ -13,6 +13,7 @@ from orchestrator.engine.outcome import (
     Outcome,
     Ready,
     Replaced,
+    Restricted,
     Seen,
     Wait,
 )
@@ -38,6 +39,8 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             elif visit.stack.action in ACTS and visit.kind == "update":
                 statement = act_statements.SETTLE_ACT
             row |= as_wanted(seen)
+            if isinstance(outcome, Ended) and outcome.failure:
+                row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
             row["changed"] = done.known.value_digest != visit.resource.value_digest
         case Kept():
             statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
@@ -59,6 +62,9 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             statement = act_statements.FAULT if visit.act == "CHECK" else act_statements.UNFIT
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
+        case Restricted(action=action):
+            statement = act_statements.RESTRICT
+            row |= {"action": "UPDATE", "status": None, "reason": f"{action} is restricted for resource."}
         case Failed(reason=reason, causes=causes):
             statement = ending.FAIL
             row |= {"status": "FAILED", "reason": reason}
@@ -78,6 +84,7 @@ def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[s
         "stack_id": visit.stack.id,
         "name": resource.name,
         "type": resource.type,
+        "runs_as": resource.runs_as,
         "action": known.action,
         "started": done.started,
         "changed": False,
@@ -93,6 +100,9 @@ def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[s
         row |= {"continued": resource.op is not None, "was": resource.status}
     if visit.kind == "update" and definition is not None:
         row |= {"definition_id": known.definition_id, "digest": definition.digest}
+        body = definition.body
+        if (body.get("runs_as") or body["type"]) == resource.kind:  # by another name, perhaps
+            row |= {"type": body["type"], "runs_as": body.get("runs_as")}
     values = stored_values(known)
     if known.secret:
         row["sealed"] = cipher.seal(values).decode()

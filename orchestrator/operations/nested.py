@@ -25,7 +25,7 @@ from orchestrator.engine.decide import (
     Unfit,
 )
 from orchestrator.engine.nesting import ADOPTED, ChildState, Move, asked_of, flattened, noted, standing
-from orchestrator.engine.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, Replaced, failure_reason
+from orchestrator.engine.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, failure_reason
 from orchestrator.engine.revise import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.carry_out import Plugin
@@ -34,7 +34,7 @@ from orchestrator.operations.copies import CHILD
 from orchestrator.operations.known import Done, as_known, is_told, value_digest
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
-from orchestrator.store import children, snapshots
+from orchestrator.store import children, resizing, snapshots
 from orchestrator.store.children import ChildWanted
 from orchestrator.store.nodes import Hot
 from orchestrator.template.view import ParentResourceProxy
@@ -113,7 +113,9 @@ class NestedPlugin(Plugin):
             known.metadata,
         )
         if revised.change == "replace":
-            return Done(Replaced(), before)
+            return self._replaced(before)
+        if revised.change == "update" and (refused := self._refused("update")):
+            return Done(refused, before)
         if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
             known.secret = known.secret or before.secret
             return Done(Kept(), known)
@@ -196,7 +198,9 @@ class NestedPlugin(Plugin):
         live = self.stacks.live(self.db, self.visit, self.child)
         told = kind.step(self._context(), known.properties, live, turn)
         match told:
-            case Settled(data=data, metadata=metadata):
+            case Settled(data=data, metadata=metadata, batched=batched):
+                if batched and self.child is not None:
+                    resizing.touch(self.db, self.child.id)
                 if data is not None:
                     known.data = data
                 if metadata is not None and metadata != (known.metadata or {}):
@@ -207,7 +211,7 @@ class NestedPlugin(Plugin):
             case Pause(seconds=seconds, data=data):
                 known.data = data or known.data
                 return self._move(Move("pause", self.child, turn=turn, seconds=seconds))
-            case Bring(child=wanted, data=data):
+            case Bring(child=wanted, data=data, keeps_files=keeps_files):
                 known.data = data or known.data
         if self.visit.halted:
             message = STOPPED.format(known.action)
@@ -221,6 +225,7 @@ class NestedPlugin(Plugin):
             name=self.physical_name if fresh or child is None else child.name,
             secret=known.secret,
             parent=self._facade(),
+            keeps=child.revision_id if keeps_files and child is not None and not fresh else None,
         )
         if not fresh and child is not None and self.visit.stack.action == "RESTORE":
             ready = self._restored(ready, child)

@@ -121,6 +121,9 @@ class Bring:
 
     child: ChildTemplate
     data: Mapping[str, Value] = field(default_factory=dict)  # kept, for the next step and for ever after
+    keeps_files: bool = (
+        False  # part of it is as before, and so may need files that have left the stack around
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class Settled:
 
     data: Mapping[str, Value] | None = None  # None: what was kept stays
     metadata: Mapping[str, Value] | None = None  # as signals leave it; None: it stays
+    batched: bool = False  # the child got here in several steps
 
 
 NestedStep = Bring | Pause | Settled

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
-from orchestrator.resources.base import Attribute, Context, Property, ResourceType, Value
+from orchestrator.resources.base import Attribute, Change, Context, Property, ResourceType, Value
 from orchestrator.resources.nested import (
     Bring,
     ChildTemplate,
@@ -149,6 +149,12 @@ class TemplateType(NestedType):
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
         """Bring the child to the template, once."""
         return Settled() if turn else Bring(self.child(props))
+
+    def change(
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
+    ) -> Change:
+        """Change it in place, whatever differs: a template may have lost parameters that were given to it."""
+        return "update" if changed else "keep"
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
         """Return the outputs, and what is asked for of the resources inside."""

@@ -101,7 +101,14 @@ UNFIT = (
     + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"
 )
 
-UNCLAIMED, OF_ONE = forms((SETTLE_ACT, SETTLE_SEEN, FAULT, UNFIT))
+# What the environment forbids is refused with the same end, and told.
+RESTRICT = (
+    UNFIT.replace(_TEXT, "'ResourceActionRestricted: resources.' || i.name || ': ' || i.reason")
+    .replace("(i.status, i.reason)", "('FAILED', i.reason)")
+    .replace("ELSE i.status IS NOT NULL", "ELSE true")
+)
+
+UNCLAIMED, OF_ONE = forms((SETTLE_ACT, SETTLE_SEEN, FAULT, UNFIT, RESTRICT))
 
 # A copy that a snapshot asked for: written before the request, with what came back, and with what it is a
 # copy of. Nothing when the snapshot is gone.

@@ -155,7 +155,7 @@ SETTLE = (
         reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
             metadata = i.metadata, data = i.data,
         sealed = convert_to(i.sealed, 'UTF8'), definition_id = i.definition_id,
-            built_digest = decode(i.digest, 'hex'),
+            built_digest = decode(i.digest, 'hex'), type = i.type, runs_as = i.runs_as,
         requires = i.requires, input_digests = i.input_digests, value_digest = i.value_digest,
         attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
@@ -177,7 +177,7 @@ SETTLE_SAME = (
 , r AS (
     UPDATE resource r
     SET definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
-        input_digests = i.input_digests, lease = NULL, leased_until = NULL
+        input_digests = i.input_digests, type = i.type, runs_as = i.runs_as, lease = NULL, leased_until = NULL
     FROM i WHERE {HELD} RETURNING r.id
 )"""
     + MARK_READY

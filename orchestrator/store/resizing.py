@@ -19,6 +19,21 @@ from orchestrator.store.signals import VISIT, WAKE, WRITTEN, Pending, columns
 
 Db = Connection[TupleRow]
 
+TOUCH = """
+WITH touched AS (
+    UPDATE resource r SET action = 'UPDATE', updated_at = now()
+    FROM stack s
+    WHERE s.id = %s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.leftover
+        AND r.action = 'CREATE' AND r.status = 'COMPLETE' AND r.op IS NULL AND r.lease IS NULL
+        AND EXISTS (SELECT 1 FROM stack c WHERE c.parent_resource_id = r.id)
+    RETURNING r.stack_id, r.name, r.type, r.physical_id
+)
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+SELECT t.stack_id, t.name, t.type, t.physical_id, 'UPDATE', x.status, 'state changed'
+FROM touched t CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
+ORDER BY t.name, x.nth
+"""
+
 FIND = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type),
     r.status = 'COMPLETE' AND r.op IS NULL AND r.action <> 'SUSPEND'
@@ -140,6 +155,16 @@ def ended(
 def wait_on(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
     """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
     return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
+
+
+def touch(db: Db, child_id: int) -> None:
+    """Let the stacks among a group's members that were made in any step but the last say that they were
+    updated.
+
+    Heat visits every stack in a stack with each step, changed or not, and clients read of a rolling update
+    that all members are updated. Here a step visits what it changes.
+    """
+    db.execute(TOUCH, (child_id,))
 
 
 def _run(

@@ -11,7 +11,7 @@ from typing import Any, Final
 from orchestrator.errors import InvalidTemplate, Misconfigured, OrchestratorError
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
-from orchestrator.template.resource_registry import ResourceRegistry
+from orchestrator.template.resource_registry import SCALED, ResourceRegistry
 
 # Names that types once had, so that old templates go on. An operator's entry of the same name replaces one.
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
@@ -23,7 +23,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "OS::Ceilometer::GnocchiAggregationByMetricsAlarm": "OS::Aodh::GnocchiAggregationByMetricsAlarm",
         "OS::Ceilometer::GnocchiAggregationByResourcesAlarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
         "OS::Ceilometer::CombinationAlarm": "OS::Aodh::CombinationAlarm",
-        "OS::Heat::ScaledResource": "AWS::EC2::Instance",  # the members of groups of instances
+        SCALED: "AWS::EC2::Instance",  # the members of groups of instances
     }
 )
 _OTHERS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack's own business

@@ -18,6 +18,7 @@ LONGEST_CHAIN: Final = 100  # mappings followed for one type; an honest one foll
 MOST_DEAD_ENDS: Final = 100  # types met on the way that lead nowhere; wildcards could make ever new ones
 LONGEST_NAME: Final = 1000  # characters, of a type's name that wildcards have lengthened
 LONGEST_SHOWN: Final = 200  # characters of a name in a message
+SCALED: Final = "OS::Heat::ScaledResource"  # what groups of instances call their members, whatever these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,12 @@ class ResourceRegistry:
         """Return the hooks to stop at for a resource of the stack itself; the operator cannot set any."""
         return self._levels[0].hooks.matching(resource_name)
 
+    @property
+    def has_restrictions(self) -> bool:
+        """Whether something may not be done to a resource of the stack itself."""
+        restricted = self._levels[0].restricted
+        return bool(restricted.exact or restricted.wild)
+
     def restricted_actions(self, resource_name: str) -> frozenset[str]:
         """Return which of `update` and `replace` may not be done to a resource of the stack itself."""
         return self._levels[0].restricted.matching(resource_name)
@@ -117,6 +124,11 @@ class ResourceRegistry:
             Reader(user=True).read({**body, RESOURCES: narrowed}), self._levels[1], self._known
         )
 
+    def without(self, path: tuple[str, ...]) -> ResourceRegistry:
+        """Return the registry without one of the user's entries: what would be, had it not been written."""
+        user = Reader(user=True).read(_without(self._levels[0].body, path))
+        return ResourceRegistry(user, self._levels[1], self._known)
+
     def to_json(self) -> dict[str, Any]:
         """Return the user's entries as the API shows them: what is null is gone."""
         return {RESOURCES: {}, **self._levels[0].body}
@@ -134,11 +146,12 @@ class ResourceRegistry:
     ) -> Target | None:
         """Return where a type leads, None for nowhere; `chain` is how it was come to.
 
-        What the operator's entries lead to is the operator's affair: the user's do not apply to it. `dead`
-        are the types, and whether the user's entries apply, that are known to lead nowhere.
+        What the operator's entries lead to is the operator's affair: the user's do not apply to it, unless it
+        is what members of a group are called, which is nobody's choice. `dead` are the types, and whether the
+        user's entries apply, that are known to lead nowhere.
         """
         last = chain[-1] if chain else None
-        users = last is None or last.user
+        users = last is None or last.user or last.path == (SCALED,)
         if (type_name, users) in dead:
             return None
         for entry in self._candidates(resource_name, type_name, users):

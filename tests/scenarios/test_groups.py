@@ -111,6 +111,28 @@ def test_a_rolling_update_changes_batch_by_batch_with_pauses(world: World) -> No
     assert members(world) == {str(n): f"new{n}" for n in range(4)}
 
 
+@pytest.mark.parametrize("policy", [{"rolling_update": {"max_batch_size": 2}}, None])
+def test_members_that_are_to_change_later_keep_the_file_they_were_made_from(
+    world: World, policy: Any
+) -> None:
+    def of(name: str, value: str) -> dict[str, Any]:
+        child = {"heat_template_version": "2021-04-16", "resources": {"x": test_resource(value)}}
+        more = {} if policy is None else {"update_policy": policy}
+        resources = {"g": group(3, resource_def={"type": name}, **more)}
+        return {"resources": resources, "files": {name: orjson.dumps(child).decode()}}
+
+    uuid = world.create("s", **of("/one/member.yaml", "v"))
+    world.deliver_all()
+    world.update("s", **of("/two/member.yaml", "w"))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    made = world.rows("SELECT type, properties ->> 'value' AS v FROM resource WHERE NOT leftover")
+    assert sorted(row.type for row in made if row.v is None) == ["/two/member.yaml"] * 3 + [
+        "OS::Heat::ResourceGroup"
+    ]
+    assert [row.v for row in made if row.v is not None] == ["w"] * 3
+
+
 def test_a_newer_template_goes_over_a_rolling_update(world: World) -> None:
     policy = {"rolling_update": {"pause_time": 60}}
     uuid = world.create("s", {"g": group(3, update_policy=policy)})

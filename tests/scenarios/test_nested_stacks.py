@@ -95,6 +95,23 @@ def test_a_changed_property_updates_the_child_and_nothing_else(world: World) -> 
     assert sorted(row.v for row in values) == ["huge", "x"]
 
 
+def test_a_parameter_that_a_template_lost_changes_the_child_in_place(world: World) -> None:
+    def text(*names: str) -> str:
+        parameters = {name: {"type": "string"} for name in names}
+        return orjson.dumps({"heat_template_version": "2021-04-16", "parameters": parameters}).decode()
+
+    def child(**properties: str) -> dict[str, Any]:
+        return {"child": {"type": URL, "properties": properties}}
+
+    uuid = world.create("s", child(one="1", two="2"), files={URL: text("one", "two")})
+    world.deliver_all()
+    before = world.rows("SELECT physical_id FROM resource")
+    world.update("s", child(one="1"), files={URL: text("one")})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert world.rows("SELECT physical_id FROM resource") == before
+
+
 def test_a_changed_file_updates_the_children_made_from_it(world: World) -> None:
     uuid = world.create("s", {"child": nested()}, files={URL: child_text()})
     world.deliver_all()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from api.resources import shown_metadata
+from orchestrator.store.resources import get_resource
 from orchestrator.template.members import Members
 from tests.scenarios.test_groups import group, members, update, write
 from tests.scenarios.world import World, test_resource
@@ -55,6 +57,72 @@ def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(worl
     assert told["scaling_in_progress"] is False
     assert list(told["cooldown_end"].values()) == ["change_in_capacity : 1"]
     assert world.rows("SELECT 1 FROM signal") == []
+
+
+def instances(user_data: str = "old", size: int = 4, **policy: Any) -> dict[str, Any]:
+    return {
+        "conf": {
+            "type": "AWS::AutoScaling::LaunchConfiguration",
+            "properties": {"ImageId": "i", "UserData": user_data},
+        },
+        "g": {
+            "type": "AWS::AutoScaling::AutoScalingGroup",
+            "properties": {
+                "AvailabilityZones": [],
+                "LaunchConfigurationName": {"get_resource": "conf"},
+                "MinSize": size,
+                "MaxSize": 9,
+            },
+            "update_policy": {"AutoScalingRollingUpdate": policy},
+        },
+    }
+
+
+INSTANCE = """
+heat_template_version: 2018-08-31
+parameters: {ImageId: {type: string}, UserData: {type: string}, Tags: {type: json}}
+resources: {it: {type: OS::Heat::TestResource, properties: {value: {get_param: UserData}}}}
+outputs: {PublicIp: {value: {get_attr: [it, output]}}}
+"""
+MAPPED = {
+    "files": {"instance.yaml": INSTANCE},
+    "environment": {"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}},
+}
+
+
+def test_instances_are_what_the_users_environment_says_and_all_updated_after_a_rolling_update(
+    world: World,
+) -> None:
+    addresses = {"all": {"value": {"get_attr": ["g", "InstanceList"]}}}
+    uuid = world.create("s", instances(), outputs=addresses, **MAPPED)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.outputs("s")["all"] == "old,old,old,old"
+    states = """SELECT r.name, r.type, r.action, r.status FROM resource r JOIN stack s ON s.id = r.stack_id
+        WHERE s.name LIKE 's-g-%' AND s.depth = 1 AND NOT r.leftover"""
+    first = {row.name for row in world.rows(states)}
+    policy = {"MinInstancesInService": 3, "MaxBatchSize": 2}
+    world.update("s", instances("new", **policy), outputs=addresses, **MAPPED)
+    world.deliver_all(shuffle=True, repeat=0.2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert world.outputs("s")["all"] == "new,new,new,new"
+    after = world.rows(states)
+    assert len(first & {row.name for row in after}) == 3  # one more was made, and the oldest went
+    assert {row[1:] for row in after} == {("OS::Heat::ScaledResource", "UPDATE", "COMPLETE")}
+
+
+def test_when_a_group_scaled_is_no_secret_where_its_members_are(world: World) -> None:
+    resources = scaling(resource={"type": "OS::Heat::RandomString"})
+    world.create("s", resources, outputs={"v": {"value": {"get_attr": ["g", "outputs_list", "value"]}}})
+    world.deliver_all()
+    world.signal("s", "up")
+    world.deliver_all()
+    row = get_resource(world.database, world.stack_row("s"), "g")
+    assert row is not None
+    assert row.sealed is not None
+    shown = shown_metadata(row, world.types, world.cipher)
+    assert shown["scaling_in_progress"] is False
+    assert list(shown["cooldown_end"].values()) == ["change_in_capacity : 1"]
 
 
 def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from sqlalchemy import text
 
 from orchestrator.errors import InvalidTemplate, NotSupported
 from orchestrator.graph.layout import lay_out
@@ -124,6 +125,26 @@ def test_an_update_over_a_running_create_takes_over(world):
     assert values(world)["C"] == values(world)["E"] == "late"
     created = [e for e in world.events(uuid) if e.endswith("CREATE_COMPLETE") and not e.startswith("s ")]
     assert sorted(created) == [f"{name} CREATE_COMPLETE" for name in "ABCDEF"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world, times):
+    def things(value, **more):
+        return {"a": test_resource(value), "b": test_resource(value, requires=("a",), **more)}
+
+    uuid = world.create("s", things("v", fail=True, action_wait_secs={"create": 30}))
+    world.deliver(3)  # the plan, and both
+    assert world.events(uuid)[-1] == "b CREATE_IN_PROGRESS"
+    for number in range(times):
+        world.update("s", things(f"w{number}"))
+        world.deliver(4)
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE resource SET op_started_at = op_started_at - interval '1 hour'"))
+    world.deliver_all(shuffle=True, repeat=0.2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world) == {"a": f"w{times - 1}", "b": f"w{times - 1}"}
+    reason = "CREATE_FAILED ValueError: resources.b: Test Resource failed b"
+    assert [told for told in world.told(uuid, "b") if "FAILED" in told] == [reason]
 
 
 def test_dependencies_may_be_turned_round(world):

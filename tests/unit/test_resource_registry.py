@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.template.resource_registry import ResourceRegistry, Target
+from orchestrator.template.resource_registry import SCALED, ResourceRegistry, Target
 
 INSTALLED = {"OS::A", "OS::B", "OS::C"}.__contains__
 
@@ -96,6 +96,14 @@ def test_the_operator_can_map_a_type_away():
 def test_what_the_operators_entries_lead_to_the_user_does_not_change():
     assert lead({"OS::B": "OS::C"}, "My::T", operator={"My::T": "OS::B"}) == "OS::B"
     assert lead({"My::T": "OS::A"}, "OS::A", operator={"OS::A": "My::T"}) is None
+
+
+def test_what_members_of_a_group_are_made_of_the_user_may_say():
+    operator = {SCALED: "OS::B"}
+    assert lead({}, SCALED, operator=operator) == "OS::B"
+    assert lead({"OS::B": "t.yaml"}, SCALED, operator=operator) == "t.yaml"
+    assert lead({"OS::B": "OS::C", "OS::C": "OS::A"}, SCALED, operator=operator) == "OS::A"
+    assert lead({SCALED: "OS::A", "OS::B": "t.yaml"}, SCALED, operator=operator) == "OS::A"
 
 
 @pytest.mark.parametrize(

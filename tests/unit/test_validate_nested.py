@@ -239,6 +239,21 @@ def test_a_template_in_place_of_a_type_may_use_it_and_must_fit_it():
     assert fault.severity == "warning"
 
 
+def test_a_template_for_one_resource_must_fit_the_template_that_is_for_all():
+    source = hot({"a": {"type": "My::T", "properties": {"p": "x"}}, "b": {"type": "My::T"}})
+    optional, needed = {"type": "string", "default": ""}, {"type": "string"}
+    facade = hot(parameters={"p": optional}, outputs={"o": {"value": 1}})
+    registry = {"My::T": N, "resources": {"a": {"My::T": M}}}
+
+    def told(own):
+        return messages(source, {N: facade, M: own}, resource_registry=registry)
+
+    assert told(facade) == []
+    assert told(hot(parameters={"p": optional})) == ["Attribute o for facade My::T missing in provider"]
+    more = hot(parameters={"p": optional, "q": needed}, outputs={"o": {"value": 1}})
+    assert "Provider requires property q unknown in facade My::T" in told(more)
+
+
 def test_a_known_type_inside_is_overlooked_too():
     child = hot({"x": {"type": "OS::Zaqar::Queue", "properties": {"x": 1}}})
     assert nested(child, overlook=True) == []

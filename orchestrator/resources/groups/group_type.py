@@ -156,7 +156,7 @@ def bring(child: ChildView, members: Members, definition: Definition, data: Mapp
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in known.items() if digest in used}
     wanted = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
-    return Bring(wanted, {**data, DEFINITIONS: definitions})
+    return Bring(wanted, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:

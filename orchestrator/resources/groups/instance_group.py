@@ -17,8 +17,8 @@ from orchestrator.resources.groups.rolling import Policy
 from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
 from orchestrator.resources.nested import ChildView, Member
 from orchestrator.template.members import Definition
+from orchestrator.template.resource_registry import SCALED
 
-SCALED: Final = "OS::Heat::ScaledResource"
 LONGEST_PAUSE: Final = 3600
 NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what is told of a member without one
 EITHER: Final = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."

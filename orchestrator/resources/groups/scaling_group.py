@@ -34,7 +34,8 @@ from orchestrator.resources.nested import Bring, ChildView, NestedStep, Settled
 from orchestrator.template.members import Definition, Members, Part
 from orchestrator.template.ordinals import Ordinals
 
-ROLLING, SIZE = "rolling", "size"  # kept: how the batches go on, and to which size; the size after them
+# Kept: how the batches go on, and to which size; the size after them; that there were any.
+ROLLING, SIZE, BATCHED = "rolling", "size", "batched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class ScalingGroup(GroupType):
     """A group whose size is not only the template's business."""
 
     cools_down: bool = True
+    open_metadata = True  # when it was scaled is no secret, whatever its members are
 
     def bounds(self, props: Mapping[str, Value]) -> Bounds:
         """Return the sizes that properties allow."""
@@ -130,11 +132,12 @@ class ScalingGroup(GroupType):
         failed = failed_in(child, before)
         everybody = before.all
         size = _bounded(bounds.desired or len(everybody - failed), bounds)
-        data = {**_without(data, ROLLING), SIZE: size}
+        data = {**_without(data, ROLLING, BATCHED), SIZE: size}
         policy = self.rolling(ctx, props)
         if policy is None or not everybody - before.having(definition.digest):
             return self._resize(ctx, child, before, definition, data, failed)
         first = min(bounds.desired or len(everybody), len(everybody))
+        data[BATCHED] = True
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
         sound = Group(everybody - failed, before.having(definition.digest) - failed)
         steps = batches(sound, _lasting(sound.present, first, before), policy, _younger(before))
@@ -196,13 +199,15 @@ class ScalingGroup(GroupType):
     def _settled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
     ) -> Settled:
-        data = _without(data, ROLLING, SIZE)
+        batched = bool(data.get(BATCHED))
+        data = _without(data, ROLLING, SIZE, BATCHED)
         if not self.cools_down:
-            return Settled(data)
+            return Settled(data, batched=batched)
         before = members_of(child)
         size = 0 if before is None else len(before.all)
         told, now = f"ExactCapacity : {size}", scaling.utc_now()
-        return Settled(data, scaling.finished(ctx.metadata, self.cooldown(props), told, now))
+        metadata = scaling.finished(ctx.metadata, self.cooldown(props), told, now)
+        return Settled(data, metadata, batched=batched)
 
     # A group that is scaled.
 
