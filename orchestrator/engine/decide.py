@@ -157,6 +157,8 @@ def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
         if action == "CHECK" and kind.can_check:
             return Unfit(f"Can not check {resource.name}, resource not created yet.")
         return Keep()
+    if action == "CHECK" and resource.unmade and resource.physical_id is not None:
+        return Unfit(f"Can not check {resource.name}, resource was not created.")
     if action == "RESUME":
         paused = resource.suspended or resource.action == "SUSPEND"
         return Act(action) if paused or (resource.action == "RESUME" and failed) else Keep()

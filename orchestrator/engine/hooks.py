@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrator.engine.changes import Changes
 from orchestrator.engine.decide import Create, Delete, Forget, Revise, Step
-from orchestrator.engine.outcome import Ended, Gone, Outcome, Ready
+from orchestrator.engine.outcome import Ended, Gone, Outcome, Ready, Restricted
 from orchestrator.engine.visit import Visit
 from orchestrator.template.registry_entries import HOOKS, RESTRICTED_ACTIONS
 from orchestrator.template.resource_registry import ResourceRegistry
@@ -37,6 +37,11 @@ def clearing(hook: str) -> str:
 def forbidding(action: str) -> str:
     """Return what stands beside the hooks of a node whose resource may not be updated, or not replaced."""
     return f"no-{action}"
+
+
+def refused(visit: Visit, action: str) -> Restricted | None:
+    """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
+    return Restricted(action) if forbidding(action) in visit.hooks else None
 
 
 def is_hook(name: object) -> bool:

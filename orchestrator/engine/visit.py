@@ -63,6 +63,11 @@ class ResourceView(NamedTuple):
     suspended: bool = False
 
     @property
+    def unmade(self) -> bool:
+        """Whether it failed before it was ever as wanted."""
+        return self.status == "FAILED" and self.value_digest is None
+
+    @property
     def kind(self) -> str:
         """Return the name of the type that carries it out."""
         return self.runs_as or self.type

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from orchestrator.engine import hooks
 from orchestrator.engine.decide import (
     Act,
     Adopt,
@@ -27,7 +28,6 @@ from orchestrator.engine.decide import (
     Step,
     Unfit,
 )
-from orchestrator.engine.hooks import forbidding
 from orchestrator.engine.outcome import (
     Ended,
     Failed,
@@ -37,7 +37,6 @@ from orchestrator.engine.outcome import (
     Outcome,
     Ready,
     Replaced,
-    Restricted,
     Seen,
     Wait,
     failure_reason,
@@ -117,8 +116,9 @@ class Plugin(Resolving):
                 return act(self, action, ask=ask)
             case Unfit(reason=reason):
                 known.action = self.visit.act or known.action
-                checking = known.action == "CHECK"
-                text = reason if checking else failure_reason("Error", self.resource.name, reason)
+                if known.action == "CHECK":  # what failed to be made fails it
+                    return Done(Faulty(reason, left_alone=not self.resource.unmade), known)
+                text = failure_reason("Error", self.resource.name, reason)
                 return Done(Faulty(text, left_alone=True), known)
             case Keep() | Drop():
                 return Done(Kept(), known)
@@ -326,16 +326,12 @@ class Plugin(Resolving):
 
     def _changed(self, changed: frozenset[str], before: Known) -> Done:
         """Change it in place, unless that is forbidden."""
-        refused = self._refused("update")
+        refused = hooks.refused(self.visit, "update")
         return Done(refused, before) if refused else self._update(changed, before)
 
     def _replaced(self, before: Known) -> Done:
         """Return that another is to be made, unless that is forbidden."""
-        return Done(self._refused("replace") or Replaced(), before)
-
-    def _refused(self, action: str) -> Restricted | None:
-        """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
-        return Restricted(action) if forbidding(action) in self.visit.hooks else None
+        return Done(hooks.refused(self.visit, "replace") or Replaced(), before)
 
     def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:
         """Look at what is there, so that what others changed counts as a difference; whether it is there."""
@@ -389,7 +385,7 @@ class Plugin(Resolving):
         It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
         thing gone.
         """
-        if refused := self._refused("replace"):
+        if refused := hooks.refused(self.visit, "replace"):
             return Done(refused, self.known)
         definition, there = self.visit.definition, self.known.physical_id is not None
         assert definition is not None

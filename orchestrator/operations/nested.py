@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.engine import hooks
 from orchestrator.engine.decide import (
     Act,
     Adopt,
@@ -114,7 +115,7 @@ class NestedPlugin(Plugin):
         )
         if revised.change == "replace":
             return self._replaced(before)
-        if revised.change == "update" and (refused := self._refused("update")):
+        if revised.change == "update" and (refused := hooks.refused(self.visit, "update")):
             return Done(refused, before)
         if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
             known.secret = known.secret or before.secret

@@ -21,6 +21,7 @@ from orchestrator.resources.nested import (
     NestedType,
     Settled,
 )
+from orchestrator.template import spread
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
@@ -195,7 +196,8 @@ def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
     rest = asked.removeprefix(RESOURCE)
     member = members.get(rest)
     if member is not None:
-        yield member.physical_id if member.reference_id is None else member.reference_id
+        reference = member.physical_id if member.reference_id is None else member.reference_id
+        yield spread.one(reference, member.attributes)
         return
     name, _, attribute = rest.partition(".")
     member = members.get(name)

@@ -1,5 +1,6 @@
 """Heat's own black-box tests, run from the harness beside this repository against a server started for them.
 
 `python -m tests.conformance` runs the published list (`make conformance`). `chosen.py` says what is run and
-what becomes of its results, `server.py` what the server they are run against is allowed.
+what became of it, `server.py` what the server is told and what the harness, `identity.py` starts the stand-in
+for Keystone that both ask.
 """

@@ -15,6 +15,7 @@ import click
 
 from tests.conformance import server
 from tests.conformance.chosen import Harness, not_passed
+from tests.conformance.identity import identity, log_in
 from tests.e2e.running import Up, free_port
 
 TREE = Path(__file__).parents[2]
@@ -70,18 +71,23 @@ def run(
 ) -> dict[str, list[dict[str, str]]]:
     """Run the tests against a server in `folder`, `told` where it is; return what becomes of each."""
     catalog, endpoint, out = (folder / name for name in ("catalog.yaml", "endpoint.conf", "results.json"))
-    catalog.write_text(server.catalog(ports))
     endpoint.write_text(told)
     env = dict(os.environ)
-    env.setdefault("CONFORMANCE_VENV", str(PREPARED))
+    venv = Path(env.setdefault("CONFORMANCE_VENV", str(PREPARED)))
     env.setdefault("CONFORMANCE_WORK", str(folder))
-    PREPARED.parent.mkdir(exist_ok=True)
-    up = Up(folder / "data", port=ports.api, env=server.settings(ports, str(catalog)), workers=2)
-    try:
-        up.wait_ready(READY_SECONDS)
-        subprocess.run(harness.command(endpoint, out, ids, tests), env=env, check=True)
-    finally:
-        up.stop()
+    venv.parent.mkdir(exist_ok=True)
+    if not (venv / "bin" / "python").exists():
+        subprocess.run([str(harness.place / "run.sh"), str(endpoint), "--list"], env=env, check=True)
+    with identity(harness.identity(venv, ports), ports.auth_url, folder / "identity.log"):
+        logins = {name: log_in(ports.auth_url, name) for name in server.PROJECTS}
+        catalog.write_text(server.catalog(ports, logins))
+        settings = server.settings(ports, str(catalog))
+        up = Up(folder / "data", port=ports.api, env=settings, workers=2)
+        try:
+            up.wait_ready(READY_SECONDS)
+            subprocess.run(harness.command(endpoint, out, ids, tests), env=env, check=True)
+        finally:
+            up.stop()
     results: dict[str, list[dict[str, str]]] = json.loads(out.read_text())
     return results
 

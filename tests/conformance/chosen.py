@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.server import REGION, Ports
+
 NO_HARNESS = """\
 no harness in {place}: Heat's own tests are run by a folder with `run.sh` and `public.sh` in it, which is no
 part of this repository. Put it there, or name it: make conformance CONFORMANCE_DIR=…"""
@@ -31,6 +33,14 @@ class Harness:
             return [str(self.place / "public.sh"), str(endpoint), "--out", str(out)]
         listed = ["--ids", str(ids), "--all"] if ids is not None else []
         return [str(self.place / "run.sh"), str(endpoint), *tests, *listed, "--out", str(out)]
+
+    def identity(self, venv: Path, ports: Ports) -> list[str]:
+        """Return what to run in place of Keystone, in the environment that `run.sh` makes on first use."""
+        return [
+            *(str(venv / "bin" / "python"), str(self.place / "standin_identity.py")),
+            *("--port", str(ports.identity), "--region", REGION),
+            *("--heat-url", f"{ports.api_url}/{{project_id}}"),
+        ]
 
 
 def not_passed(results: Mapping[str, Any]) -> Iterator[str]:

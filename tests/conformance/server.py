@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import configparser
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import md5
 
 import yaml
 
-PROJECTS = ("demo", "admin")
+PROJECTS = ("demo", "admin")  # and the users of the same names, of whom the second is an administrator
 REGION = "RegionOne"
+PASSWORD = "any will do"
 HIDDEN_TAG = "hidden"
 TEST_SECONDS = 600  # the longest one test may take
 PATIENCE_SECONDS = 240  # how long a test waits for a stack, on a machine that does other things too
@@ -23,6 +24,24 @@ class Ports:
     api: int
     identity: int
 
+    @property
+    def api_url(self) -> str:
+        """The API's address, to which the project is added."""
+        return f"http://127.0.0.1:{self.api}/v1"
+
+    @property
+    def auth_url(self) -> str:
+        """The address of the stand-in for Keystone."""
+        return f"http://127.0.0.1:{self.identity}/v3"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a user of the tests has of the stand-in: a token, and the project that it opens."""
+
+    project_id: str
+    token: str
+
 
 def settings(ports: Ports, catalog_file: str) -> dict[str, str]:
     """Return the environment that `orchestrator up` is started with.
@@ -31,6 +50,10 @@ def settings(ports: Ports, catalog_file: str) -> dict[str, str]:
     that hides, a catalog in which our own region is.
     """
     chosen = {
+        "auth": "keystone",
+        "keystone_auth_url": ports.auth_url,
+        "keystone_username": "heat",
+        "keystone_password": PASSWORD,
         "enable_stack_abandon": "true",
         "enable_stack_adopt": "true",
         "hidden_stack_tags": HIDDEN_TAG,
@@ -40,21 +63,25 @@ def settings(ports: Ports, catalog_file: str) -> dict[str, str]:
     return {f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()}
 
 
-def catalog(ports: Ports) -> str:
-    """Return the operator's catalog: our own region, for the projects that the tests use."""
-    projects = {_project_id(name): {"project": _project_id(name)} for name in PROJECTS}
-    region = {"url": f"http://127.0.0.1:{ports.api}/v1", "projects": projects}
-    return yaml.safe_dump({"regions": {REGION: region}})
+def catalog(ports: Ports, logins: Mapping[str, Login]) -> str:
+    """Return the operator's catalog: our own region, and as whom the projects of the tests call it."""
+    projects = {
+        login.project_id: {"project": login.project_id, "token": login.token} for login in logins.values()
+    }
+    return yaml.safe_dump({"regions": {REGION: {"url": ports.api_url, "projects": projects}}})
 
 
 def endpoint(ports: Ports, jobs: int, patience_seconds: int = PATIENCE_SECONDS) -> str:
     """Return what the harness reads: where we are, whom it speaks as, how long it waits."""
     told = configparser.ConfigParser(interpolation=None)
-    told["server"] = {
-        "name": "stack-orchestrator",
-        "heat_url": f"http://127.0.0.1:{ports.api}/v1/{{project_id}}",
+    told["server"] = {"name": "stack-orchestrator"}
+    told["identity"] = {
+        "mode": "keystone",
+        "auth_url": ports.auth_url,
+        "region": REGION,
+        "password": PASSWORD,
+        "admin_password": PASSWORD,
     }
-    told["identity"] = {"mode": "standin", "port": str(ports.identity), "region": REGION}
     told["tests"] = {
         "build_timeout": str(patience_seconds),
         "build_interval": "1",
@@ -69,8 +96,3 @@ def endpoint(ports: Ports, jobs: int, patience_seconds: int = PATIENCE_SECONDS) 
     text = io.StringIO()
     told.write(text)
     return text.getvalue()
-
-
-def _project_id(name: str) -> str:
-    """Return the id that the stand-in for Keystone gives a project."""
-    return md5(f"project:{name}".encode(), usedforsecurity=False).hexdigest()

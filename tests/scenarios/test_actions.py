@@ -261,7 +261,25 @@ def test_a_failed_resource_does_not_become_well_by_being_checked(world, cloud):
         world.act("s", "check")
         world.deliver_all()
         assert world.state(uuid) == "CHECK_FAILED"
-        assert states(world) == {"a": "CREATE_FAILED"}
+        assert states(world) == {"a": "CHECK_FAILED"}
+        assert reason(world) == "Resource CHECK failed: a: Can not check a, resource was not created."
+    world.update("s", {"a": test_resource()})
+    world.deliver_all()
+    assert states(world) == {"a": "CREATE_COMPLETE"}
+
+
+def test_a_check_goes_on_beside_what_failed_to_be_made(world):
+    resources = {
+        "well": test_resource("w"),
+        "bad": test_resource(fail=True, requires=("well",)),
+        "after": test_resource(requires=("bad",)),
+    }
+    uuid = world.create("s", resources)
+    world.deliver_all()
+    world.act("s", "check")
+    world.deliver_all()
+    assert world.state(uuid) == "CHECK_FAILED"
+    assert states(world) == {"well": "CHECK_COMPLETE", "bad": "CHECK_FAILED", "after": "INIT_COMPLETE"}
 
 
 def test_nothing_is_begun_over_a_running_delete(world, cloud):

@@ -95,6 +95,26 @@ def test_a_changed_property_updates_the_child_and_nothing_else(world: World) -> 
     assert sorted(row.v for row in values) == ["huge", "x"]
 
 
+def test_an_attribute_of_a_resource_inside_can_be_asked_for_in_a_path_or_in_one_name(world: World) -> None:
+    asked = {
+        "path": ["child", "resource.second", "output"],
+        "name": ["child", "resource.second.output"],
+        "whole": ["child", "resource.second"],
+        "none": ["child", "resource.second", "nothing"],
+    }
+    outputs = {name: {"value": {"get_attr": path}} for name, path in asked.items()}
+    uuid = world.create("s", {"child": nested()}, files={URL: child_text()}, outputs=outputs)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    [inside] = world.rows("SELECT physical_id FROM resource WHERE name = 'second'")
+    assert world.outputs("s") == {
+        "path": "large",
+        "name": "large",
+        "whole": inside.physical_id,
+        "none": None,
+    }
+
+
 def test_a_parameter_that_a_template_lost_changes_the_child_in_place(world: World) -> None:
     def text(*names: str) -> str:
         parameters = {name: {"type": "string"} for name in names}
