@@ -27,7 +27,6 @@ from api.parts import parts
 from orchestrator import metrics as counted
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden
-from orchestrator.security.caller import ACCESS_DENIED
 from orchestrator.store.database import Database
 from orchestrator.store.figures import Figures, figures
 from tasks.broker import UNREACHABLE
@@ -56,11 +55,11 @@ def require_reader(asked: Request, settings: Settings) -> None:
     if settings.metrics_token is not None:
         given = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
         if not hmac.compare_digest(given, settings.metrics_token.get_secret_value().encode()):
-            raise Forbidden(ACCESS_DENIED)
+            raise Forbidden("Access was denied to this resource.")
         return
     passed_on = not settings.trusted_proxies and _is_passed_on(asked)
     if passed_on or not _is_local(asked.remote_addr):
-        raise Forbidden(ACCESS_DENIED)
+        raise Forbidden("Access was denied to this resource.")
 
 
 def _is_passed_on(asked: Request) -> bool:
