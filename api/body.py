@@ -106,9 +106,20 @@ def _read(stream: IO[bytes], most: int, limit: int) -> bytes:
 
 
 def _next(stream: IO[bytes], most: int) -> bytes:
-    """Read up to `most` bytes; what the server cannot read is the sender's fault, whatever it raises."""
-    try:
+    """Read up to `most` bytes."""
+    with reading():
         return stream.read(most)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Take what cannot be read for the sender's fault, whatever the server raises.
+
+    Raises:
+        RequestTimeout, BadRequest: it came too slowly, ended too early or is no body of HTTP.
+    """
+    try:
+        yield
     except TimeoutError:
         raise RequestTimeout("The request body came too slowly.") from None
     except HTTPException:

@@ -17,11 +17,11 @@ from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from api.body import received
+from api.body import reading, received
 from api.cloudformation.actions import ACTIONS
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
-from api.faults import UNREACHABLE
+from api.faults import UNREACHABLE, refused
 from api.formats import json_response
 from api.parts import parts
 from api.versions import ASKED, QUERY
@@ -81,9 +81,10 @@ def query() -> Response:
     """Answer an action of CloudFormation's."""
     if ASKED not in request.environ:
         raise NoSuchPath
-    limit = min(LONGEST_QUERY, parts().settings.max_json_body_size)
-    request.max_content_length = request.max_form_memory_size = limit
-    signed = request.get_data()  # before it is taken apart
+    request.max_content_length = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    request.max_form_memory_size = None  # the same
+    with reading():
+        signed = request.get_data()  # before it is taken apart
     if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
         raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
     g.wanted = given = _given()
@@ -209,7 +210,7 @@ def _refused(error: errors.OrchestratorError) -> Response:
 def _http(error: HTTPException) -> Response | HTTPException:
     if error.code == 413:
         return _fault(400, "RequestLimitExceeded", "Request limit exceeded: the query is too large.")
-    return error
+    return refused(error)
 
 
 @cfn.errorhandler(Exception)

@@ -91,7 +91,7 @@ class TemplateVersionNotFound(HttpNotFound):
 def register(app: Flask) -> None:
     """Answer every error of `app` in this shape."""
     app.register_error_handler(errors.OrchestratorError, _ours)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, refused)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -138,7 +138,8 @@ def _unauthenticated(error: errors.Unauthenticated) -> Response:
     return response
 
 
-def _http(error: HTTPException) -> Response | HTTPException:
+def refused(error: HTTPException) -> Response | HTTPException:
+    """Answer what HTTP itself refuses."""
     status = error.code or 500
     if status < 400:
         return error
