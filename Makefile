@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
-SERVERS := tests/e2e tests/integration tests/kills
+SERVERS := tests/clients tests/e2e tests/integration tests/kills
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus conformance openapi lock clean

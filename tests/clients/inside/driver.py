@@ -1,0 +1,103 @@
+"""Runs in the clients' own environment, not in ours: many commands of the stock clients in one process.
+
+The client's start costs seconds, once here instead of once a command. What runs is the client itself, from
+its argument vector to its exit status; only its pauses between two polls are shortened. Reads one JSON object
+a line from standard input, `{"run": "openstack" | "heat" | a module of this folder, "arguments": …}`, and
+answers one, `{"status", "out", "err", "result"}`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import logging
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+PAUSE = 0.1  # seconds at most between two polls
+
+
+class Pauses:
+    """The module `time` for those who poll."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        time.sleep(min(seconds, PAUSE))
+
+
+class Printed(io.TextIOBase):
+    """Standard output or error of whoever runs, also of those who took hold of it when they were loaded."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.text.append(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """Return what was written since it was last asked for."""
+        text, self.text = "".join(self.text), []
+        return text
+
+
+def run(name: str, arguments: Any) -> tuple[int, Any]:
+    """Run a client with its arguments, or the function `main` of a module here with its keywords."""
+    if name == "openstack":
+        from openstackclient import shell
+
+        _forget()
+    elif name == "heat":
+        from heatclient import shell
+    else:
+        return 0, importlib.import_module(name).main(**arguments)
+    try:
+        return shell.main(arguments) or 0, None
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1, None
+
+
+def _forget() -> None:
+    """Take from the shell what it keeps, not being made for a second command: clients, handlers of the log."""
+    from openstackclient.common.clientmanager import ClientManager
+    from osc_lib.clientmanager import ClientCache
+
+    for kind in ClientManager.__mro__:
+        for kept in vars(kind).values():
+            if isinstance(kept, ClientCache):
+                kept._handle = None
+    logging.getLogger().handlers.clear()
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.stdout, sys.stderr = out, err = Printed(), Printed()
+    from heatclient.common import event_utils
+    from heatclient.osc.v1 import event
+    from openstack import utils as sdk_utils
+
+    event_utils.time = event.time = sdk_utils.time = Pauses()
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    for line in sys.stdin:
+        asked = json.loads(line)
+        result = None
+        try:
+            status, result = run(asked["run"], asked["arguments"])
+        except Exception:
+            status = 1
+            traceback.print_exc()
+        told = {"status": status, "out": out.taken(), "err": err.taken(), "result": result}
+        answers.write(json.dumps(told, default=str) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
