@@ -65,7 +65,7 @@ def run(name: str, arguments: Any) -> tuple[int, Any]:
 
 
 def _forget() -> None:
-    """Take from the shell what it keeps, not being made for a second command: clients, handlers of the log."""
+    """Take from the shell what it keeps, not being made for a second command: its clients, its log."""
     from openstackclient.common.clientmanager import ClientManager
     from osc_lib.clientmanager import ClientCache
 
