@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree  # written, never read
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as NoSuchPath
 
@@ -30,7 +30,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
 from orchestrator.security.policy import allowed, policy_of
-from orchestrator.security.query_callers import identify_signer
+from orchestrator.security.query_callers import QueryCallers
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
 from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access import AccessRow
@@ -91,9 +91,9 @@ def query() -> Response:
     name = given.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
-    has = parts()
-    g.caller = identify_signer(has.database, has.cipher, has.settings, _signed(request.environ[ASKED], given))
-    if has.settings.auth == "none":
+    callers = cast(QueryCallers, current_app.extensions["query_callers"])
+    g.caller = callers.identify(_signed(request.environ[ASKED], given))
+    if parts().settings.auth == "none":
         _not_from_elsewhere()
     action = ACTIONS.get(name)
     if action is None:
@@ -215,8 +215,8 @@ def _http(error: HTTPException) -> Response | HTTPException:
 
 @cfn.errorhandler(Exception)
 def _failed(error: Exception) -> Response:
-    if isinstance(error, UNREACHABLE):
-        log.error("database_unreachable", error=str(error))
+    if isinstance(error, (errors.Unavailable, *UNREACHABLE)):
+        log.error("service_unreachable", error=str(error))
         words = "The request has failed due to a temporary failure of the server"
         return _fault(503, "ServiceUnavailable", words, "Server")
     log.error("request_failed", path=request.path, exc_info=error)

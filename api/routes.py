@@ -46,6 +46,7 @@ from api.parts import Parts, parts
 from orchestrator.errors import InvalidRequest
 from orchestrator.security.caller import for_project
 from orchestrator.security.doors import Door, door
+from orchestrator.security.query_callers import QueryCallers
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset(
@@ -73,6 +74,7 @@ def assemble(made_of: Parts) -> Flask:
     app.url_map.merge_slashes = False
     app.extensions["parts"] = made_of
     app.extensions["door"] = door(made_of.settings, made_of.database)
+    app.extensions["query_callers"] = QueryCallers(made_of.settings, made_of.database, made_of.cipher)
     faults.register(app)
     app.before_request(_enter)
     app.after_request(_leave)

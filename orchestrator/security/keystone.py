@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from orchestrator.clients.ec2_tokens import ServiceUser
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.bearers import STACK_USER
@@ -95,6 +96,23 @@ def caller_of(token: Mapping[str, Any]) -> Caller:
         roles=tuple(role for role in roles if role != STACK_USER),  # our stacks' users have tokens of ours
         user_id=user["id"],
         is_admin_project=token.get("is_admin_project", True),
+    )
+
+
+def service_user(settings: Settings) -> ServiceUser:
+    """Return as whom Keystone is asked.
+
+    Raises:
+        Misconfigured: a setting is missing.
+    """
+    return ServiceUser(
+        auth_url=_required(settings, "auth_url"),
+        username=_required(settings, "username"),
+        password=_required(settings, "password"),
+        project_name=settings.keystone_project_name,
+        user_domain_name=settings.keystone_user_domain_name,
+        project_domain_name=settings.keystone_project_domain_name,
+        cafile=settings.keystone_ca_file,
     )
 
 

@@ -117,23 +117,40 @@ def is_signed(secret: str, request: SignedRequest, given: Credential, endpoint: 
     return any(_same(given.signature, wanted) for wanted in _wanted(secret, request, endpoint))
 
 
-def require_recent(params: Mapping[str, str]) -> None:
-    """Return when a request of version 2 says that it was made just now, or that it is good until later.
+def require_recent(request: SignedRequest, given: Credential) -> None:
+    """Return when a request says that it was made just now, or in version 2 that it is good until later.
 
     Raises:
         IncompleteSignature: it says neither, or no time.
         RequestExpired: it is not.
     """
-    expires, made = params.get("Expires"), params.get("Timestamp")
+    if given.v4:
+        _require_now(_stamped(request))
+        return
+    expires, made = request.params.get("Expires"), request.params.get("Timestamp")
     try:
         at = dt.datetime.fromisoformat(expires or made or "")
     except ValueError:
         raise IncompleteSignature from None
     if at.tzinfo is None:
         at = at.replace(tzinfo=dt.UTC)
-    ahead = (at - dt.datetime.now(dt.UTC)).total_seconds()
-    if ahead < 0 if expires else abs(ahead) > SKEW_SECONDS:
+    if not expires:
+        _require_now(at)
+    elif at < dt.datetime.now(dt.UTC):
         raise RequestExpired
+
+
+def _require_now(at: dt.datetime) -> None:
+    if abs((dt.datetime.now(dt.UTC) - at).total_seconds()) > SKEW_SECONDS:
+        raise RequestExpired
+
+
+def _stamped(request: SignedRequest) -> dt.datetime:
+    stamp = request.headers.get("x-amz-date", "")
+    try:
+        return dt.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=dt.UTC)
+    except ValueError:
+        raise IncompleteSignature from None
 
 
 def _wanted(secret: str, request: SignedRequest, endpoint: str) -> list[str]:
@@ -159,12 +176,7 @@ def _is_good_v4(secret: str, request: SignedRequest, given: Mapping[str, str]) -
     stamp = request.headers.get("x-amz-date", "")
     if scope.count("/") != 3 or "host" not in names or any(name not in request.headers for name in names):
         raise IncompleteSignature
-    try:
-        at = dt.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=dt.UTC)
-    except ValueError:
-        raise IncompleteSignature from None
-    if abs((dt.datetime.now(dt.UTC) - at).total_seconds()) > SKEW_SECONDS:
-        raise RequestExpired
+    _require_now(_stamped(request))
     if scope[:8] != stamp[:8] or not scope.endswith("/aws4_request"):
         return False
     wanted = signature_v4(
