@@ -59,7 +59,7 @@ def cancel(session: Session, *, name: str, no_rollback: bool, wait: bool, wait_t
         action, expected, said = "cancel_without_rollback", "UPDATE", "starts nothing more"
     else:
         action, expected, said = "cancel_update", "ROLLBACK", "goes back to its last good revision"
-    _act(session, name, action, expected, said, wait, wait_timeout)
+    _act(session, name, action, expected, said, wait, wait_timeout, begins=not no_rollback)
 
 
 def _act(
@@ -70,13 +70,17 @@ def _act(
     said: str,
     wait: bool,
     wait_timeout: float | None,
+    *,
+    begins: bool = True,
 ) -> None:
-    """Ask for an action; `expected` is the action that the stack then shows."""
+    """Ask for an action; `expected` is the action that the stack then shows, and `begins` unless it is under
+    way.
+    """
     found = session.client.find(name)
     newest = session.client.newest_event(found) if wait else None
     session.client.act(found, action)
     if wait:
-        conclude(session, found, watch(session, found, expected, newest, wait_timeout))
+        conclude(session, found, watch(session, found, expected, newest, wait_timeout, begins=begins))
     elif session.as_json:
         session.document(session.client.show(found, outputs=False))
     elif session.quiet:

@@ -109,7 +109,7 @@ def adopt(
     except ApiFailure as refusal:
         raise refusal.explained(adopt_file, "", texts(environments, body)) from refusal
     if wait:
-        conclude(session, made, watch(session, made, "ADOPT", None, wait_timeout))
+        conclude(session, made, watch(session, made, "ADOPT", None, wait_timeout, begins=False))
     elif session.as_json:
         session.document(session.client.show(made, outputs=False))
     elif session.quiet:

@@ -8,9 +8,10 @@ been made although its answer was lost.
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -25,8 +26,14 @@ PAGE = 500
 PAGES = 100  # that are turned over in search of something to tell
 READ_TIMEOUT_SECONDS = 300.0  # a body of a hundred thousand resources is validated before the answer
 _UNAVAILABLE = {502, 503, 504}
+EVENT_STREAM = "text/event-stream"
+SILENT_SECONDS = 40.0  # a server that says nothing for so long is gone: it says something every 15
 
 Query = Mapping[str, str | int | list[str]]
+
+
+class NoStream(Exception):
+    """The server tells of events in lists only, or has no room for one more that listens."""
 
 
 class _UnavailableError(Exception):
@@ -257,10 +264,36 @@ class Client:
             query["resource_name"] = resource
         yield from self._pages(f"{stack.path}/events", "events", query, limit)
 
-    def newest_event(self, stack: StackId) -> str | None:
-        """Return the id of the latest event, from which a follower starts."""
+    def newest_event(self, stack: StackId) -> dict[str, Any] | None:
+        """Return the latest event, from which a follower starts."""
         found = self._ask("GET", f"{stack.path}/events", {"sort_dir": "desc", "limit": 1})["events"]
-        return str(found[0]["id"]) if found else None
+        return found[0] if found else None
+
+    def stream(
+        self, stack: StackId, after: str, seconds: float | None
+    ) -> Generator[tuple[str, str, dict[str, Any]]]:
+        """Yield what a stack tells after a sequence, as it happens: its kind, where it stands, and what.
+
+        Comments are of the kind "" and say that somebody is there. It ends when the server says so, or has
+        said nothing for `seconds`, and for a little longer than it is ever silent.
+
+        Raises:
+            NoStream: the server has none, or no room.
+            httpx.HTTPError: it was cut.
+        """
+        url = f"{self.url}/v1/{quote(self.project, safe='')}/{stack.path}/events"
+        silent = SILENT_SECONDS if seconds is None else max(0.05, min(SILENT_SECONDS, seconds))
+        timeout = httpx.Timeout(silent, connect=5.0)
+        headers = {"Accept": f"{EVENT_STREAM}, application/json;q=0.5"}
+        with self._http.stream(
+            "GET", url, params={"after": after}, headers=headers, timeout=timeout
+        ) as answer:
+            if answer.status_code in {502, 504}:
+                raise httpx.RemoteProtocolError(f"the gateway answered {answer.status_code}")
+            kind = answer.headers.get("content-type", "").partition(";")[0]
+            if answer.status_code != httpx.codes.OK or kind != EVENT_STREAM:
+                raise NoStream
+            yield from _messages(answer.iter_lines())
 
     # What is sent to one resource
 
@@ -354,6 +387,26 @@ class Client:
             raise Failure(
                 f"{self.url} did not answer {method} {urlsplit(url).path}: {_reason(error)}"
             ) from error
+
+
+def _messages(lines: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the messages of a stream of server-sent events; one that was cut in the middle is none."""
+    kind, place, data = "message", "", list[str]()
+    for line in lines:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:
+            if data:
+                yield kind, place, json.loads("\n".join(data))
+            kind, data = "message", []
+        elif not name:
+            yield "", "", {}
+        elif name == "event":
+            kind = value
+        elif name == "id":
+            place = value
+        elif name == "data":
+            data.append(value)
 
 
 def _loopback(url: str) -> bool:

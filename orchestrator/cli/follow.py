@@ -9,13 +9,9 @@ from typing import Any
 
 from orchestrator.cli.client import Client, StackId
 from orchestrator.cli.failure import ApiFailure, Exit, Failure
+from orchestrator.cli.feed import PATIENCE_SECONDS, Event, Quiet, feed
 
-FASTEST_SECONDS = 0.3
-SLOWEST_SECONDS = 2.0
-LOOK_EVERY = 4  # empty polls between two looks at the stack itself
-PATIENCE_SECONDS = 60.0  # an API that restarts is waited for
-
-Event = dict[str, Any]
+__all__ = ["End", "Event", "follow", "is_stack_event"]
 
 
 @dataclass(slots=True)
@@ -41,62 +37,75 @@ def follow(
     client: Client,
     stack: StackId,
     *,
-    after: str | None,
+    after: Event | None,
+    action: str | None = None,
     timeout_seconds: float | None = None,
     idle: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event | End]:
     """Yield the events after `after` as they come, and then the end.
 
-    `idle` waits between two looks. A stack that is gone, or at rest although its last event was never
-    seen (events are kept for a limited time), ends the following as well.
+    With an `action` the end is that action's: what ended before it began was another. `idle` waits between
+    two looks. A stack that is gone, or at rest although its last event was never seen (events are kept for a
+    limited time), ends the following as well.
 
     Raises:
         Failure: with `Exit.TIMEOUT` when `timeout_seconds` have passed; the stack goes on by itself.
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     causes: dict[str, str] = {}
-    empty, pause = 0, FASTEST_SECONDS
+    begun, last = action is None, str(after["id"]) if after is not None else None
     client.patience_seconds = (
         PATIENCE_SECONDS if deadline is None else max(1.0, min(PATIENCE_SECONDS, timeout_seconds or 0))
     )
-    while True:
-        fresh = False
-        try:
-            for event in client.events(stack, after=after):
-                fresh, after = True, event["id"]
-                yield event
-                status = str(event["resource_status"])
-                if not is_stack_event(event, stack):
-                    if status.endswith("_FAILED"):
-                        causes[event["resource_name"]] = event["resource_status_reason"]
-                elif not status.endswith("_IN_PROGRESS"):
-                    yield _end(client, stack, status, event["resource_status_reason"], causes)
+
+    def left() -> float | None:
+        return None if deadline is None else deadline - time.monotonic()
+
+    try:
+        for step in feed(client, stack, after, left=left, idle=idle):
+            if isinstance(step, Quiet):
+                at_rest = _at_rest(client, stack, last) if step.settled else None
+                if at_rest is not None:
+                    yield _end(client, stack, at_rest["stack_status"], at_rest["stack_status_reason"], causes)
                     return
-            empty = 0 if fresh else empty + 1
-            if empty and empty % LOOK_EVERY == 0:
-                shown = client.show(stack, outputs=False)
-                if not shown["stack_status"].endswith("_IN_PROGRESS") and not _more(client, stack, after):
-                    yield _end(client, stack, shown["stack_status"], shown["stack_status_reason"], causes)
-                    return
-        except ApiFailure as failure:
-            if failure.status != 404:
-                raise
-            yield End("DELETE_COMPLETE", "The stack is gone", causes)
-            return
-        if deadline is not None and time.monotonic() >= deadline:
-            raise Failure(
-                f"stack {stack.name} was not done after {timeout_seconds:g} seconds; it goes on by itself",
-                code=Exit.TIMEOUT,
-                details=[f"  look again with: orchestrator stack events {stack.name} --follow"],
-                facts={"stack_id": stack.id, "stack_name": stack.name},
-            )
-        pause = FASTEST_SECONDS if fresh else min(pause * 1.3, SLOWEST_SECONDS)
-        idle(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
+                seconds = left()
+                if seconds is not None and seconds <= 0:
+                    raise _late(stack, timeout_seconds)
+                continue
+            last = str(step["id"])
+            yield step
+            status = str(step["resource_status"])
+            if not is_stack_event(step, stack):
+                if status.endswith("_FAILED"):
+                    causes[step["resource_name"]] = step["resource_status_reason"]
+            elif status.endswith("_IN_PROGRESS"):
+                if not begun:
+                    begun = status == f"{action}_IN_PROGRESS"
+                    causes.clear()  # of what was under way before
+            elif begun:
+                yield _end(client, stack, status, step["resource_status_reason"], causes)
+                return
+    except ApiFailure as failure:
+        if failure.status != 404:
+            raise
+        yield End("DELETE_COMPLETE", "The stack is gone", causes)
 
 
-def _more(client: Client, stack: StackId, after: str | None) -> bool:
-    """Whether an event arrived between the last poll and the look at the stack."""
-    return next(client.events(stack, after=after, limit=1), None) is not None
+def _at_rest(client: Client, stack: StackId, last: str | None) -> dict[str, Any] | None:
+    """Return the stack when nothing is under way in it, and nothing was told since the last event."""
+    shown = client.show(stack, outputs=False)
+    if shown["stack_status"].endswith("_IN_PROGRESS"):
+        return None
+    return shown if next(client.events(stack, after=last, limit=1), None) is None else None
+
+
+def _late(stack: StackId, seconds: float | None) -> Failure:
+    return Failure(
+        f"stack {stack.name} was not done after {seconds:g} seconds; it goes on by itself",
+        code=Exit.TIMEOUT,
+        details=[f"  look again with: orchestrator stack events {stack.name} --follow"],
+        facts={"stack_id": stack.id, "stack_name": stack.name},
+    )
 
 
 def _end(client: Client, stack: StackId, status: str, reason: str, causes: dict[str, str]) -> End:

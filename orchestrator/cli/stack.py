@@ -105,7 +105,7 @@ def create(
             session.say(f"Stack {name} ({made.id}) is being created.")
             session.say(f"Watch it with: orchestrator stack events {name} --follow")
         return
-    end = watch(session, made, "CREATE", None, wait_timeout)
+    end = watch(session, made, "CREATE", None, wait_timeout, begins=False)
     conclude(session, made, end)
 
 
@@ -394,7 +394,7 @@ def delete(
         click.confirm(
             f"Delete {', '.join(names)} and everything in {'them' if len(names) > 1 else 'it'}?", abort=True
         )
-    asked: list[tuple[StackId, str | None]] = []
+    asked: list[tuple[StackId, Event | None]] = []
     failures: list[Failure] = []
     for name in names:
         try:
@@ -454,11 +454,12 @@ def _follow_events(session: Session, found: StackId, timeout: float | None) -> N
         else:
             out.print(line(event), soft_wrap=True)
 
-    last, under_way = None, True
+    last: Event | None = None
+    under_way = True
     try:
         for event in session.client.events(found):
             tell(event)
-            last = event["id"]
+            last = event
             if is_stack_event(event, found):
                 under_way = event["resource_status"].endswith("_IN_PROGRESS")
         if not under_way:

@@ -7,13 +7,24 @@ import click
 from orchestrator.cli import render
 from orchestrator.cli.client import StackId
 from orchestrator.cli.failure import Exit, Failure
-from orchestrator.cli.follow import End, follow
+from orchestrator.cli.follow import End, Event, follow
 from orchestrator.cli.options import Session
 from orchestrator.cli.progress import Board, Lines, Progress, Silence, Tree
 
 
-def watch(session: Session, found: StackId, action: str, after: str | None, timeout: float | None) -> End:
-    """Follow an action to its end, telling of it as the session wants."""
+def watch(
+    session: Session,
+    found: StackId,
+    action: str,
+    after: Event | None,
+    timeout: float | None,
+    *,
+    begins: bool = True,
+) -> End:
+    """Follow an action to its end, telling of it as the session wants.
+
+    It `begins` after the event `after`, or else is under way already.
+    """
     progress: Progress
     if session.quiet:
         progress = Silence()
@@ -23,7 +34,9 @@ def watch(session: Session, found: StackId, action: str, after: str | None, time
         progress = Lines(session.progress())
     try:
         with progress:
-            for step in follow(session.client, found, after=after, timeout_seconds=timeout):
+            whose = action if begins else None
+            steps = follow(session.client, found, after=after, action=whose, timeout_seconds=timeout)
+            for step in steps:
                 if isinstance(step, End):
                     return step
                 progress.take(step)

@@ -1,0 +1,124 @@
+"""Following one stack: whose end is the end, what a cut costs, and servers that tell in lists only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.cli.client import Client, NoStream, StackId, _messages
+from orchestrator.cli.failure import Exit, Failure
+from orchestrator.cli.follow import End, follow
+
+STACK = StackId("s", "1")
+Message = tuple[str, str, dict[str, Any]]
+
+
+def event(number: int, status: str, name: str = "s") -> dict[str, Any]:
+    """Return an event, of the stack itself unless a resource is named."""
+    return {
+        "id": str(number),
+        "sequence": f"{number}.0",
+        "resource_name": name,
+        "physical_resource_id": "1" if name == "s" else "x",
+        "resource_status": status,
+        "resource_status_reason": f"reason {number}",
+    }
+
+
+class Server(Client):
+    """A server with a history, that cuts its streams where it is told to."""
+
+    def __init__(self, *history: dict[str, Any], cuts: tuple[int, ...] = (), streams: bool = True) -> None:
+        self.history, self.cuts, self.streams = list(history), set(cuts), streams
+        self.status, self.url, self.patience_seconds = "UPDATE_IN_PROGRESS", "http://there", 1.0
+        self.asked: list[str] = []
+
+    def stream(self, stack: StackId, after: str, seconds: float | None) -> Any:
+        if not self.streams:
+            raise NoStream
+        self.asked.append(after)
+        return self._told(float(after))
+
+    def _told(self, after: float) -> Iterator[Message]:
+        for one in self.history:
+            if int(one["id"]) > after:
+                if int(one["id"]) in self.cuts:
+                    self.cuts.remove(int(one["id"]))
+                    raise httpx.ReadError("cut")
+                yield "message", one["sequence"], one
+        yield "caught-up", "9.0", {}
+
+    def events(self, stack: StackId, *, after: str | None = None, **_: Any) -> Iterator[dict[str, Any]]:
+        yield from (one for one in self.history if int(one["id"]) > int(after or 0))
+
+    def show(self, stack: Any, *, outputs: bool = True) -> dict[str, Any]:
+        return {"stack_status": self.status, "stack_status_reason": "shown"}
+
+    def resources(self, stack: StackId, query: Any = None) -> list[dict[str, Any]]:
+        return []
+
+
+def followed(server: Server, **more: Any) -> tuple[list[str], End]:
+    *events, end = list(follow(server, STACK, idle=lambda _: None, **{"after": None, **more}))
+    assert isinstance(end, End)
+    return [one["id"] for one in events if not isinstance(one, End)], end
+
+
+BEFORE_OURS = (
+    event(1, "CREATE_IN_PROGRESS"),
+    event(2, "CREATE_FAILED", "a"),
+    event(3, "CREATE_FAILED"),
+    event(4, "UPDATE_IN_PROGRESS"),
+    event(5, "UPDATE_COMPLETE", "a"),
+    event(6, "UPDATE_COMPLETE"),
+)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_ended_before_ours_began_is_not_our_end(streams: bool) -> None:
+    server = Server(*BEFORE_OURS, streams=streams)
+    ids, end = followed(server, after=BEFORE_OURS[0], action="UPDATE")
+    assert ids == ["2", "3", "4", "5", "6"]
+    assert (end.status, end.reason, end.causes) == ("UPDATE_COMPLETE", "reason 6", {})
+
+
+def test_without_an_action_the_first_end_is_the_end() -> None:
+    ids, end = followed(Server(*BEFORE_OURS))
+    assert (ids, end.status, end.causes) == (["1", "2", "3"], "CREATE_FAILED", {"a": "reason 2"})
+
+
+def test_an_action_that_had_nothing_to_do_ends_with_the_stack_at_rest() -> None:
+    server = Server(event(1, "SUSPEND_COMPLETE"))
+    server.status = "SUSPEND_COMPLETE"
+    ids, end = followed(server, after=server.history[0], action="SUSPEND")
+    assert (ids, end.status, end.reason) == ([], "SUSPEND_COMPLETE", "shown")
+
+
+def test_a_stream_that_is_cut_goes_on_where_it_was() -> None:
+    server = Server(*BEFORE_OURS, cuts=(3, 5))
+    ids, _ = followed(server, action="UPDATE")
+    assert ids == ["1", "2", "3", "4", "5", "6"]
+    assert server.asked == ["0.0", "2.0", "4.0"]
+
+
+def test_an_older_server_is_asked_for_lists_from_the_same_place() -> None:
+    known = {key: value for key, value in BEFORE_OURS[0].items() if key != "sequence"}
+    ids, _ = followed(Server(*BEFORE_OURS), after=known, action="UPDATE")
+    assert ids == ["2", "3", "4", "5", "6"]
+
+
+def test_the_time_that_was_given_runs_out_although_nothing_happens() -> None:
+    with pytest.raises(Failure) as caught:
+        followed(Server(event(1, "UPDATE_IN_PROGRESS")), timeout_seconds=0.01)
+    assert caught.value.exit_code == Exit.TIMEOUT
+
+
+def test_messages_are_read_as_browsers_read_them() -> None:
+    lines = [
+        "retry: 500", "", ": still here", "", "id: 1.2", 'data: {"a":', "data: 1}", "",
+        "id: 3.0", "event: caught-up", "data: {}", "", "id: 4.0", 'data: {"cut": true}',
+    ]  # fmt: skip
+    assert list(_messages(lines)) == [("", "", {}), ("message", "1.2", {"a": 1}), ("caught-up", "3.0", {})]
