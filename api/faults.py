@@ -30,6 +30,7 @@ EXPLANATIONS: Final = {
     403: "Access was denied to this resource.",
     404: "The resource could not be found.",
     409: "There was a conflict when trying to complete your request.",
+    429: "Too many requests were sent in a short time. Please try again at a later time.",
     500: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
 }
@@ -42,6 +43,7 @@ TITLES: Final = {
     408: "Request Timeout",
     409: "Conflict",
     414: "URI Too Long",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     503: "Service Unavailable",
@@ -55,6 +57,7 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
 RETRY_SECONDS: Final = 5  # after which it is worth asking again
@@ -128,7 +131,10 @@ def _ours(error: errors.OrchestratorError) -> Response:
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
             kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
         return fault(status, kind, message, [_of(diagnostic) for diagnostic in error.diagnostics])
-    return fault(status, error.heat_type, str(error))
+    response = fault(status, error.heat_type, str(error))
+    if isinstance(error, errors.TooManyRequests):
+        response.headers["Retry-After"] = str(error.retry_seconds)
+    return response
 
 
 def _unauthenticated(error: errors.Unauthenticated) -> Response:

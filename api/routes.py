@@ -27,6 +27,7 @@ from api import (
     health,
     history,
     identity,
+    limits,
     metrics,
     outputs,
     policies,
@@ -125,6 +126,8 @@ def _enter() -> None:
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
         raise request.routing_exception
     _no_nul()
+    if request.endpoint not in UNVERSIONED:
+        limits.take_for_caller(request)
     who = None
     known = versions.versioned() and request.endpoint not in FOR_ANYBODY
     if known and request.blueprint != "cfn":  # whose requests are signed
@@ -137,6 +140,7 @@ def _enter() -> None:
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in FOR_ANYBODY:
         g.caller = for_project(who, project_id, admin=parts().settings.anonymous_admin)
+        limits.take_for_project(g.caller.project_id)
         policies.enforce()
 
 

@@ -85,6 +85,13 @@ class Settings(BaseSettings):
     max_template_size: int = 256 * 1024 * 1024
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
+    request_rate_per_project: float = Field(
+        default=0.0, ge=0, description="a second, of each API process; 0: any"
+    )
+    request_rate_per_caller: float = Field(default=0.0, ge=0, description="the same of a token or an address")
+    request_burst_seconds: float = Field(
+        default=10.0, gt=0, description="of such requests at once, after a pause"
+    )
     max_nested_stack_depth: int = 10
     max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: any number")
     max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: any number")

@@ -10,6 +10,7 @@ OrchestratorError
 ├── Forbidden             the caller may not                                   403
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
+├── TooManyRequests       too many requests in a short time                    429
 ├── Unavailable           what an answer needs does not answer                 503
 ├── ProviderError         the cloud refused
 │   └── ProviderBusy      the cloud refused for now; try again
@@ -164,6 +165,19 @@ class LimitExceeded(OrchestratorError):
     def __init__(self, what: str) -> None:
         """Say which limit, in Heat's words, without the prefix."""
         super().__init__(f"Request limit exceeded: {what}")
+
+
+class TooManyRequests(OrchestratorError):
+    """More requests than a caller or a project may send."""
+
+    heat_type = "HTTPTooManyRequests"
+
+    def __init__(self, who: str, rate: float, retry_seconds: int) -> None:
+        """Say whose requests they are, how many a second are good, and when the next one is."""
+        self.retry_seconds = retry_seconds
+        super().__init__(
+            f"{who} may send {rate:g} requests a second. Send the next one in {retry_seconds} s."
+        )
 
 
 class Unauthenticated(OrchestratorError):

@@ -1,0 +1,176 @@
+"""The API while its servers are away: a quick and clear answer, no thread left waiting, recovery by itself.
+
+What workers do meanwhile is in test_never_lost_servers.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from orchestrator.config import Settings
+from orchestrator.embedded.process import Process
+from orchestrator.embedded.processes import api, environment
+from orchestrator.security.encryption import new_key
+from tests.conftest import OwnServer
+from tests.e2e.running import eventually, free_port
+
+TEMPLATE = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": "OS::Heat::TestResource"}}}
+STACKS = "/v1/demo/stacks"
+CALLERS = 40  # more than the API has threads
+
+
+class Served:
+    """An API process on servers that may be stopped."""
+
+    def __init__(self, folder: Path, postgres: OwnServer, valkey: OwnServer) -> None:
+        settings = Settings(port=free_port(), data_dir=folder)
+        env = environment(settings, postgres.url, valkey.url, None)
+        env |= {"ORCHESTRATOR_ENCRYPTION_KEYS": new_key(), "ORCHESTRATOR_MAX_JSON_BODY_SIZE": "300000"}
+        self.url = settings.address
+        self.process = Process(api(env, folder, settings), folder / "api.log")
+        self.process.wait_ready()
+
+    def get(self, path: str) -> tuple[httpx.Response, float]:
+        """Return an answer and the seconds it took."""
+        begun = time.monotonic()
+        return httpx.get(self.url + path, timeout=30), time.monotonic() - begun
+
+    def create(self, name: str) -> httpx.Response:
+        return httpx.post(self.url + STACKS, json={"stack_name": name, "template": TEMPLATE}, timeout=30)
+
+    def at_once(self, path: str, times: int = CALLERS) -> list[tuple[httpx.Response, float]]:
+        with ThreadPoolExecutor(times) as pool:
+            return list(pool.map(lambda _: self.get(path), range(times)))
+
+
+@pytest.fixture
+def served(tmp_path: Path, own_postgres: OwnServer, own_valkey: OwnServer) -> Iterator[Served]:
+    made = Served(tmp_path, own_postgres, own_valkey)
+    yield made
+    made.process.stop()
+
+
+def unavailable(answer: httpx.Response) -> bool:
+    """Whether an answer is a 503 as clients know it, with a time to come back."""
+    body = answer.json()
+    assert answer.status_code == 503, answer.text
+    assert 1 <= int(answer.headers["Retry-After"]) <= 30
+    assert (body["code"], body["title"]) == (503, "Service Unavailable")
+    assert body["error"]["type"] == "HTTPServiceUnavailable"
+    return True
+
+
+def test_it_answers_while_its_servers_are_away_and_goes_on_when_they_are_back(
+    served: Served, own_postgres: OwnServer, own_valkey: OwnServer
+) -> None:
+    assert served.create("before").status_code == 201
+    assert served.get("/readyz")[0].json()["status"] == "ok"
+
+    own_valkey.stop()
+    assert served.create("unheard").status_code == 201  # the doorbell is away: it is found in the database
+    degraded = served.get("/readyz")[0]
+    assert (degraded.status_code, degraded.json()["status"]) == (200, "degraded")
+    assert degraded.json()["parts"]["broker"]["status"] == "failed"
+    assert "orchestrator_broker_reachable 0.0" in served.get("/metrics")[0].text
+
+    own_postgres.kill()
+    waited = served.at_once(STACKS)  # they wait for it together, in case it just restarts
+    assert all(unavailable(answer) for answer, _ in waited)
+    assert max(seconds for _, seconds in waited) < 9
+    refused = served.at_once(STACKS)
+    assert all(unavailable(answer) for answer, _ in refused)
+    assert max(seconds for _, seconds in refused) < 4  # at once, but for a machine that is busy
+    assert unavailable(served.create("refused"))
+    assert served.get("/livez")[0].status_code == served.get("/healthcheck")[0].status_code == 200
+    not_ready = served.get("/readyz")[0]
+    assert (not_ready.status_code, not_ready.json()["status"]) == (503, "failed")
+    assert "orchestrator_database_reachable 0.0" in served.get("/metrics")[0].text
+
+    own_postgres.start()
+    eventually(lambda: served.get(STACKS)[0].status_code == 200, 15)
+    assert {answer.status_code for answer, _ in served.at_once(STACKS)} == {200}
+    names = {stack["stack_name"] for stack in served.get(STACKS)[0].json()["stacks"]}
+    assert names == {"before", "unheard"}
+    own_valkey.start()
+    eventually(lambda: served.get("/readyz")[0].json()["status"] == "ok", 15)
+
+
+def chunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield b"%x\r\n%s\r\n" % (len(piece), piece)
+    yield b"0\r\n\r\n"
+
+
+def talk(url: str) -> tuple[socket.socket, Callable[[], bytes]]:
+    place = urlsplit(url)
+    made = socket.create_connection((place.hostname, place.port), 20)
+
+    def rest() -> bytes:
+        found = b""
+        while b"\r\n\r\n" not in found and (more := made.recv(65536)):
+            found += more
+        return found
+
+    return made, rest
+
+
+def head(length: str) -> bytes:
+    return (
+        f"POST {STACKS} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n{length}\r\n\r\n".encode()
+    )
+
+
+def test_a_body_without_a_length_is_counted_and_a_request_under_way_outlives_a_stop(
+    served: Served,
+) -> None:
+    def body(name: str, **more: Any) -> bytes:
+        return json.dumps({"stack_name": name, "template": TEMPLATE, **more}).encode()
+
+    def post(content: Iterator[bytes]) -> httpx.Response:
+        return httpx.post(
+            served.url + STACKS, content=content, headers={"Content-Type": "application/json"}, timeout=30
+        )
+
+    assert post(iter([body("pieces")[:20], body("pieces")[20:]])).status_code == 201
+    refused = post(iter([body("large", note="x" * 400_000)]))
+    assert refused.status_code == 400
+    assert refused.json()["error"]["type"] == "RequestLimitExceeded"
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(100_000):  # 6.5 GB, of which next to nothing is read
+            yield b" " * 65536
+
+    connection, rest = talk(served.url)
+    with connection:
+        connection.sendall(head("Transfer-Encoding: chunked"))
+        sent = 0
+        try:
+            for piece in chunked(endless()):
+                sent += connection.send(piece)
+        except OSError:  # it hung up
+            pass
+        assert sent < 50_000_000
+
+    whole = body("survivor")
+    connection, rest = talk(served.url)
+    with connection:
+        connection.sendall(head(f"Content-Length: {len(whole)}") + whole[:10])
+        time.sleep(0.5)  # it is being read by now
+        os.kill(served.process.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        connection.sendall(whole[10:])
+        assert rest().startswith(b"HTTP/1.1 201")
+    assert served.process.wait(15)
+    assert served.process.returncode == 0
