@@ -32,7 +32,7 @@ def token(world: World, project: str, *roles: str) -> dict[str, str]:
 def test_every_route_has_a_name_in_the_policy_and_no_other_has(world: World, theirs: Made) -> None:
     named = set()
     for rule, method, _ in requests(world.client(), theirs, "any"):
-        if "project_id" in rule.arguments and rule.endpoint not in ASKING:
+        if "project_id" in rule.arguments and rule.endpoint not in OPEN | ASKING:
             name = name_of(rule.endpoint, method)
             assert name in TABLE, f"{rule} ({method}) has none: api/policies.py"
             named |= {rule.endpoint, f"{rule.endpoint} {method}"}
