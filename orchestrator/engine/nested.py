@@ -19,6 +19,7 @@ from orchestrator.template.places import placed
 from orchestrator.template.template import Template
 
 MOST_LEVELS: Final = 250  # that a path is taken to have
+_PROPERTIES: Final = re.compile(r"\.[Pp]roperties\b")
 _JOINT: Final = re.compile(r"[.\[]")
 # What may stand before the place, or the text, in a message.
 _LABEL: Final = re.compile(r"(?:[A-Z][A-Za-z ]* error|[A-Z]\w+): ")
@@ -64,7 +65,13 @@ def relayed(fault: Diagnostic) -> str:
         place = rest[:end]
         end = rest.find(": ", end + 1)
     if place:
-        rest = f"{place}: : {rest[len(place) + 2 :]}"
+        rest = rest[len(place) + 2 :]
+        if (
+            fault.code == "wrong-value" and ">" in place
+        ):  # Heat names no property where a value inside is wrong
+            way, end_of_way, inside = place.rpartition(">")
+            head, place = "", way + end_of_way + _PROPERTIES.split(inside)[0]
+        rest = f"{place}: : {rest}"
     return f"{head}: {rest}" if place and head else f"{head}{rest}"
 
 

@@ -71,6 +71,16 @@ def test_label_and_place_have_two_colons_for_heats_clients(message, path, told):
     assert relayed(Diagnostic("code", message, path)) == told
 
 
+@pytest.mark.parametrize("inside", ["resources.b.properties.c[0].d", "Resources.b.Properties.c"])
+def test_a_wrong_value_inside_a_nested_template_is_told_of_its_resource(inside):
+    place = f"resources.properties.x<t.yaml>.{inside}"
+    fault = Diagnostic("wrong-value", f"Property error: {place}: Value 'BAD' is not an integer", place)
+    told = f"resources.properties.x<t.yaml>.{inside[:11]}: : Value 'BAD' is not an integer"
+    assert relayed(fault) == told
+    fault = Diagnostic("unknown-property", f"Property error: {place}: no", place)
+    assert relayed(fault) == f"Property error: : {place}: : no"
+
+
 def test_what_has_a_type_of_its_own_is_passed_on_as_it_is():
     fault = Diagnostic("code", "resources.a: no", "resources.a", heat_type="InvalidTemplateReference")
     assert relayed(fault) == "resources.a: no"
