@@ -15,6 +15,7 @@ from orchestrator.errors import ResourceNotFound
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
 from orchestrator.operations.known import GIVEN_METADATA
+from orchestrator.operations.live_metadata import live_metadata
 from orchestrator.operations.software_requests import machine_metadata
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
@@ -129,6 +130,9 @@ def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) ->
     kind = context.types.get(row.kind)
     if kind is not None and kind.publishes:
         return machine_metadata(context, stack, row, kind)
+    if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
+        made, secret = live
+        return masked(made) if secret and context.caller.bearer is None else made
     if context.caller.bearer is not None:
         return whole_metadata(row, context.cipher)
     return shown_metadata(row, context.types, context.cipher)

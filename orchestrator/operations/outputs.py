@@ -86,13 +86,14 @@ def _resolved(
     wanted = [output for output in template.outputs.values() if names is None or output.name in names]
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(revision.parameters, revision.sealed, cipher, given)
-    proxies = _proxies(database, cipher, stack, wanted)
-    wrong = _wrong_inside(database, cipher, stack, wanted, proxies)
+    required = {name for output in wanted for name in output.requires}
+    known = proxies(database, cipher, stack, required)
+    wrong = _wrong_inside(database, cipher, stack, wanted, known)
     files = FileCache(database)
 
     def view() -> StackDefinition:
         return StackDefinition(
-            template.version, values, proxies, files.reader(revision.files), mappings=template.mappings
+            template.version, values, known, files.reader(revision.files), mappings=template.mappings
         )
 
     return [
@@ -151,11 +152,10 @@ def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
     return Output(output.name, output.description, value, secret=definition.touched_secret)
 
 
-def _proxies(
-    database: Database, cipher: Cipher, stack: Revised, outputs: Iterable[OutputDefinition]
+def proxies(
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str]
 ) -> dict[str, ResourceProxy]:
-    """Return every resource the outputs refer to; one that has no row is as if not created."""
-    names = {name for output in outputs for name in output.requires}
+    """Return the resources of these names; one that has no row is as if not created."""
     if not names:
         return {}
     columns = [

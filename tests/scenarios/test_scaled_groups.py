@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.resources import shown_metadata
+from api.resources import metadata_of, shown_metadata
 from orchestrator.store.resources import get_resource
 from orchestrator.template.members import Members
 from tests.scenarios.test_groups import group, members, update, write
@@ -109,6 +109,28 @@ def test_instances_are_what_the_users_environment_says_and_all_updated_after_a_r
     after = world.rows(states)
     assert len(first & {row.name for row in after}) == 3  # one more was made, and the oldest went
     assert {row[1:] for row in after} == {("OS::Heat::ScaledResource", "UPDATE", "COMPLETE")}
+
+
+def test_a_nested_stack_tells_in_its_metadata_who_is_in_the_group_beside_it(world: World) -> None:
+    beside = {
+        "type": "AWS::EC2::Instance",
+        "properties": {"ImageId": "i", "UserData": "u", "Tags": []},
+        "metadata": {"members": {"get_attr": ["g", "refs_map"]}, "fixed": [1]},
+    }
+    resources = {**scaling(), "beside": beside, "plain": test_resource("p")}
+    world.create("s", resources, **MAPPED)
+    world.deliver_all()
+    world.signal("s", "up")
+    world.deliver_all()
+
+    def told(name: str) -> Any:
+        row, stack = get_resource(world.database, world.stack_row("s"), name), world.stack_row("s")
+        assert row is not None
+        return metadata_of(row, stack, world.context)
+
+    assert told("beside")["fixed"] == [1]
+    assert sorted(told("beside")["members"]) == sorted(members(world).keys() - {"it"})
+    assert told("plain") == {}
 
 
 def test_when_a_group_scaled_is_no_secret_where_its_members_are(world: World) -> None:
