@@ -18,6 +18,7 @@ from celery.signals import (
     worker_init,
     worker_process_init,
     worker_ready,
+    worker_shutdown,
     worker_shutting_down,
 )
 
@@ -29,7 +30,7 @@ from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
-from orchestrator.operations.planner import PlanVisit
+from orchestrator.operations.planner import PlanVisit, stop_planners
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
 from orchestrator.operations.workers import Reporting
@@ -124,3 +125,8 @@ def _start_tick(sender: Any, **_: Any) -> None:
 def _stop_tick(**_: Any) -> None:
     for tick in _ticks:
         tick.stop()
+
+
+@worker_shutdown.connect
+def _stop_planners(**_: Any) -> None:
+    stop_planners()

@@ -130,8 +130,8 @@ def _worker(
     return Child(
         name=name,
         argv=(*celery, *options, "-n", f"{name}@%h", *quiet, *watched),
-        # A warm stop waits for the task at hand for ever, the soft one for worker_soft_shutdown_timeout.
-        env={**env, READY_VARIABLE: str(told), "REMAP_SIGTERM": "SIGQUIT"},
+        # SIGTERM lets what is under way end: a call has a deadline, shorter than this.
+        env={**env, READY_VARIABLE: str(told)},
         cwd=run,
         ready=lambda pid: told.exists() and told.read_text() == str(pid),
         niceness=WORKER_NICENESS,

@@ -10,10 +10,13 @@ and the checks the rest.
 from __future__ import annotations
 
 import resource
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 import psycopg
 from psycopg import Connection
@@ -44,6 +47,8 @@ START_SECONDS = 30.0  # in which a process starts, on however busy a machine
 SMALL = 2_000  # resources whose removal a worker plans by itself
 MANY = 10_000  # leftovers, of which it needs to know less
 
+STOP_SECONDS = 10.0  # in which it lets go of its node
+
 _children: list[subprocess.Popen[bytes]] = []
 
 
@@ -52,6 +57,20 @@ def start_planner(node_id: int, lease: int) -> None:
     _children[:] = [child for child in _children if child.poll() is None]
     command = [sys.executable, "-m", "orchestrator.operations.planner", str(node_id), str(lease)]
     _children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
+
+
+def stop_planners() -> None:
+    """Let the planners that this process started hand their plans over to others: it is about to end."""
+    running = [child for child in _children if child.poll() is None]
+    for child in running:
+        child.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for child in running:
+        try:
+            child.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:  # its lease runs out
+            child.kill()
+            child.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +157,26 @@ def main(node_id: int, lease: int) -> None:
         return
     concerning(visits[0].told)
     log.info("plan_apart", action=visits[0].stack.action)
+    signal.signal(signal.SIGTERM, _stop)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
             planner.run(db, visits[0], lease, ring=False)
     except psycopg.OperationalError as error:
         log.warning("database_unreachable", error=str(error))
+    except _Stopped:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        db.cancel()  # what it was about to write is not written
+        db.close()
+        nodes.let_go(database.connect(hot=True), node_id, lease)
+        log.info("plan_handed_over")
+
+
+class _Stopped(BaseException):
+    """We are to end: whoever takes up the plan goes on where the last slice ended."""
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _Stopped
 
 
 if __name__ == "__main__":

@@ -142,6 +142,12 @@ UPDATE graph_node SET leased_until = clock_timestamp() + make_interval(secs => %
 WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 """
 
+# The sweep rings for it: nobody else may be told any more.
+LET_GO = """
+UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0
+WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
+"""
+
 TOP_UP = """
 WITH outstanding AS (
     SELECT count(*) AS n FROM (

@@ -258,6 +258,11 @@ def renew(db: Hot, held: Sequence[tuple[int, int | None, int]], seconds: float) 
     )
 
 
+def let_go(db: Hot, node_id: int, lease: int) -> None:
+    """Give a claimed node back as if nobody had looked at it: one that visits no resource."""
+    db.execute(sql.LET_GO, {"id": node_id, "lease": lease})
+
+
 def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) -> list[tuple[Any, ...]]:
     """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
     while True:

@@ -1,0 +1,79 @@
+"""A worker that is told to stop ends what it has in hand, and nobody notices: no lease is waited out, nothing
+is tried again, no message is lost.
+
+Leases and the time after which a message is sent again are longer than the test: what the sweep would have to
+find is not found in time.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.integration.cluster import (
+    Cluster,
+    eventually,
+    local,
+    made_once,
+    new_cluster,
+    thing,
+    thing_type_known,
+)
+from tests.plugins.thing_fixture import things
+
+__all__ = ["new_cluster", "thing_type_known", "things"]
+
+PATIENCE_SECONDS = 90.0
+SIZE = 12_000  # of a stack that is planned by a process of its own
+STOP_SECONDS = 40.0  # less than Docker Compose gives them
+
+
+@pytest.fixture
+def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
+    settings = {"lease_seconds": 2 * PATIENCE_SECONDS, "ring_again_seconds": 2 * PATIENCE_SECONDS}
+    return new_cluster(postgres_url, broker_url, checkers=2, providers=2, **settings)
+
+
+def crowd(width: int) -> dict[str, Any]:
+    """Things whose making takes a while, each with one after it and something that calls nobody."""
+    first = {f"a{number}": thing(slow=1.5) for number in range(width)}
+    second = {f"b{number}": local([f"a{number}"]) for number in range(width)}
+    third = {f"c{number}": thing([f"b{number}"], slow=0.5) for number in range(width)}
+    return first | second | third
+
+
+def test_workers_that_are_told_to_stop_while_a_stack_is_made_hand_over_what_they_had(
+    cluster: Cluster,
+) -> None:
+    resources = crowd(40)  # more than both workers' threads take at once
+    uuid = cluster.create("crowd", resources)
+    busy = "SELECT 1 FROM graph_node WHERE state = 'checking' HAVING count(*) >= 16"
+    eventually(lambda: cluster.rows(busy), PATIENCE_SECONDS)
+    for name in ("provider1", "check1"):
+        cluster.signal(name, signal.SIGTERM)
+    for name in ("provider1", "check1"):
+        assert cluster.processes[name].wait(STOP_SECONDS), name
+        assert cluster.processes[name].returncode == 0, name
+    cluster.wait(uuid, "CREATE_COMPLETE", PATIENCE_SECONDS, mending=False)
+    assert cluster.rows("SELECT sum(lost_leases), sum(retry_count), max(rings) FROM graph_node") == [
+        (0, 0, 0)
+    ]
+    made_once(cluster.things, "crowd", resources)
+
+
+def test_a_plan_under_way_is_handed_over_too(cluster: Cluster) -> None:
+    cluster.create("large", {f"r{number}": local() for number in range(SIZE)})
+    plan = "SELECT state, lost_leases FROM graph_node WHERE kind = 'plan'"
+    eventually(lambda: cluster.rows("SELECT 1 FROM resource LIMIT 1"), PATIENCE_SECONDS)
+    assert cluster.rows(plan) == [("checking", 0)]
+    for name in ("check1", "check2"):
+        cluster.signal(name, signal.SIGTERM)
+    for name in ("check1", "check2"):
+        assert cluster.processes[name].wait(STOP_SECONDS), name
+    assert cluster.rows(plan) == [("queued", 0)]
+    cluster.mend()
+    eventually(lambda: cluster.rows(plan) == [("ready", 0)], PATIENCE_SECONDS)
+    assert cluster.rows("SELECT count(*), count(DISTINCT name) FROM resource") == [(SIZE, SIZE)]
