@@ -61,16 +61,29 @@ class Client:
     """A connection to one project of one server."""
 
     def __init__(
-        self, url: str, project: str, token: str | None = None, *, patience_seconds: float = 1.0
+        self,
+        url: str,
+        project: str,
+        token: str | None = None,
+        *,
+        login: tuple[str, str] | None = None,
+        patience_seconds: float = 1.0,
     ) -> None:
-        """Remember where to ask; for `patience_seconds` a question is repeated while nobody answers."""
+        """Remember where to ask, and as whom: with a token, or a name and a password.
+
+        For `patience_seconds` a question is repeated while nobody answers.
+        """
         self.url = url.rstrip("/")
         self.project = project
         self.patience_seconds = patience_seconds
         headers = {"Accept": "application/json"} | ({"X-Auth-Token": token} if token else {})
         timeout = httpx.Timeout(READ_TIMEOUT_SECONDS, connect=5.0)
         self._http = httpx.Client(
-            headers=headers, timeout=timeout, follow_redirects=False, trust_env=not _loopback(self.url)
+            headers=headers,
+            auth=login,
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=not _loopback(self.url),
         )
 
     def __enter__(self) -> Self:

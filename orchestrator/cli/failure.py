@@ -84,7 +84,7 @@ class ApiFailure(Failure):
         super().__init__(
             message,
             code=Exit.AUTH if status in {401, 403} else Exit.ERROR,
-            details=_hints(status),
+            details=_hints(status, message),
             facts={
                 "status": status,
                 "type": error.get("type"),
@@ -162,12 +162,15 @@ def _unexplained(status: int, error: Mapping[str, Any], request_id: str | None) 
     return f"the server answered {status} without a reason; its log says more{where}"
 
 
-def _hints(status: int) -> list[str]:
+def _hints(status: int, message: str) -> list[str]:
     if status == 401:
         return [
             "  set ORCHESTRATOR_TOKEN or ORCHESTRATOR_TOKEN_FILE;"
-            " on the server, `orchestrator token create` makes one"
+            " on the server, `orchestrator token create` makes one",
+            "  or ORCHESTRATOR_USERNAME and ORCHESTRATOR_PASSWORD, where the server has users",
         ]
+    if status == 403 and message.startswith("You are not authorized"):
+        return ["  it takes a role that you do not have in this project: docs/authentication.md"]
     if status == 403:
         return [
             "  the token belongs to another project; choose its own with --project or ORCHESTRATOR_PROJECT"

@@ -84,7 +84,7 @@ def client_command(command: Callable[Concatenate[Session, P], None]) -> Callable
         url, project = str(kwargs.pop("url")), str(kwargs.pop("project"))
         as_json, quiet = bool(kwargs.pop("as_json")), bool(kwargs.pop("quiet"))
         try:
-            with Client(url, project, _token()) as client:
+            with Client(url, project, _token(), login=_login()) as client:
                 command(Session(client, as_json, quiet), *args, **kwargs)
         except Failure as failure:
             if as_json:
@@ -107,16 +107,29 @@ def pairs(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...])
 
 
 def _token() -> str | None:
-    """Return the token of the environment; it never travels on a command line, where others could read it."""
-    if token := os.environ.get("ORCHESTRATOR_TOKEN"):
-        return token.strip()
-    path = os.environ.get("ORCHESTRATOR_TOKEN_FILE")
+    return _secret("ORCHESTRATOR_TOKEN")
+
+
+def _login() -> tuple[str, str] | None:
+    """Return the name and the password of the environment, where a name is."""
+    name = os.environ.get("ORCHESTRATOR_USERNAME")
+    return (name, _secret("ORCHESTRATOR_PASSWORD") or "") if name else None
+
+
+def _secret(variable: str) -> str | None:
+    """Return a secret of the environment, or of the file that it names.
+
+    It never travels on a command line, where others could read it.
+    """
+    if secret := os.environ.get(variable):
+        return secret.strip()
+    path = os.environ.get(f"{variable}_FILE")
     if not path:
         return None
     try:
         return Path(path).read_text().strip()
     except OSError as error:
-        raise Failure(f"ORCHESTRATOR_TOKEN_FILE cannot be read: {error}") from error
+        raise Failure(f"{variable}_FILE cannot be read: {error}") from error
 
 
 def wait_options(command: Callable[..., Any]) -> Callable[..., Any]:

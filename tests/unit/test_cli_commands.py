@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -187,6 +188,32 @@ def test_no_valid_token_ends_with_five(
     assert result.exit_code == 5
     assert stub.requests[0][3]["X-Auth-Token"] == "from-a-file"
     assert "ORCHESTRATOR_TOKEN" in result.output
+
+
+def test_a_name_and_a_password_of_the_environment_are_shown(
+    stub: Stub, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text("sésame\n")
+    monkeypatch.setenv("ORCHESTRATOR_USERNAME", "ada")
+    monkeypatch.setenv("ORCHESTRATOR_PASSWORD_FILE", str(tmp_path / "password"))
+    run("stack", "list")
+    shown = b64encode("ada:sésame".encode()).decode()
+    assert stub.requests[0][3]["Authorization"] == f"Basic {shown}"
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("Access was denied to this resource.", "ORCHESTRATOR_PROJECT"),
+        ("You are not authorized to use stacks:create.", "a role that you do not have"),
+    ],
+)
+def test_a_refusal_says_what_to_look_at(stub: Stub, run: Run, message: str, hint: str) -> None:
+    stub.refusal = (403, {"error": {"message": message}})
+    result = run("stack", "list")
+    assert result.exit_code == 5
+    assert message in result.output
+    assert hint in result.output
 
 
 @pytest.mark.parametrize(
