@@ -147,6 +147,28 @@ def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world,
     assert [told for told in world.told(uuid, "b") if "FAILED" in told] == [reason]
 
 
+@pytest.mark.parametrize("carrier", ["OS::Heat::TestResource", "child.yaml"])
+def test_a_type_by_another_name_is_told_by_that_one_and_nothing_is_replaced(world, carrier):
+    child = '{"heat_template_version": "2021-04-16", "parameters": {"value": {"type": "string"}}}'
+    given = {
+        "files": {"child.yaml": child},
+        "environment": {"resource_registry": {"My::One": carrier, "My::Two": carrier}},
+    }
+
+    def named(type_, value):
+        return {"a": {"type": type_, "properties": {"value": value}}}
+
+    uuid = world.create("s", named("My::One", "v"), **given)
+    world.deliver_all()
+    before = ids(world)
+    for type_, value in (("My::Two", "v"), ("My::One", "w")):
+        world.update("s", named(type_, value), **given)
+        world.deliver_all()
+        assert world.state(uuid) == "UPDATE_COMPLETE"
+        assert ids(world) == before
+        assert world.rows("SELECT type, runs_as FROM resource") == [(type_, carrier)]
+
+
 def test_dependencies_may_be_turned_round(world):
     first = {
         "A": test_resource("x", update_replace_value="1"),
