@@ -13,6 +13,7 @@ from pathlib import Path
 from api.server import Patient, Worker
 from tests.e2e.running import environment, eventually, free_port
 
+HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"
 TREE = Path(__file__).resolve().parents[2]
 
 
@@ -46,7 +47,7 @@ def served(settings: Mapping[str, str], log: Path, threads: int = 4) -> Iterator
             stderr=out,
         )
         try:
-            eventually(lambda: answer(port, b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"), 60)
+            eventually(lambda: answer(port, HEALTH, seconds=90), 90)  # it listens before it serves
             yield port
         finally:
             process.terminate()
