@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import orjson
 from flask import Response, request
@@ -78,6 +78,18 @@ class Links:
         if self._last is None or self._last[0] is not stack:  # a listing asks for the same one on every line
             self._last = stack, self.stack(stack.project_id, stack.name, stack.uuid)
         return self._last[1]
+
+
+class NextPage:
+    """The request's own address with another marker; a long answer ends after the request is gone."""
+
+    def __init__(self) -> None:
+        """Keep what was asked."""
+        self.place, self.given = request.base_url, request.args.to_dict(flat=False)
+
+    def after(self, marker: str) -> str:
+        """Return the address of what comes after `marker`."""
+        return f"{self.place}?{urlencode({**self.given, 'marker': [marker]}, doseq=True)}"
 
 
 def below(place: str, *parts: str) -> str:

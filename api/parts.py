@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -89,6 +90,19 @@ class Validate(Protocol):
         """Return what the template asks for; see `orchestrator.operations.validation`."""
 
 
+class Waiting(Protocol):
+    """Tells who waits at a hook."""
+
+    def __call__(
+        self,
+        context: OperationContext,
+        stack: StackRow,
+        after: tuple[dt.datetime, int] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Paused]:
+        """Return who waits; see `orchestrator.operations.signals`."""
+
+
 class SignalByUrl(Protocol):
     """Accepts a signal from who has a signed URL."""
 
@@ -109,7 +123,7 @@ class Operations:
     signal: Callable[[OperationContext, StackPlace, str, Body], Sequence[Message]]
     signal_by_url: SignalByUrl
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
-    waiting: Callable[[OperationContext, StackRow], Sequence[Paused]]
+    waiting: Waiting
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[Ring]]

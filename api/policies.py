@@ -69,6 +69,7 @@ NAMES: Final = MappingProxyType(
         "software_deployments.update": "software_deployments:update",
         "stacks.create": "stacks:create",
         "stacks.delete": "stacks:delete",
+        "stacks.detail": "stacks:detail",
         "stacks.index": "stacks:index",
         "stacks.show": "stacks:show",
         "stacks.update PATCH": "stacks:update_patch",

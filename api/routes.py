@@ -62,6 +62,7 @@ UNVERSIONED: Final = frozenset(
     }
 )
 FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but the version
+SIGNED: Final = ("/waitcondition/", "/signal/")
 
 
 def assemble(made_of: Parts) -> Flask:
@@ -130,7 +131,7 @@ def _enter() -> None:
         limits.take_for_caller(request)
     who = None
     known = versions.versioned() and request.endpoint not in FOR_ANYBODY
-    if known and request.blueprint != "cfn":  # whose requests are signed
+    if known and not _is_signed():
         who = cast(Door, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
@@ -142,6 +143,12 @@ def _enter() -> None:
         g.caller = for_project(who, project_id, admin=parts().settings.anonymous_admin)
         limits.take_for_project(g.caller.project_id)
         policies.enforce()
+
+
+def _is_signed() -> bool:
+    """Whether a signature in the address says who asks; also by a method that such an address has not."""
+    wrong_method = isinstance(request.routing_exception, MethodNotAllowed)
+    return request.blueprint == "cfn" or (wrong_method and request.path.startswith(SIGNED))
 
 
 def _no_nul() -> None:

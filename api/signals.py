@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Final
+
 from flask import Blueprint, Response, request
 
+from api import queries
 from api.body import received
-from api.formats import json_response, time
+from api.formats import NextPage, json_response, link, time
 from api.identity import addressed, canonical
 from api.parts import operation_context, parts
 
 signals = Blueprint("signals", __name__)
+
+LONGEST_ID: Final = 19  # digits of a row's id, at least
 
 
 @signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
@@ -34,18 +40,29 @@ def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_nam
 @signals.get("/<project_id>/stacks/<stack_name>/<stack_id>/hooks")
 def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the resources that wait at a hook, the one that has waited longest first."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
-    waiting = parts().operations.waiting(context, stack)
-    return json_response(
+    after, limit = _after(queries.text("marker")), queries.integer("limit")
+    stack = canonical(stack_name, stack_id)
+    waiting = parts().operations.waiting(operation_context(), stack, after, limit)
+    listed = [
         {
-            "hooks": [
-                {
-                    "resource_name": one.name,
-                    "hook": one.hook,
-                    "resource_status": f"{one.action}_{one.status}",
-                    "waiting_since": time(one.since),
-                }
-                for one in waiting
-            ]
+            "resource_name": one.name,
+            "hook": one.hook,
+            "resource_status": f"{one.action}_{one.status}",
+            "waiting_since": time(one.since),
         }
-    )
+        for one in waiting
+    ]
+    if limit is None or not 0 < limit == len(waiting):
+        return json_response({"hooks": listed})
+    last = waiting[-1]
+    after_it = NextPage().after(f"{last.since.isoformat()}/{last.node_id}")
+    return json_response({"hooks": listed, "links": [link("next", after_it)]})
+
+
+def _after(marker: str | None) -> tuple[dt.datetime, int] | None:
+    """Return the moment and the node that a marker names; the start for one that names none."""
+    moment, _, node = (marker or "").partition("/")
+    try:
+        return dt.datetime.fromisoformat(moment), int(node) if len(node) < LONGEST_ID else 0
+    except ValueError:
+        return None

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import orjson
 from flask import Blueprint, Response, request
 
+from api import queries
 from api.body import received
 from api.documents import begun
-from api.formats import time
+from api.formats import NextPage, link, time
 from api.identity import canonical
 from api.parts import Parts, operation_context, parts
 from orchestrator.errors import NotFound
@@ -34,15 +35,21 @@ def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the snapshots, the oldest first."""
-    stack, has = canonical(stack_name, stack_id), parts()
+    stack, has, next_page = canonical(stack_name, stack_id), parts(), NextPage()
+    marker, limit = queries.text("marker"), queries.integer("limit")
 
     def listed() -> Iterator[bytes]:
         yield b'{"snapshots":['
-        for number, row in enumerate(of_stack(has.database, stack)):
+        number, last = 0, ""
+        for row in of_stack(has.database, stack, marker=marker, limit=limit):
             if number:
                 yield b","
             yield from _body(row, stack, has)
-        yield b"]}"
+            number, last = number + 1, str(row.uuid)
+        if limit is not None and 0 < limit == number:
+            yield b'],"links":' + orjson.dumps([link("next", next_page.after(last))]) + b"}"
+        else:
+            yield b"]}"
 
     return _json(listed())
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
 
 from api import queries
 from api.body import received
-from api.formats import Links, json_list, json_response, link, time
+from api.formats import Links, NextPage, json_list, json_response, link, time
 from api.identity import canonical
 from api.outputs import output_body
 from api.parts import caller, operation_context, parts
@@ -48,7 +47,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     if queries.boolean("global_tenant"):
         require_named("stacks:global_index")
         scope, admin = None, True
-    query, database, links, next_page = _query(), parts().database, Links(), _NextPage()
+    query, database, links, next_page = _query(), parts().database, Links(), NextPage()
     count = count_stacks(database, scope, query) if queries.boolean("with_count") else None
 
     def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,6 +57,14 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 
     rows = list_stacks(database, scope, query)
     return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
+
+
+@stacks.get("/<project_id>/stacks/detail")
+def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the project's stacks with more of each; nothing can be filtered."""
+    query, links, admin = StackQuery(hidden_tags=_hidden_tags()), Links(), caller().is_admin
+    rows = list_stacks(parts().database, caller().scope, query)
+    return json_list("stacks", (_detailed(row, links, admin=admin) for row in rows))
 
 
 @stacks.post("/<project_id>/stacks")
@@ -138,7 +145,6 @@ def _query() -> StackQuery:
     for alias, name in OTHER_NAMES.items():
         if values := queries.texts(alias):
             given.setdefault(name, []).extend(values)
-    hidden = [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
     return StackQuery(
         filters={name: values for name, values in given.items() if name != "status"},
         states=[_state(value) for value in given.get("status", ())],
@@ -146,7 +152,7 @@ def _query() -> StackQuery:
         tags_any=queries.words("tags_any"),
         not_tags=queries.words("not_tags"),
         not_tags_any=queries.words("not_tags_any"),
-        hidden_tags=[] if queries.boolean("show_hidden") else hidden,
+        hidden_tags=[] if queries.boolean("show_hidden") else _hidden_tags(),
         show_deleted=queries.boolean("show_deleted"),
         show_nested=queries.boolean("show_nested"),
         sort_keys=queries.texts("sort_keys"),
@@ -156,25 +162,29 @@ def _query() -> StackQuery:
     )
 
 
+def _hidden_tags() -> list[str]:
+    return [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+
+
 def _state(text: str) -> tuple[str | None, str]:
     """Split `CREATE_FAILED` into action and status; `FAILED` alone says nothing of the action."""
     action, found, status = text.partition("_")
     return (action, status) if found and action in STACK_ACTIONS else (None, text)
 
 
-class _NextPage:
-    """The request's own address with another marker; a long answer ends after the request is gone."""
-
-    def __init__(self) -> None:
-        self.place, self.given = request.base_url, request.args.to_dict(flat=False)
-
-    def after(self, marker: str) -> str:
-        return f"{self.place}?{urlencode({**self.given, 'marker': [marker]}, doseq=True)}"
-
-
 def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
     listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
     return {**listed, "project": row.project_id} if admin else listed
+
+
+def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
+    more: dict[str, Any] = {
+        "disable_rollback": row.disable_rollback,
+        "timeout_mins": row.timeout_mins,
+        "capabilities": [],
+        "notification_topics": [],
+    }
+    return {**_listed(row, links, admin=admin), **more}
 
 
 def _common(row: StackRow, links: Links) -> dict[str, Any]:

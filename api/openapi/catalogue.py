@@ -33,7 +33,7 @@ class Validated(Shape):
     ParameterGroups: list[Any] | None = maybe("How they belong together.")
     NestedParameters: JsonMap | None = maybe("Those of nested templates, by resource.")
     Environment: JsonMap | None = maybe("The environment as it was understood.", {})
-    warnings: list[Any] | None = maybe("What may be a mistake. Ours.")
+    warnings: list[Any] | None = maybe("What may be a mistake, when asked for. Ours.")
 
 
 class ValidateQuery(Shape):
@@ -41,6 +41,7 @@ class ValidateQuery(Shape):
 
     show_nested: bool | None = maybe("What is inside nested templates too.", False)
     ignore_errors: str | None = maybe("Codes of errors to overlook, commas between them.", "99001")
+    with_warnings: bool | None = maybe("What may be a mistake, too. Ours.", False)
 
 
 class TypeNamed(Shape):
@@ -109,7 +110,7 @@ class Function(Shape):
     """A function of the language."""
 
     functions: str = told("Its name; the key is a plural.", "get_attr")
-    description: str = told("What it gives.", "The value of an attribute.")
+    description: str = told("What it gives.", "A function for resolving resource attributes.")
 
 
 class FunctionList(Shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, done, maybe, ok, told
-from api.openapi.shapes import Id, JsonMap, Link, State, Time
+from api.openapi.shapes import Id, JsonMap, Link, Page, State, Time
 from api.openapi.stacks import BUSY, TEMPLATE, Progress
 
 TAG: Final = "documents"
@@ -62,6 +62,7 @@ class SnapshotList(Shape):
     """A stack's snapshots."""
 
     snapshots: list[SnapshotHead] = told("The oldest first.")
+    links: list[Link] | None = maybe("`next`, when the page is full. Ours.")
 
 
 class SnapshotShow(Shape):
@@ -237,7 +238,7 @@ OPERATIONS: Final[Operations] = {
     "adoption.export": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
     "adoption.abandon": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
     "snapshots.create": Operation(SNAPSHOTS, ok("Begun.", SnapshotHead), body=SnapshotCreate, refuses=BUSY),
-    "snapshots.index": Operation(SNAPSHOTS, ok("The snapshots.", SnapshotList)),
+    "snapshots.index": Operation(SNAPSHOTS, ok("A page of snapshots.", SnapshotList), Page),
     "snapshots.show": Operation(SNAPSHOTS, ok("The snapshot.", SnapshotShow)),
     "snapshots.delete": Operation(SNAPSHOTS, done(204, "Taken on."), refuses=BUSY),
     "snapshots.restore": Operation(SNAPSHOTS, done(202, "Taken on; the work goes on."), refuses=BUSY),

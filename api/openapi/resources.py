@@ -86,10 +86,18 @@ class Hook(Shape):
     waiting_since: Time | None = told("Since when.", "2026-01-01T12:00:00Z")
 
 
+class HookQuery(Shape):
+    """How to page."""
+
+    limit: int | None = maybe("At most so many.", 100, ge=0)
+    marker: str | None = maybe("Where to go on: from the link to the next page.", "")
+
+
 class HookList(Shape):
     """The resources that wait at a hook."""
 
     hooks: list[Hook] = told("Who has waited longest first.")
+    links: list[Link] | None = maybe("`next`, when the page is full.")
 
 
 class Event(Shape):
@@ -166,7 +174,7 @@ OPERATIONS: Final[Operations] = {
         text="Any object, or none; `unset_hook` names a hook to clear.",
     ),
     "signals.mark_unhealthy": Operation(TAG, NOTHING, body=Mark, refuses=BUSY),
-    "signals.hooks": Operation(TAG, ok("Who waits.", HookList)),
+    "signals.hooks": Operation(TAG, ok("Who waits.", HookList), HookQuery),
     "events.index": Operation(EVENTS, ok("The events.", EventList), EventQuery),
     "events.stream": Operation(EVENTS, STREAM, EventQuery, refuses=frozenset({503})),
     "events.of_project": Operation(EVENTS, ok("The events.", ProjectEvents), EventQuery),

@@ -116,6 +116,21 @@ class StackList(Shape):
     count: int | None = maybe("How many there are on all pages, when asked.", 1)
 
 
+class StackDetailed(StackListed):
+    """A stack in a list, with more of it."""
+
+    disable_rollback: bool = told("Whether what was made stays when making it fails.", True)
+    timeout_mins: int | None = told("Minutes an action may take.", None)
+    capabilities: list[Any] = told("Always empty.", [])
+    notification_topics: list[Any] = told("Always empty.", [])
+
+
+class StackDetails(Shape):
+    """All stacks of the project."""
+
+    stacks: list[StackDetailed] = told("The stacks.")
+
+
 class Progress(Shape):
     """How far an action is, counted in resources."""
 
@@ -192,6 +207,7 @@ class ResourceChange(Shape):
     resource_name: str = told("Its name.", "one")
     resource_type: str = told("Its type.", "OS::Heat::RandomString")
     because: Any = maybe("Why. Ours.")
+    unchanged: bool | None = maybe("Of one that stands for a stack: nothing in it changes. Ours.", True)
     certain: bool | None = maybe("Whether nothing that is not known yet decides it. Ours.", True)
 
 
@@ -293,6 +309,7 @@ MOVED: Final = {
 
 OPERATIONS: Final[Operations] = {
     "stacks.index": Operation(TAG, ok("A page of stacks.", StackList), StackQuery),
+    "stacks.detail": Operation(TAG, ok("All stacks.", StackDetails)),
     "stacks.create": Operation(
         TAG,
         {201: Answer("Taken on; the work goes on.", StackMade, headers={"Location": "The stack's place."})},

@@ -41,6 +41,7 @@ from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
+LONGEST_REASON: Final = 65_535  # characters: what Heat's column for it holds
 
 
 class Addressed(Protocol):
@@ -172,10 +173,15 @@ def _foreseen(
     return dict(ctx.metadata if did.metadata is None else did.metadata)
 
 
-def waiting(context: OperationContext, stack: StackRow) -> list[store_hooks.Paused]:
-    """Return the resources of a stack that wait at hooks."""
+def waiting(
+    context: OperationContext,
+    stack: StackRow,
+    after: tuple[dt.datetime, int] | None = None,
+    limit: int | None = None,
+) -> list[store_hooks.Paused]:
+    """Return the resources of a stack that wait at hooks; `after` a moment and node of one of them."""
     with context.database.lent() as db:
-        return store_hooks.paused(db, stack.id)
+        return store_hooks.paused(db, stack.id, after, limit)
 
 
 def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
@@ -232,6 +238,8 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
         )
     if reason is not None and not isinstance(reason, str):
         raise InvalidValue("resource_status_reason is not a string")
+    if reason is not None and len(reason) > LONGEST_REASON:
+        raise InvalidValue(f"resource_status_reason has more than {LONGEST_REASON} characters")
     return text == "true", reason or MARKED
 
 

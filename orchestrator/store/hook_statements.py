@@ -129,7 +129,9 @@ FROM unnest(%s::bigint[], %s::text[]) AS x(id, hooks) WHERE n.id = x.id
 """
 
 PAUSED = """
-SELECT r.name, n.hooks[1], r.action, r.status, n.waiting_since
+SELECT r.name, n.hooks[1], r.action, r.status, n.waiting_since, n.id
 FROM graph_node n JOIN resource r ON r.id = n.resource_id
-WHERE n.stack_id = %s AND n.state = 'paused' ORDER BY n.waiting_since, n.id
+WHERE n.stack_id = %(stack_id)s AND n.state = 'paused'
+    AND (%(since)s::timestamptz IS NULL OR (n.waiting_since, n.id) > (%(since)s, %(node_id)s))
+ORDER BY n.waiting_since, n.id LIMIT %(limit)s
 """

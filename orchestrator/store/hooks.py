@@ -28,6 +28,7 @@ class Paused:
     action: str  # of the resource, as it was left
     status: str
     since: dt.datetime
+    node_id: int = 0
 
 
 def put(db: Db, words: Mapping[int, Sequence[str]]) -> None:
@@ -80,6 +81,10 @@ def give_up(db: Db, stack_id: int) -> None:
         db.execute(sql.GIVE_UP, values)
 
 
-def paused(db: Db, stack_id: int) -> list[Paused]:
-    """Return the resources that wait, the one that has waited longest first."""
-    return [Paused(*row) for row in db.execute(sql.PAUSED, (stack_id,)).fetchall()]
+def paused(
+    db: Db, stack_id: int, after: tuple[dt.datetime, int] | None = None, limit: int | None = None
+) -> list[Paused]:
+    """Return the resources that wait, the one that has waited longest first; `after` a moment and node."""
+    since, node_id = after or (None, 0)
+    values = {"stack_id": stack_id, "since": since, "node_id": node_id, "limit": limit}
+    return [Paused(*row) for row in db.execute(sql.PAUSED, values).fetchall()]

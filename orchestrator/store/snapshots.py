@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, select, tuple_
 
 from orchestrator.store.database import Database
 from orchestrator.store.models import ResourceSnapshot, Snapshot
@@ -174,9 +174,19 @@ def get(database: Database, stack: StackRow, snapshot_id: str) -> SnapshotRow | 
     return None if row is None else _row(row)
 
 
-def of_stack(database: Database, stack: StackRow) -> Iterator[SnapshotRow]:
-    """Yield the stack's snapshots, the oldest first."""
-    for row in streamed(database, _of(stack).order_by(Snapshot.created_at, Snapshot.id)):
+def of_stack(
+    database: Database, stack: StackRow, *, marker: str | None = None, limit: int | None = None
+) -> Iterator[SnapshotRow]:
+    """Yield the stack's snapshots, the oldest first: those after the one with the id `marker`, if it is
+    there.
+    """
+    statement = _of(stack).order_by(Snapshot.created_at, Snapshot.id)
+    before = get(database, stack, marker) if marker else None
+    if before is not None:
+        statement = statement.where(
+            tuple_(Snapshot.created_at, Snapshot.id) > tuple_(before.created_at, before.id)
+        )
+    for row in streamed(database, statement if limit is None else statement.limit(limit)):
         yield _row(row)
 
 

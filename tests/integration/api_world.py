@@ -95,6 +95,7 @@ class Neighbour:
     rolled_back: list[tuple[str, int]] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
     paused: list[Any] = field(default_factory=list)  # who waits at a hook
+    asked_after: Any = None  # of whom there is on
     patched: bool | None = None  # whether the last update was a PATCH
     error: Exception | None = None
 
@@ -125,8 +126,15 @@ class Neighbour:
     def mark_unhealthy(self, context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
         self._take(context, body)
 
-    def waiting(self, context: OperationContext, stack: StackRow) -> Sequence[Paused]:
-        return self.paused
+    def waiting(
+        self,
+        context: OperationContext,
+        stack: StackRow,
+        after: tuple[dt.datetime, int] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Paused]:
+        self.asked_after = after
+        return self.paused[:limit]
 
     def update(
         self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
