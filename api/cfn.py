@@ -81,8 +81,8 @@ def query() -> Response:
     """Answer an action of CloudFormation's."""
     if ASKED not in request.environ:
         raise NoSuchPath
-    request.max_content_length = min(LONGEST_QUERY, parts().settings.max_json_body_size)
-    request.max_form_memory_size = None  # the same
+    limit = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    request.max_content_length = request.max_form_memory_size = limit
     with reading():
         signed = request.get_data()  # before it is taken apart
     if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:

@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     broker_url: SecretStr | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8004, ge=1, le=65535)
+    cfn_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="where `up` listens, too, as CloudFormation's clients expect",
+    )
     data_dir: Path = Path(".orchestrator")
     # Where servers reach the API, for the URLs they signal at: http://host:port; unset: host and port above.
     heat_metadata_server_url: str | None = None

@@ -56,6 +56,8 @@ def up(
         folder = DataDir(settings.data_dir)
         with folder.lock(), supervising(folder.logs) as supervisor, contextlib.suppress(Stopped):
             require_free(settings.host, settings.port, "--port")
+            if settings.cfn_port is not None:
+                require_free(settings.host, settings.cfn_port, "ORCHESTRATOR_CFN_PORT")
             if flower:
                 require_free("127.0.0.1", flower_port, "--flower-port")
             count = workers or available_cores()

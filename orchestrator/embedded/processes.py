@@ -79,7 +79,9 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
     bind = f"[{settings.host}]" if ":" in settings.host else settings.host
     count = API_THREADS + settings.max_event_streams
     threads = ("-k", API_WORKER, "--threads", str(count), "-w", "1")
-    place = ("-b", f"{bind}:{settings.port}", "--graceful-timeout", "10", "--no-control-socket")
+    ports = [settings.port] if settings.cfn_port is None else [settings.port, settings.cfn_port]
+    binds = (word for port in ports for word in ("-b", f"{bind}:{port}"))
+    place = (*binds, "--graceful-timeout", "10", "--no-control-socket")
     logs = ("--logger-class", "api.gunicorn_log.Logs")
     patience = ("--keep-alive", str(KEEP_ALIVE_SECONDS))
     return Child(

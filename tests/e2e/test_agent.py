@@ -187,3 +187,13 @@ def test_secrets_are_masked_in_what_people_read_and_reach_the_machine(api: httpx
         api.get("/software_configs").text,
     ]
     assert not any("hush-hush" in text or inputs["deploy_signal_id"] in text for text in shown)
+
+
+def test_without_authentication_an_access_key_is_a_projects_name(up: Up, api: httpx.Client) -> None:
+    """As docs/cloudformation-api.md has it; boto3 asks the rest in test_cloudformation.py."""
+    code = Path(__file__).parents[2] / "docs" / "cloudformation-api.md"
+    example = code.read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    told: list[Any] = []
+    exec(example.replace("http://127.0.0.1:8004", up.url), {"print": told.append})
+    assert [(one["OutputKey"], one["OutputValue"]) for one in told[0]] == [("Said", "blue")]
+    assert status(api, "/stacks/shop") == "CREATE_COMPLETE"

@@ -14,16 +14,18 @@ from botocore.exceptions import ClientError, WaiterError
 from click.testing import CliRunner
 
 from orchestrator.cli.main import main
-from tests.e2e.running import Up, eventually
+from tests.e2e.running import Up, eventually, free_port
 
 Template = dict[str, Any]
 VERSION = {"AWSTemplateFormatVersion": "2010-09-09"}
+CFN_PORT = free_port()
 WAIT = {"Delay": 0.2, "MaxAttempts": 300}
 
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    made = Up(tmp_path_factory.mktemp("cfn"), env={"ORCHESTRATOR_AUTH": "token"}).wait_ready()
+    env = {"ORCHESTRATOR_AUTH": "token", "ORCHESTRATOR_CFN_PORT": str(CFN_PORT)}
+    made = Up(tmp_path_factory.mktemp("cfn"), env=env).wait_ready()
     yield made
     made.stop()
 
@@ -36,11 +38,11 @@ def key_pair(up: Up, project: str, *options: str) -> dict[str, str]:
     return {name.lower(): value for name, value in lines}
 
 
-def client(up: Up, keys: dict[str, str], path: str = "/v1") -> Any:
+def client(up: Up, keys: dict[str, str], path: str = "/v1", port: int | None = None) -> Any:
     retries = {"total_max_attempts": 1}
     return boto3.client(
         "cloudformation",
-        endpoint_url=f"{up.url}{path}",
+        endpoint_url=f"http://127.0.0.1:{port or up.port}{path}",
         region_name="RegionOne",
         config=Config(retries=retries),  # type: ignore[arg-type]
         **keys,
@@ -275,7 +277,7 @@ def test_what_cannot_be_is_refused_in_amazons_words(up: Up, cfn: Any) -> None:
 
 
 def test_who_may_what(up: Up, cfn: Any) -> None:
-    reader = client(up, key_pair(up, "shop", "--role", "reader"))
+    reader = client(up, key_pair(up, "shop", "--role", "reader"), port=CFN_PORT)
     assert reader.describe_stacks()["Stacks"]
     assert refusal(reader.create_stack, StackName="x", TemplateBody=body({}))[:2] == (403, "AccessDenied")
     other = client(up, key_pair(up, "elsewhere"), "/v1/")
