@@ -130,7 +130,7 @@ def _ours(error: errors.OrchestratorError) -> Response:
         kind, message = error.heat_type, relayed(error.diagnostics[0])
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
             kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
-        return fault(status, kind, message, [_of(diagnostic) for diagnostic in error.diagnostics])
+        return fault(status, kind, message, [described(diagnostic) for diagnostic in error.diagnostics])
     response = fault(status, error.heat_type, str(error))
     if isinstance(error, errors.TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_seconds)
@@ -170,7 +170,8 @@ def _unexpected(error: Exception) -> Response:
     return fault(500, type(error).__name__, None, id=error_id)
 
 
-def _of(diagnostic: errors.Diagnostic) -> dict[str, Any]:
+def described(diagnostic: errors.Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic as answers have it."""
     problem = _problem(diagnostic.code, diagnostic.message)
     problem.update(path=diagnostic.path, line=diagnostic.line, column=diagnostic.column, hint=diagnostic.hint)
     problem.update(file=diagnostic.file, excerpt=diagnostic.excerpt, severity=diagnostic.severity)

@@ -11,14 +11,16 @@ from typing import Any, Final
 from flask import Blueprint, Response
 
 from api import queries
+from api.causes import cause_body, failure_body
 from api.documents import environment_of, files_of, template_of
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import operation_context, parts
 from api.stacks import NO_DESCRIPTION, parameters_of
 from orchestrator.errors import NotFound
+from orchestrator.operations.failures import tree
 from orchestrator.store import history
-from orchestrator.store.history import Chapter, FailureRow
+from orchestrator.store.history import Chapter
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
 
@@ -97,7 +99,8 @@ def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Re
 def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List every cause why the stack failed, or a revision, in the order they happened.
 
-    After a rollback it is what was rolled back that failed.
+    After a rollback it is what was rolled back that failed, after a deletion what failed last before. With
+    `nested_depth` each has the causes in the stack it stands for.
     """
     stack, links = canonical(stack_name, stack_id), Links()
     chosen = queries.text("revision")
@@ -105,11 +108,14 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
         traversal = _chapter(stack, chosen).traversal
         traversals = [] if traversal is None else [traversal]
     else:
-        traversals = [stack.traversal, *([stack.traversal - 1] if stack.action == "ROLLBACK" else ())]
+        traversals = history.what_failed(parts().database, stack)
+    if levels := queries.levels():
+        found, more = tree(parts().database, stack, traversals, levels)
+        return json_response({"failures": [cause_body(node, links) for node in found], "more": more})
     marker, limit = queries.text("marker") or "", queries.integer("limit")
     after = int(marker) if DIGITS.fullmatch(marker) else None
     rows = history.list_failures(parts().database, stack, traversals, after=after, limit=limit)
-    return json_list("failures", (_failure(row, stack, links) for row in rows))
+    return json_list("failures", (failure_body(row, stack, links) for row in rows))
 
 
 def _chapter(stack: StackRow, number: str) -> Chapter:
@@ -155,16 +161,4 @@ def _body(row: Chapter, stack: StackRow, links: Links) -> dict[str, Any]:
             link("self", below(links.of(stack), "revisions", str(row.number))),
             link("stack", links.of(stack)),
         ],
-    }
-
-
-def _failure(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
-    place = links.of(stack)
-    return {
-        "id": row.id,
-        "resource_name": row.resource_name,
-        "reason": row.reason,
-        "failure_time": time(row.created_at),
-        "revision": row.revision,
-        "links": [link("resource", below(place, "resources", row.resource_name)), link("stack", place)],
     }

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from api import queries
+from api.causes import diagnostics
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import caller, operation_context, parts
@@ -45,9 +46,10 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
     """Show one resource with its attributes."""
     stack = canonical(stack_name, stack_id)
     row = _found(stack, resource_name)
-    return json_response(
-        {"resource": _body(row, stack, Links(), parts().types, request.args.getlist("with_attr"))}
-    )
+    body = _body(row, stack, Links(), parts().types, request.args.getlist("with_attr"))
+    if queries.boolean("with_diagnostics"):
+        body["diagnostics"] = diagnostics(stack, resource_name)
+    return json_response({"resource": body})
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")

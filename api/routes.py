@@ -40,6 +40,7 @@ from api import (
     stacks,
     templates,
     versions,
+    webhooks,
     why,
 )
 from api.openapi.views import openapi
@@ -98,6 +99,7 @@ def assemble(made_of: Parts) -> Flask:
         templates.templates,
         catalogue.catalogue,
         why.why,
+        webhooks.webhooks,
         cfn.cfn,
         openapi,
         metrics.metrics,

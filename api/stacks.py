@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 
 from api import queries
 from api.body import received
+from api.causes import diagnostics
 from api.formats import Links, NextPage, json_list, json_response, link, time
 from api.identity import canonical
 from api.outputs import output_body
@@ -84,6 +85,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Show one stack."""
     with_outputs = queries.boolean("resolve_outputs", default=True)
+    with_diagnostics = queries.boolean("with_diagnostics")
     stack = canonical(stack_name, stack_id)
     revision = revisions.desired(parts().database, stack)
     described = (revision.outline.get("description") if revision else None) or NO_DESCRIPTION
@@ -105,6 +107,8 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     if with_outputs and stack.deleted_at is None:
         outputs = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
         shown["outputs"] = [output_body(output) for output in outputs]
+    if with_diagnostics:  # only where they are asked for: clients print every key of a stack
+        shown["diagnostics"] = diagnostics(stack)
     return json_response({"stack": shown})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.formats import Links, below, link, time
+from api.formats import Links, below, link
+from orchestrator.operations.telling import facts, more_facts
 from orchestrator.store.events import EventRow, event_uuid
 from orchestrator.store.stacks import StackRow
 
@@ -20,23 +21,9 @@ def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = N
     ]
     if root is not None:  # clients take this link for "nested depth is understood here"
         linked.append(link("root_stack", root))
-    return {
-        "id": public,
-        "event_time": time(row.created_at),
-        "resource_name": row.resource_name,
-        "logical_resource_id": row.resource_name,
-        "physical_resource_id": row.physical_id,
-        "resource_status": f"{row.action}_{row.status}",
-        "resource_status_reason": row.reason,
-        "sequence": row.sequence,
-        "links": linked,
-    }
+    return {**facts(row, stack), "links": linked}
 
 
 def as_told(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as those who follow several stacks hear of it: which stack's, and of what type."""
-    return as_listed(row, stack, links, root) | {
-        "resource_type": row.resource_type,
-        "stack_id": str(stack.uuid),
-        "stack_name": stack.name,
-    }
+    return as_listed(row, stack, links, root) | more_facts(row, stack)

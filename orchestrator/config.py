@@ -125,7 +125,7 @@ class Settings(BaseSettings):
         default=False, description="whether webhooks may be at addresses that only this network has"
     )
     webhook_timeout: float = Field(default=10.0, gt=0, description="seconds that one delivery may take")
-    webhook_tries: int = Field(default=16, ge=1, description="in vain; then the webhook is dead")
+    webhook_tries: int = Field(default=24, ge=1, description="in vain; then the webhook is dead")
 
     max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
 

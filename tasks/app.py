@@ -1,5 +1,5 @@
 """The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every
-worker.
+worker, and the couriers beside one that calls services.
 
 `celery -A tasks.app worker -Q check,provider,observe,bulk` starts one by hand.
 """
@@ -26,6 +26,7 @@ from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.check import Engine
 from orchestrator.operations.child_stacks import ChildStacks
+from orchestrator.operations.courier import Courier
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
@@ -41,6 +42,7 @@ from orchestrator.store.migrations import require_current
 from orchestrator.telemetry import configure_logs, logger
 from tasks import figures
 from tasks.celery_settings import celery_settings
+from tasks.couriers import Couriers
 from tasks.dispatch import Dispatcher, broker_url
 from tasks.tick import Tick
 
@@ -51,6 +53,7 @@ app = Celery("orchestrator", include=["tasks.check", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
+PROVIDER = "provider"  # the queue of those who may call, and wait
 GARBAGE = 20_000  # objects made before a look for cycles: dozens of checks, where Python looks at each
 
 _engines: dict[int, Engine] = {}
@@ -95,7 +98,7 @@ def _refuse_wrong_schema(**_: Any) -> None:
         raise SystemExit(f"orchestrator worker: {error}") from error
 
 
-_ticks: list[Tick] = []
+_threads: list[Tick | Couriers] = []
 
 
 @worker_process_init.connect
@@ -118,13 +121,17 @@ def _start_tick(sender: Any, **_: Any) -> None:
     )
     figures.serve(chosen)
     tick.start()
-    _ticks.append(tick)
+    _threads.append(tick)
+    if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
+        couriers = Couriers(Courier(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen))
+        couriers.start()
+        _threads.append(couriers)
 
 
 @worker_shutting_down.connect
 def _stop_tick(**_: Any) -> None:
-    for tick in _ticks:
-        tick.stop()
+    for thread in _threads:
+        thread.stop()
 
 
 @worker_shutdown.connect

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from werkzeug.routing import Rule
 
-from api.openapi import catalogue, cfn, documents, resources, stacks
+from api.openapi import catalogue, cfn, documents, live, resources, stacks
 from api.openapi.operation import Answer, Operation
 from api.openapi.shapes import Fault, Unauthorized
 
@@ -21,6 +21,7 @@ OPERATIONS: Final = {
     **documents.OPERATIONS,
     **catalogue.OPERATIONS,
     **cfn.OPERATIONS,
+    **live.OPERATIONS,
 }
 REF: Final = "#/components/schemas/{model}"
 VERB_ORDER: Final = ("get", "post", "put", "patch", "delete")
@@ -39,6 +40,7 @@ TAGS: Final = {
     "lookup": "From a name, an id or an ARN to the stack's own place: repeat the request there.",
     "resources": "What a stack is made of, and what is told to it.",
     "events": "What happened.",
+    "webhooks": "Who is told of what happens. Ours, beside what Heat has.",
     "documents": "What a stack was made from.",
     "snapshots": "Copies of a stack to go back to.",
     "history": "Every definition a stack had, and why it failed. Ours, beside what Heat has.",
@@ -56,6 +58,7 @@ IN_PATHS: Final = {
     "stack_id": ("The stack's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "resource_name": ("The resource's name.", "one"),
     "event_id": ("The event's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
+    "webhook_id": ("The webhook's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "snapshot_id": ("The snapshot's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "config_id": ("The config's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "deployment_id": ("The deployment's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),

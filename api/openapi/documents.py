@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, done, maybe, ok, told
-from api.openapi.shapes import Id, JsonMap, Link, Page, State, Time
+from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, State, Time
 from api.openapi.stacks import BUSY, TEMPLATE, Progress
 
 TAG: Final = "documents"
@@ -147,6 +147,16 @@ class Failure(Shape):
     reason: str = told("The whole reason.", "ResourceInError: resources.one: no space left")
     failure_time: Time
     revision: int | None = told("What was being made.", 2)
+    resource_type: str | None = told("Of which type.", "OS::Heat::RandomString")
+    physical_resource_id: str | None = told("The id of the thing, if there was one.", "web-one-x3f9")
+    action: str | None = told("What was being done to it.", "CREATE")
+    attempts: int | None = told("How often it was tried.", 1)
+    error_type: str | None = told("The error's own name.", "ResourceInError")
+    request_id: str | None = told("The service's, when the reason names one.", f"req-{UUID}")
+    next_step: str = told("What may be done about it.", "free what is not needed")
+    path: list[str] = told("With `nested_depth`: the resources that lead there.", ["one"], default=[])
+    nested_stack: JsonMap | None = maybe("With `nested_depth`: the stack that failed in its place.")
+    causes: list[JsonMap] = told("With `nested_depth`: why, in that stack.", [], default=[])
     links: list[Link] = told("`resource` and `stack`.")
 
 
@@ -154,6 +164,7 @@ class FailureList(Shape):
     """Why a stack failed."""
 
     failures: list[Failure] = told("In the order they happened.")
+    more: bool = told("With `nested_depth`: whether there are more.", False, default=False)
 
 
 class FailureQuery(Shape):
@@ -162,6 +173,7 @@ class FailureQuery(Shape):
     revision: str | None = maybe("Those of this revision.", "2")
     limit: int | None = maybe("At most so many.", 100, ge=0)
     marker: str | None = maybe("Go on after this one.", "12")
+    nested_depth: int | None = maybe("With the causes so many levels of nested stacks down.", 0, ge=0)
 
 
 class Summary(Shape):

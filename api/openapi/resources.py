@@ -68,6 +68,7 @@ class ShowResourceQuery(Shape):
     """What is shown beside the default attributes."""
 
     with_attr: list[str] | None = maybe("Attributes by name.", ["value"])
+    with_diagnostics: bool | None = maybe("`diagnostics`: why it failed. Ours.", False)
 
 
 class Mark(Shape):
@@ -140,23 +141,14 @@ class EventQuery(Page):
     sort_dir: Literal["asc", "desc"] | None = maybe("desc unless said.", "asc")
     nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
     after: str | None = maybe(
-        "Only what was written after this `sequence`; from the start: 0.0. Ours.", "0.0"
+        "Only what was written after this `sequence`; `0.0`: from the start, `now`: what comes. Ours.",
+        "0.0",
     )
     resource_status: list[str] | None = maybe("The status alone.", ["COMPLETE"])
     resource_action: list[str] | None = maybe("One of these actions.", ["CREATE"])
     resource_name: list[str] | None = maybe("Of one of these resources.", ["one"])
     resource_type: list[str] | None = maybe("Of one of these types.", ["OS::Heat::RandomString"])
 
-
-class ProjectEvents(Shape):
-    """Events of all stacks, the oldest first."""
-
-    events: list[Event] = told("The events.")
-    sequence: str = told("Where the next page begins: its `after`.", "0.0")
-    more: bool = told("Whether there is more already.", False)
-
-
-STREAM: Final = {200: Answer("Server-sent events, each with its `sequence` as id.", str, "text/event-stream")}
 
 Signal = JsonMap | None
 NOTHING: Final = ok("Done; the answer is `null`.", NoneType)
@@ -175,10 +167,12 @@ OPERATIONS: Final[Operations] = {
     ),
     "signals.mark_unhealthy": Operation(TAG, NOTHING, body=Mark, refuses=BUSY),
     "signals.hooks": Operation(TAG, ok("Who waits.", HookList), HookQuery),
-    "events.index": Operation(EVENTS, ok("The events.", EventList), EventQuery),
-    "events.stream": Operation(EVENTS, STREAM, EventQuery, refuses=frozenset({503})),
-    "events.of_project": Operation(EVENTS, ok("The events.", ProjectEvents), EventQuery),
-    "events.stream_of_project": Operation(EVENTS, STREAM, EventQuery, refuses=frozenset({503})),
+    "events.index": Operation(
+        EVENTS,
+        {200: Answer("The events.", EventList, also={"text/event-stream": str})},
+        EventQuery,
+        text="With `Accept: text/event-stream` as they happen, as under `events/stream`. Ours.",
+    ),
     "events.of_resource": Operation(EVENTS, ok("The events.", EventList), EventQuery),
     "events.show": Operation(EVENTS, ok("The event.", EventShow)),
 }

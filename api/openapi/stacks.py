@@ -279,6 +279,7 @@ class ShowQuery(Shape):
     """How a stack is shown."""
 
     resolve_outputs: bool | None = maybe("false leaves the outputs out.", True)
+    with_diagnostics: bool | None = maybe("`diagnostics`: why it failed, the causes alone. Ours.", False)
 
 
 class NestedQuery(Shape):

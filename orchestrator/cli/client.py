@@ -194,6 +194,14 @@ class Client:
         query: dict[str, str | int | list[str]] = {} if revision is None else {"revision": revision}
         yield from self._pages(f"{stack.path}/failures", "failures", query, limit)
 
+    def failure_tree(self, stack: StackId, revision: int | None, depth: int) -> dict[str, Any]:
+        """Return every cause why the stack, or a revision, failed, with those in nested stacks below them."""
+        query: dict[str, str | int | list[str]] = {"nested_depth": depth}
+        if revision is not None:
+            query["revision"] = revision
+        answer: dict[str, Any] = self._ask("GET", f"{stack.path}/failures", query)
+        return answer
+
     # How it is getting on
 
     def why(self, stack: StackId, resource: str | None, limit: int) -> tuple[dict[str, Any], bool]:
@@ -307,6 +315,37 @@ class Client:
             if answer.status_code != httpx.codes.OK or kind != EVENT_STREAM:
                 raise NoStream
             yield from _messages(answer.iter_lines())
+
+    # Who is told of events
+
+    def webhooks(self, query: Query) -> list[dict[str, Any]]:
+        """Return the project's webhooks."""
+        return list(self._ask("GET", "webhooks", query)["webhooks"])
+
+    def make_webhook(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Make a webhook; the answer has its secret."""
+        answer: dict[str, Any] = self._ask("POST", "webhooks", body=body)["webhook"]
+        return answer
+
+    def webhook(self, id_: str) -> dict[str, Any]:
+        """Return one webhook."""
+        answer: dict[str, Any] = self._ask("GET", _webhook(id_))["webhook"]
+        return answer
+
+    def delete_webhook(self, id_: str) -> None:
+        """Remove a webhook."""
+        self._ask("DELETE", _webhook(id_))
+
+    def test_webhook(self, id_: str) -> dict[str, Any]:
+        """Have a message delivered; return how that went."""
+        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/test")["test"]
+        return answer
+
+    def rearm_webhook(self, id_: str, after: str | None) -> dict[str, Any]:
+        """Let a webhook try again."""
+        body = {"after": after} if after else {}
+        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/rearm", body=body)["webhook"]
+        return answer
 
     # What is sent to one resource
 
@@ -437,6 +476,10 @@ def _place(stack: str | StackId) -> str:
 
 def _resource(stack: StackId, name: str) -> str:
     return f"{stack.path}/resources/{quote(name, safe='')}"
+
+
+def _webhook(id_: str) -> str:
+    return f"webhooks/{quote(id_, safe='')}"
 
 
 def _snapshot(stack: StackId, snapshot_id: str) -> str:

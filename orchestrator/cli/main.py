@@ -14,6 +14,8 @@ from orchestrator.cli.lazy import LazyGroup
 COMMANDS = {
     "stack": "orchestrator.cli.stack:stack",
     "why": "orchestrator.cli.why:why",
+    "failures": "orchestrator.cli.failures:failures",
+    "webhook": "orchestrator.cli.webhook:webhook",
     "validate": "orchestrator.cli.validate:validate",
     "up": "orchestrator.cli.up:up",
     "migrate": "orchestrator.cli.server:migrate",

@@ -85,11 +85,11 @@ class Fetcher:
             return self._bounded([file.read(self.rules.max_bytes + 1)])
 
     def _get(self, url: str) -> bytes:
-        backend = _Backend(self.rules.private)
-        with httpcore.ConnectionPool(network_backend=backend, ssl_context=_verifying()) as pool:
+        backend = Outside(self.rules.private)
+        with httpcore.ConnectionPool(network_backend=backend, ssl_context=verifying()) as pool:
             for _ in range(MOST_REDIRECTS + 1):
                 with pool.stream(
-                    "GET", _parts(url), headers=_headers(url), extensions=self._times()
+                    "GET", parts_of(url), headers=_headers(url), extensions=self._times()
                 ) as answer:
                     if answer.status not in REDIRECTS:
                         return self._body(answer)
@@ -122,7 +122,7 @@ class Fetcher:
         return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)}
 
 
-class _Backend(httpcore.SyncBackend):
+class Outside(httpcore.SyncBackend):
     """Connects to public addresses only, unless told otherwise."""
 
     def __init__(self, private: bool) -> None:
@@ -148,11 +148,17 @@ def is_public(text: str) -> bool:
     return address.is_global and not address.is_multicast
 
 
-def _verifying() -> Any:
+def verifying() -> Any:
+    """Return how certificates are looked at: by the system's authorities, whatever the environment says."""
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _parts(url: str) -> httpcore.URL:
+def parts_of(url: str) -> httpcore.URL:
+    """Return an address as it is connected to.
+
+    Raises:
+        ValueError: it names no host, or a user.
+    """
     known = httpx.URL(url)
     if known.userinfo or not known.host:
         raise ValueError("its address must have a host, and no user")

@@ -24,7 +24,7 @@ from orchestrator.operations.software import Software
 from orchestrator.resources.around import Place
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals
+from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals, webhooks
 from orchestrator.store.database import Database
 from orchestrator.telemetry import logger
 
@@ -48,6 +48,7 @@ class Sweep:
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
+    _rung_until: int | None = None  # of events, for webhooks
     _purging: Purging = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +71,7 @@ class Sweep:
             sent = signals.due(db, self.settings.ring_again_seconds, LIMIT)
             metrics.found("signal", len(sent))
             rings += sent
+        self._rung_until = webhooks.ring(db, self._rung_until)
         rings += self._end(db)
         self._count(db)
         return rings

@@ -7,7 +7,7 @@ operation that ends after it was superseded counts for the one that it ended in.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from orchestrator.store.database import Database
 from orchestrator.store.models import Failure, Revision, Stack
 from orchestrator.store.reading import streamed
 from orchestrator.store.revisions import RevisionRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import StackRow, by_ids
 
 LARGEST: Final = (1 << 63) - 1
 
@@ -60,6 +60,10 @@ class FailureRow:
     resource_name: str
     reason: str
     created_at: dt.datetime
+    resource_type: str | None
+    physical_id: str | None
+    action: str | None
+    attempts: int | None
     revision: int | None  # its number; an action without a template has none
 
 
@@ -149,7 +153,7 @@ def list_failures(
     """Yield every cause of the failures of these traversals, in the order they happened, those after the one
     with id `after`.
     """
-    columns: list[Any] = [Failure.id, Failure.resource_name, Failure.reason, Failure.created_at]
+    columns: list[Any] = [getattr(Failure, name) for name in FailureRow.__slots__ if name != "revision"]
     statement = (
         select(*columns, Revision.number.label("revision"))
         .outerjoin(
@@ -163,6 +167,61 @@ def list_failures(
         statement = statement.where(Failure.id > after)
     for row in streamed(database, statement):
         yield FailureRow(**row._mapping)
+
+
+LAST_FAILED = """
+SELECT max(f.traversal) FROM failure f WHERE f.stack_id = :stack_id AND f.traversal < :traversal
+    AND NOT EXISTS (
+        SELECT 1 FROM failure g WHERE g.stack_id = :stack_id AND g.traversal = :traversal)
+"""
+FAILED_BETWEEN = """
+SELECT max(traversal) FROM failure
+WHERE stack_id = :stack_id AND created_at <= :until
+    AND (CAST(:since AS timestamptz) IS NULL OR created_at >= :since)
+"""
+
+
+def what_failed(database: Database, stack: StackRow) -> list[int]:
+    """Return the traversals that tell why a stack is as it is: with a rollback what was rolled back, of a
+    stack that is being deleted or gone what failed last before.
+    """
+    if stack.action == "ROLLBACK":
+        return [stack.traversal, stack.traversal - 1]
+    if stack.action != "DELETE":
+        return [stack.traversal]
+    values = {"stack_id": stack.id, "traversal": stack.traversal}
+    with database.engine.connect() as connection:
+        before = connection.execute(text(LAST_FAILED), values).scalar()
+    return [stack.traversal] if before is None else [before]
+
+
+def begun_at(database: Database, stack: StackRow, traversals: Sequence[int]) -> dt.datetime | None:
+    """Return when the first of these traversals began, None when nobody wrote it down."""
+    statement = select(func.min(Revision.created_at)).where(
+        Revision.stack_id == stack.id, Revision.traversal.in_(list(traversals))
+    )
+    with database.engine.connect() as connection:
+        return connection.execute(statement).scalar()
+
+
+def failed_between(
+    database: Database, stack: StackRow, since: dt.datetime | None, until: dt.datetime
+) -> int | None:
+    """Return the last traversal of a stack that failed in that time."""
+    values = {"stack_id": stack.id, "since": since, "until": until}
+    with database.engine.connect() as connection:
+        return connection.execute(text(FAILED_BETWEEN), values).scalar()
+
+
+def stacks_for(database: Database, stack: StackRow, names: Collection[str]) -> dict[str, list[StackRow]]:
+    """Return the stacks nested in resources of these names, deleted ones too, the newest first."""
+    ids = select(Stack.id).where(Stack.owner_id == stack.id, Stack.parent_resource.in_(list(names)))
+    with database.engine.connect() as connection:
+        found = by_ids(database, [row.id for row in connection.execute(ids)])
+    made: dict[str, list[StackRow]] = {}
+    for row in sorted(found.values(), key=lambda one: one.id, reverse=True):
+        made.setdefault(row.parent_resource or "", []).append(row)
+    return made
 
 
 def count_failures(database: Database, stack: StackRow, traversals: Sequence[int]) -> int:

@@ -82,7 +82,8 @@ ORDER BY chosen.xid, chosen.id
 _EVERYBODYS: Final = _WALKED.format(joined="")
 _OF_PROJECT: Final = _WALKED.format(
     joined="""JOIN stack s ON s.id = w.stack_id
-    WHERE s.project_id = :project_id AND s.depth <= :levels AND (NOT :only_stacks OR w.resource_type = :type)
+    WHERE s.project_id = :project_id AND s.depth <= :levels
+        AND (NOT :only_stacks OR w.resource_type = :type AND w.physical_id = s.uuid::text)
         {filters}"""
 )
 

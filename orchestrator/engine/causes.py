@@ -1,0 +1,62 @@
+"""What kind of failure a reason tells of, and what may be done about it.
+
+A provider's words are kept as they are. What they mean is read out of them: a status of HTTP, a word that
+services use, the id under which the provider's own log has the request. Reading is all that is done here: the
+engine has decided already.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+REQUEST_ID: Final = re.compile(r"\breq-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+KIND: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
+
+# The first that is found, whatever else the reason says.
+_SIGNS: Final = (
+    ("quota", r"quota|limit exceeded|RequestLimitExceeded|OverLimit|too many (?:instances|resources)"),
+    ("capacity", r"no valid host|insufficient|not enough|no space|out of (?:memory|disk|capacity)|exhausted"),
+    ("auth", r"\b(?:401|403)\b|unauthori[sz]ed|forbidden|not authorized|access denied|credential"),
+    ("conflict", r"\b409\b|conflict|already exists|in use|duplicate"),
+    ("timeout", r"time[d]?[ -]?out|deadline|took (?:too long|longer)"),
+    ("busy", r"\b(?:429|502|503|504)\b|unavailable|busy|could not be reached|connection (?:refused|reset)"),
+    ("not-found", r"\b404\b|not found|could not be found|no such|does not exist"),
+    ("invalid", r"\b400\b|invalid|property error|must be|is not a valid|bad request|validation"),
+    ("outcome-unknown", r"outcome (?:is )?unknown"),
+    ("bug", r"internal error|\b500\b|traceback"),
+)
+SIGNS: Final = tuple((word, re.compile(text, re.IGNORECASE)) for word, text in _SIGNS)
+
+NEXT: Final = {
+    "quota": "free what is not needed or have the quota raised, then update the stack again",
+    "capacity": "try again later, or ask for less or for another place, then update the stack",
+    "auth": "see that the project's credentials may do this, then update the stack again",
+    "conflict": "see what holds it, remove or rename one of the two, then update the stack again",
+    "timeout": "see whether it came up after all; update the stack again, with a longer timeout if needed",
+    "busy": "the service could not be had: update the stack again when it is there",
+    "not-found": "see that what the template names exists where it is looked for, then update the stack",
+    "invalid": "correct the properties in the template, then update the stack",
+    "outcome-unknown": "see at the provider whether it was made, remove it if so, then update the stack",
+    "bug": "ask whoever runs the service, with the request's id if there is one",
+    "other": "read the message, remove its cause, then update the stack again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reason says."""
+
+    word: str  # one of NEXT
+    kind: str | None  # the error's own name
+    request_id: str | None  # the provider's
+    next_step: str
+
+
+def read(reason: str) -> Reading:
+    """Return what a reason says of itself."""
+    kind, request = KIND.match(reason), REQUEST_ID.search(reason)
+    plain = REQUEST_ID.sub("", reason)  # in which digits mean nothing
+    word = next((word for word, sign in SIGNS if sign.search(plain)), "other")
+    return Reading(word, kind[1] if kind else None, request[0] if request else None, NEXT[word])

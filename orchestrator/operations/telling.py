@@ -1,0 +1,28 @@
+"""What is told of an event, wherever it is told: in lists, in streams, to webhooks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from orchestrator.store.events import EventRow, event_uuid
+from orchestrator.store.stacks import StackRow
+
+
+def facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
+    """Return what an event says, without the places where there is more."""
+    return {
+        "id": str(event_uuid(stack.uuid, row.id)),
+        "event_time": row.created_at.astimezone(dt.UTC).isoformat()[:19] + "Z",
+        "resource_name": row.resource_name,
+        "logical_resource_id": row.resource_name,
+        "physical_resource_id": row.physical_id,
+        "resource_status": f"{row.action}_{row.status}",
+        "resource_status_reason": row.reason,
+        "sequence": row.sequence,
+    }
+
+
+def more_facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
+    """Return what those want to know besides who hear of several stacks."""
+    return {"resource_type": row.resource_type, "stack_id": str(stack.uuid), "stack_name": stack.name}

@@ -1,0 +1,39 @@
+"""What a reason says of itself: its class, whose error, which request, what next."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.engine.causes import NEXT, SIGNS, read
+
+UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("ForbiddenException: 403: Quota exceeded for cores: Requested 4", "quota"),
+        ("ResourceInError: resources.one: Went to ERROR due to \"No valid host was found\"", "capacity"),
+        ("Unauthorized: The request you have made requires authentication. (HTTP 401)", "auth"),
+        ("Conflict: 409: Port p is in use", "conflict"),
+        ("CREATE aborted (Stack CREATE timed out)", "timeout"),
+        ("ProviderError: the service answered 503", "busy"),
+        ("NotFound: The Image (x) could not be found.", "not-found"),
+        ("Error: Property error: flavor: must be one of a, b", "invalid"),
+        ("ValueError: Test Resource failed x", "other"),
+        (f"Error: it broke ({UUID})", "other"),  # the digits of an id mean nothing
+    ],
+)  # fmt: skip
+def test_a_reason_has_a_class_and_each_class_a_next_step(reason: str, word: str) -> None:
+    assert read(reason).word == word
+    assert read(reason).next_step == NEXT[word]
+
+
+def test_the_error_and_the_request_are_read_out_of_it() -> None:
+    found = read(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
+    assert (found.kind, found.request_id, found.word) == ("BadRequest", UUID, "invalid")
+    assert read("nothing of the kind").request_id is None
+
+
+def test_every_class_says_what_next() -> None:
+    assert {word for word, _ in SIGNS} | {"other"} == set(NEXT)
