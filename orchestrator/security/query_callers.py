@@ -65,7 +65,7 @@ class QueryCallers:
         if known is not None:
             return self._signed(request, known)
         if self._settings.auth == "none" and len(given.key) <= LONGEST:
-            return for_project(None, given.key or DEFAULT_PROJECT)
+            return for_project(None, given.key or DEFAULT_PROJECT, admin=self._settings.anonymous_admin)
         given = presented(request)
         if self._keystone is None:
             raise Refused("InvalidClientTokenId")
