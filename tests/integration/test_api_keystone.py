@@ -214,3 +214,26 @@ def test_access_rules_of_application_credentials_hold(
     keystone.get(f"{root(project)}/stacks", headers=headers)
     keystone.get(f"{root(project)}/resource_types", 401, headers=headers)
     keystone.ask("POST", f"{root(project)}/stacks", 401, headers=headers, json={})
+
+
+def test_roles_are_keystones_but_that_of_a_stacks_user(
+    keystone: Client, identity: type[Identity], world: World, project: str
+) -> None:
+    stack = world.stack(project, "roled")
+    world.resource(stack, "thing")
+    metadata = f"{stack.path}/resources/thing/metadata"
+    keystone.get(metadata, headers=knows(identity, "reading", project=project, roles=["reader"]))
+    keystone.get(metadata, 403, headers=knows(identity, "within", project=project, roles=["heat_stack_user"]))
+    reading = knows(identity, "reading", project=project, roles=["reader"])
+    keystone.ask("DELETE", stack.path, 403, headers=reading)
+
+
+def test_admins_are_made_in_the_admin_project(
+    keystone: Client, identity: type[Identity], world: World, project: str
+) -> None:
+    stack = world.stack(project, "visited")
+    admin = knows(identity, "root", project="admins", roles=["admin"])
+    assert keystone.get(stack.path, headers=admin)["stack"]["stack_name"] == "visited"
+    elsewhere = knows(identity, "local root", project="own", roles=["admin"], is_admin_project=False)
+    keystone.get(stack.path, 403, headers=elsewhere)
+    keystone.get(f"{root('own')}/stacks/{stack.name}/{stack.uuid}", 404, headers=elsewhere)
