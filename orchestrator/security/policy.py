@@ -53,6 +53,7 @@ _READERS: Final = [
     *_named("events", "index show"),
     *_named("resource", "index show"),
     *_named("resource", "why hooks"),  # ours
+    *_named("webhooks", "index show"),  # ours
     *_named("software_configs", "index show"),
     *_named("software_deployments", "index show"),
     *_named("build_info", "build_info"),
@@ -76,6 +77,7 @@ _MEMBERS: Final = [
         "generate_template abandon export snapshot delete_snapshot restore_snapshot",
     ),
     *_named("stacks", "rollback"),  # ours
+    *_named("webhooks", "create delete test rearm"),  # ours
     *_named("actions", "suspend resume cancel_update cancel_without_rollback"),
     *_named("resource", "mark_unhealthy"),
     *_named("software_configs", "create delete"),

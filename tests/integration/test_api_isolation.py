@@ -25,6 +25,7 @@ SHARED = {
 }
 OWN = {  # answers of the caller's own project
     "stacks.index",
+    "stacks.detail",
     "stacks.create",
     "previews.create",
     "software_configs.index",
@@ -32,10 +33,12 @@ OWN = {  # answers of the caller's own project
     "software_deployments.metadata",
     "events.of_project",
     "events.stream_of_project",
+    "webhooks.index",
 }
 REFUSED = {
     "software_configs.create",
     "software_deployments.create",
+    "webhooks.create",
 }  # without a body, before anything is read
 WORKING = {  # they answer for what they really do, in tests of their own
     "stacks.act",
@@ -53,6 +56,10 @@ WORKING = {  # they answer for what they really do, in tests of their own
     "software_deployments.delete",
     "events.stream",
     "events.stream_of_project",
+    "webhooks.show",
+    "webhooks.delete",
+    "webhooks.test",
+    "webhooks.rearm",
 }
 OPEN = UNVERSIONED | FOR_ANYBODY
 OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}  # signed: tests/scenarios/test_access.py
@@ -80,6 +87,7 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
         "config_id": str(theirs.uuid),
         "deployment_id": str(theirs.uuid),
         "server_id": str(theirs.uuid),
+        "webhook_id": str(theirs.uuid),
         "number": 1,
         "before": 1,
         "after": 1,
