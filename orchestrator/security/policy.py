@@ -51,6 +51,7 @@ _READERS: Final = [
     ),
     *_named("stacks", "why progress failures list_revisions show_revision diff_revisions"),  # ours
     *_named("events", "index show"),
+    *_named("webhooks", "index show"),  # ours
     *_named("resource", "index show"),
     *_named("resource", "why hooks"),  # ours
     *_named("webhooks", "index show"),  # ours
@@ -71,6 +72,7 @@ _STACK_USERS: Final = [
     *_named("cloudformation", "DescribeStackResource"),
 ]
 _MEMBERS: Final = [
+    *_named("webhooks", "create delete test rearm"),  # ours
     *_named(
         "stacks",
         "create update update_patch delete preview_update preview_update_patch validate_template "

@@ -36,6 +36,7 @@ OWN = {  # answers of the caller's own project
     "webhooks.index",
 }
 REFUSED = {
+    "webhooks.create",
     "software_configs.create",
     "software_deployments.create",
     "webhooks.create",
@@ -84,6 +85,7 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
         "event_id": str(theirs.uuid),
         "key": "it",
         "snapshot_id": str(theirs.uuid),
+        "webhook_id": str(theirs.uuid),
         "config_id": str(theirs.uuid),
         "deployment_id": str(theirs.uuid),
         "server_id": str(theirs.uuid),

@@ -41,7 +41,7 @@ def test_the_causes_are_found_at_every_depth(world: World) -> None:
     [middle] = top["causes"]
     [leaf] = middle["causes"]
     assert (leaf["path"], leaf["resource_type"]) == (["child", "inner", "leaf"], "OS::Heat::TestResource")
-    assert leaf["reason"] == "ValueError: Test Resource failed leaf"
+    assert leaf["reason"] == "ValueError: resources.leaf: Test Resource failed leaf"
     assert (leaf["action"], leaf["class"], leaf["error_type"], leaf["causes"]) == (
         "CREATE",
         "other",
@@ -84,7 +84,7 @@ def test_a_stack_and_a_resource_show_their_causes_when_asked(world: World) -> No
     place = failing(world)
     [one] = api.get(f"{place}?with_diagnostics=true")["stack"]["diagnostics"]
     assert one["path"] == "resources.child.resources.inner.resources.leaf"
-    assert (one["code"], one["message"]) == ("other", "ValueError: Test Resource failed leaf")
+    assert (one["code"], one["message"]) == ("other", "ValueError: resources.leaf: Test Resource failed leaf")
     assert one["hint"]
     resource = api.get(f"{place}/resources/child?with_diagnostics=true")["resource"]
     assert resource["diagnostics"] == [one]
