@@ -76,15 +76,15 @@ class Webhook(Shape):
     stack_id: str | None = told("Of this stack only.", UUID)
     stack_name: str | None = told("Its name.", "web")
     nested_depth: int = told("So many levels of nested stacks too.", 0)
-    events: Literal["all", "stack"]
+    events: Literal["all", "stack"] = told("All, or only what stacks tell of themselves.", "all")
     state: Literal["active", "dead"] = told("`dead` after too many deliveries in vain.", "active")
     sequence: str = told("Everything up to here was taken.", "812.41")
     tries: int = told("Deliveries in vain, one after the other.", 0)
-    failing_since: Time | None
+    failing_since: Time | None = told("Since when deliveries are in vain.", "2026-01-01T12:00:00Z")
     last_error: str | None = told("What went wrong the last time.", "it answered 500")
-    next_attempt_at: Time | None
+    next_attempt_at: Time | None = told("When the next one is.", "2026-01-01T12:00:00Z")
     delivered: int = told("Events that were taken.", 12)
-    delivered_at: Time | None
+    delivered_at: Time | None = told("When something was taken last.", "2026-01-01T12:00:00Z")
     created_by: str | None = told("By whom it was made.", "somebody")
     creation_time: Time
 
