@@ -118,7 +118,7 @@ class Test(Shape):
 
     delivered: bool = told("Whether it was taken.", True)
     status: int | None = told("What was answered.", 204)
-    error: str | None = told("Why it was not taken.")
+    error: str | None = told("Why it was not taken.", "it answered 500")
 
 
 class TestShow(Shape):
