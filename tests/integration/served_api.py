@@ -20,15 +20,15 @@ TREE = Path(__file__).resolve().parents[2]
 class HastyClient(Patient):
     """Short times, for the tests."""
 
-    IDLE = 1.0
-    GRACE = 0.5
+    IDLE = 3.0
+    GRACE = 2.0
     SLOWEST = 64 * 1024
 
 
 class Hasty(Worker):
     """Short times, for the tests."""
 
-    HEAD_SECONDS = 1.5
+    HEAD_SECONDS = 2.5
     LINGER_SECONDS = 0.5
     connection = HastyClient
 
