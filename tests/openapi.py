@@ -29,7 +29,9 @@ def application() -> Flask:
 
 def described(app: Flask) -> dict[str, Any]:
     """Return what the application serves as its description."""
-    document: dict[str, Any] = app.test_client().get("/openapi.json").get_json()
+    answer = app.test_client().get("/openapi.json")
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.get_json()
     return document
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, ok, told
 from api.openapi.resources import Event
-from api.openapi.shapes import UUID, Id, Page, Time
+from api.openapi.shapes import UUID, Id, Page, Sent, Time
 
 EVENTS: Final = "events"
 WEBHOOKS: Final = "webhooks"
@@ -128,7 +128,7 @@ class TestShow(Shape):
 
 
 def _stream(text: str) -> dict[int, Answer]:
-    return {200: Answer(text, str, STREAM)}
+    return {200: Answer(text, Sent, STREAM)}
 
 
 ABOUT_STREAMS: Final = (
@@ -138,7 +138,7 @@ ABOUT_STREAMS: Final = (
 OPERATIONS: Final[Operations] = {
     "events.of_project": Operation(
         EVENTS,
-        {200: Answer("A page of events.", ProjectEvents, also={STREAM: str})},
+        {200: Answer("A page of events.", ProjectEvents, also={STREAM: Sent})},
         ProjectQuery,
         text="Ours. With `Accept: text/event-stream` as they happen.",
     ),

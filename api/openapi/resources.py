@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Any, Final, Literal
 
 from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, ok, told
-from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, Reason, State, Time
+from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, Reason, Sent, State, Time
 from api.openapi.stacks import BUSY
 
 TAG: Final = "resources"
@@ -169,7 +169,7 @@ OPERATIONS: Final[Operations] = {
     "signals.hooks": Operation(TAG, ok("Who waits.", HookList), HookQuery),
     "events.index": Operation(
         EVENTS,
-        {200: Answer("The events.", EventList, also={"text/event-stream": str})},
+        {200: Answer("The events.", EventList, also={"text/event-stream": Sent})},
         EventQuery,
         text="With `Accept: text/event-stream` as they happen, as under `events/stream`. Ours.",
     ),

@@ -105,3 +105,11 @@ class Page(Shape):
 
     limit: int | None = maybe("At most so many.", 100, ge=0)
     marker: str | None = maybe("Go on after the one with this id.", UUID)
+
+
+class Sent(Shape):
+    """A server-sent message."""
+
+    data: str = told("An event as in a list, in JSON.", '{"sequence": "734.1"}')
+    id: str | None = maybe("Its `sequence`: `Last-Event-ID` goes on from here.", "734.1")
+    event: str | None = maybe("What kind it is, when it is not an event of a stack.")
