@@ -103,6 +103,7 @@ class Openstack:
     driver: Driver
     url: str  # of the server
     project: str
+    who: tuple[str, ...] = ("none",)  # the way of signing in, and its options
 
     @property
     def endpoint(self) -> str:
@@ -128,5 +129,5 @@ class Openstack:
         return answer.out + answer.err
 
     def _run(self, command: str, arguments: Sequence[str | Path]) -> Answer:
-        who = ["--os-auth-type", "none", "--os-endpoint", self.endpoint]
+        who = ["--os-auth-type", *self.who, "--os-endpoint", self.endpoint]
         return self.driver.run("openstack", [*who, *command.split(), *map(str, arguments)])

