@@ -14,7 +14,8 @@ import click
 
 from orchestrator.cli.up import available_cores
 from orchestrator.errors import OrchestratorError
-from tests.bench import bars
+from tests.bench import bars, counters
+from tests.bench.api_rate import measure_api
 from tests.bench.bars import BARS, Wanted
 from tests.bench.crowd import measure_crowd
 from tests.bench.measure import Measurement, Unfinished
@@ -26,6 +27,7 @@ from tests.bench.shapes import OPERATIONS, SHAPES
 from tests.bench.yardstick import TASKS, measure_yardstick
 
 PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
+API = "api"  # nor is this: requests to a project of its own size
 HUGE = 1_000_000
 HUGE_SHAPES = ("layered",)
 HUGE_OPERATIONS = ("create", "change-one", "delete")
@@ -62,8 +64,9 @@ def numbers(value: str) -> list[int]:
 @click.command()
 @click.option(
     "--shapes",
-    help=f"Which shapes, out of {', '.join((*SHAPES, PARSE))}; {PARSE} reads {RESOURCES:,} resources, "
-    f"whatever the sizes.  [default: all, but with {HUGE:,} resources {', '.join(HUGE_SHAPES)}]",
+    help=f"Which shapes, out of {', '.join((*SHAPES, PARSE, API))}; {PARSE} reads {RESOURCES:,} resources, "
+    f"and {API} asks for stacks, whatever the sizes.  "
+    f"[default: all, but with {HUGE:,} resources {', '.join(HUGE_SHAPES)}]",
 )
 @click.option("--sizes", default="1000", show_default=True, help="How many resources, with commas.")
 @click.option("--ops", help=f"Which operations, out of {', '.join(OPERATIONS)}.  [default: all]")
@@ -90,15 +93,19 @@ def main(
     wanted = [BARS[name] for name in held]
     plan = bars.plan(wanted) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
     parsing = any(one.parsing for one in wanted) if held else shapes is None or PARSE in shapes
+    asking = any(one.api for one in wanted) if held else shapes is None or API in shapes
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     results = Results()
     try:
         if parsing:
             measure_parsing(results)
-        if plan or any(one.crowd for one in wanted):
+        if plan or asking or any(one.crowd for one in wanted):
             with servers() as on:
-                measure_all(on, plan, workers or available_cores(), results)
+                if asking:
+                    measure_requests(on, results)
+                if plan or any(one.crowd for one in wanted):
+                    measure_all(on, plan, workers or available_cores(), results)
                 if any(one.crowd for one in wanted):
                     measure_beside(on, workers or available_cores(), results)
     except (OrchestratorError, Unfinished, TimeoutError, subprocess.SubprocessError) as error:
@@ -121,14 +128,27 @@ def asked_for(
     huge = max(sizes) >= HUGE
     if huge:
         sizes = sorted({BASE, *sizes})
-    names = chosen(shapes, (*SHAPES, PARSE)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
+    names = chosen(shapes, (*SHAPES, PARSE, API)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
     operations = chosen(ops, OPERATIONS) if ops else HUGE_OPERATIONS if huge else OPERATIONS
     return [
         Wanted(name, size, tuple(operations), repeat, rows)
         for size in sizes
         for name in names
-        if name != PARSE
+        if name not in {PARSE, API}
     ]
+
+
+def measure_requests(on: Servers, results: Results) -> None:
+    """Measure what the API answers, with next to no workers beside it."""
+    with system(on, 1) as running, closing(running.connect()) as db:
+        try:
+            results.api += measure_api(running, db)
+        except Unfinished as error:
+            results.failures.append(str(error))
+        finally:
+            counters.empty(db)
+    for asked in results.api:
+        _tell(str(asked))
 
 
 def measure_parsing(results: Results) -> None:

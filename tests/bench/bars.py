@@ -27,6 +27,7 @@ CHILD_BYTES = 20_000.0  # of a nested stack in the database, beyond its resource
 GROW_GROUP_SECONDS = 2.0  # of a group of 100,000 that grows by one
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
+API_PER_SECOND, API_P99_MS, API_GROWTH = 300.0, 100.0, 1.5
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
 PARSE_TIMES_EVENTS, PARSE_TIMES_TEXT = 3.0, 8.0
 RESOLVE_MS = 0.2
@@ -78,6 +79,7 @@ class Bar:
     needs: tuple[Wanted, ...] = ()
     parsing: bool = False
     crowd: bool = False
+    api: bool = False
 
 
 BARS: dict[str, Bar] = {}
@@ -89,12 +91,12 @@ POSTED = Wanted("flat", 20_000, listing=True)
 
 
 def bar(
-    *needs: Wanted, parsing: bool = False, crowd: bool = False
+    *needs: Wanted, parsing: bool = False, crowd: bool = False, api: bool = False
 ) -> Callable[[Callable[[Results], Verdict]], Callable[[Results], Verdict]]:
     """Register a figure under its function's name."""
 
     def register(judge: Callable[[Results], Verdict]) -> Callable[[Results], Verdict]:
-        BARS[judge.__name__.replace("_", "-")] = Bar(judge, needs, parsing, crowd)
+        BARS[judge.__name__.replace("_", "-")] = Bar(judge, needs, parsing, crowd, api)
         return judge
 
     return register
@@ -330,6 +332,27 @@ def parse_memory(results: Results) -> Verdict:
 def resolve_time(results: Results) -> Verdict:
     """Resolving ten properties with four functions in a check."""
     return Verdict("resolve a resource's properties", middle(results.resolve_ms), " ms", RESOLVE_MS)
+
+
+@bar(api=True)
+def api(results: Results) -> Verdict:
+    """The slowest kind of request to a project of 1,000 stacks."""
+    value = min((run.per_second for run in results.api), default=None)
+    return Verdict("slowest kind of API request", value, "/s", API_PER_SECOND, at_least=True)
+
+
+@bar(api=True)
+def api_p99(results: Results) -> Verdict:
+    """How long a request takes at most, but for one of a hundred."""
+    value = max((run.p99_ms for run in results.api), default=None)
+    return Verdict("p99 of the slowest kind of API request", value, " ms", API_P99_MS)
+
+
+@bar(api=True)
+def api_growth(results: Results) -> Verdict:
+    """A request to a stack of 100,000 resources over the same to one of 100."""
+    value = max((run.grown for run in results.api), default=None)
+    return Verdict("API request, 100,000 resources over 100", value, " times", API_GROWTH)
 
 
 def judge(results: Results, names: Iterable[str] = BARS) -> list[Verdict]:

@@ -16,6 +16,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.api_rate import ApiRun
 from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run
 from tests.bench.parse import ParseRun
@@ -41,6 +42,7 @@ class Results:
     parses: list[ParseRun] = field(default_factory=list)
     resolve_ms: list[float] = field(default_factory=list)  # of one resource's properties, in each round
     crowds: list[CrowdRun] = field(default_factory=list)
+    api: list[ApiRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -92,6 +94,8 @@ def show(results: Results, console: Console | None = None) -> None:
         )
     for crowd in results.crowds:
         console.print(str(crowd), highlight=False)
+    for asked in results.api:
+        console.print(str(asked), highlight=False)
     for failure in results.failures:
         console.print(f"failed: {failure}", style="red", highlight=False)
 

@@ -1,0 +1,202 @@
+"""What the API answers in a second: a stack shown, looked up by its name, its resources and events listed.
+
+The stacks are rows, as if made long ago: a thousand of a hundred resources, and one of a hundred thousand to
+compare with. Requests come over a few connections that stay open, from processes of their own, each to
+another stack of the project.
+"""
+
+from __future__ import annotations
+
+import http.client
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+
+from tests.bench.counters import Connection
+from tests.bench.measure import Unfinished, percentile
+from tests.bench.processes import Watch
+from tests.bench.servers import System
+
+PROJECT: Final = "rates"
+STACKS, SIZE, LARGE = 1_000, 100, 100_000
+CLIENTS = 4  # connections, each a process
+REQUESTS = 2_000  # of each kind
+PAIRS = 300  # of requests to the small and the large one in turn
+PAGE = 100
+KINDS: Final = ("show", "lookup", "resources", "events")
+
+TEMPLATE: Final = b'{"heat_template_version": "2021-04-16", "resources": {}}'
+# Stacks named by %(name)s and a number, with revisions, definitions (each requires the one before it),
+# resources and events; set-based, so that a hundred thousand resources take seconds.
+MAKE: Final = """
+WITH content AS (
+    INSERT INTO content (hash, body) VALUES (sha256(%(template)s), %(template)s) ON CONFLICT DO NOTHING
+), s AS (
+    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal)
+        OVERRIDING SYSTEM VALUE
+    SELECT x.id, x.id, gen_random_uuid(), %(project)s, %(name)s || x.n, 'CREATE', 'COMPLETE',
+        'Stack CREATE completed successfully', 1
+    FROM (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id, n
+        FROM generate_series(1, %(stacks)s) AS n) AS x
+    RETURNING id, uuid, name
+), v AS (
+    INSERT INTO revision (stack_id, number, action, template_hash, outline, traversal, outcome, ended_at)
+    SELECT s.id, 1, 'CREATE', sha256(%(template)s), %(outline)s::json, 1, 'complete', now() FROM s
+), d AS (
+    INSERT INTO resource_definition (stack_id, name, digest, body, requires, valid_from)
+    SELECT s.id, 'r' || to_char(n, 'FM000000'), 'd', '{"type": "OS::Heat::TestResource"}',
+        CASE WHEN n > 1 THEN ARRAY['r' || to_char(n - 1, 'FM000000')] ELSE '{}' END, 1
+    FROM s CROSS JOIN generate_series(1, %(size)s) AS n
+), r AS (
+    INSERT INTO resource (uuid, stack_id, name, type, physical_id, action, status, attributes)
+    SELECT gen_random_uuid(), s.id, 'r' || to_char(n, 'FM000000'), 'OS::Heat::TestResource',
+        s.name || '-r' || n, 'CREATE', 'COMPLETE', '{"output": "as asked for"}'
+    FROM s CROSS JOIN generate_series(1, %(size)s) AS n
+), e AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT s.id, 'r' || to_char(n, 'FM000000'), 'OS::Heat::TestResource', s.name || '-r' || n, 'CREATE',
+        what, 'state changed'
+    FROM s CROSS JOIN generate_series(1, %(size)s) AS n
+        CROSS JOIN unnest(ARRAY['IN_PROGRESS', 'COMPLETE']) AS what
+)
+SELECT s.name, s.uuid::text FROM s ORDER BY s.id
+"""
+SETTLE: Final = """
+UPDATE stack SET revision_id = v.id, good_revision_id = v.id FROM revision v
+WHERE v.stack_id = stack.id AND stack.project_id = %s AND stack.revision_id IS NULL
+"""
+OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
+
+Place = tuple[str, str]  # a stack's name and id
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRun:
+    """Requests of one kind."""
+
+    kind: str
+    per_second: float
+    p99_ms: float
+    cpu_ms: dict[str, float]  # per request, by role
+    grown: float  # a request to the large stack over one to a small one: the medians, in turn
+    others: float | None  # the share of the machine that went to strangers
+
+    @property
+    def cpu_per_second(self) -> float | None:
+        """Requests that one processor would carry, of the API's process alone."""
+        spent = self.cpu_ms.get("api")
+        return 1_000.0 / spent if spent else None
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        spent = ", ".join(f"{name} {ms:.2f}" for name, ms in sorted(self.cpu_ms.items()))
+        return (
+            f"api {self.kind}: {self.per_second:,.0f}/s, p99 {self.p99_ms:.0f} ms; CPU ms each: {spent}; "
+            f"{self.grown:.2f} times that with {LARGE:,} resources"
+        )
+
+
+def measure_api(on: System, db: Connection) -> list[ApiRun]:
+    """Make the project, and measure each kind.
+
+    Raises:
+        Unfinished: an answer was not what it should be.
+    """
+    small = make(db, "small", STACKS, SIZE)
+    [large] = make(db, "large", 1, LARGE)
+    for table in ("stack", "revision", "resource_definition", "resource", "event"):
+        db.execute(f"VACUUM ANALYZE {table}")
+    return [measure_kind(on, kind, small, large) for kind in KINDS]
+
+
+def make(db: Connection, name: str, stacks: int, size: int) -> list[Place]:
+    """Write stacks that are complete; return where they are."""
+    values = {"name": name, "stacks": stacks, "size": size, "project": PROJECT, "template": TEMPLATE}
+    rows = db.execute(MAKE, {**values, "outline": orjson.dumps(OUTLINE).decode()}).fetchall()
+    db.execute(SETTLE, (PROJECT,))
+    return [(str(name), str(uuid)) for name, uuid in rows]
+
+
+def measure_kind(on: System, kind: str, small: Sequence[Place], large: Place) -> ApiRun:
+    """Measure one kind: as many as go at once, then small and large in turn."""
+    seconds_of(on.url, kind, small[:20])  # everything was done once
+    shares = [small[number::CLIENTS] for number in range(CLIENTS)]
+    each = REQUESTS // CLIENTS
+    # Its processes are started afresh: threads of ours hold locks.
+    with ProcessPoolExecutor(CLIENTS, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(seconds_of, [on.url] * CLIENTS, [kind] * CLIENTS, [share[:5] for share in shares]))
+        with Watch(on.roots) as watch:
+            begun = time.monotonic()
+            tasks = [pool.submit(seconds_of, on.url, kind, share, each) for share in shares]
+            seconds = [one for task in tasks for one in task.result()]
+            took = time.monotonic() - begun
+    usage = watch.usage
+    cpu_ms = {
+        role: spent * 1_000 / len(seconds)
+        for role, spent in usage.cpu_seconds.items()
+        if role in {"api", "postgres"}
+    }
+    in_turn = seconds_of(on.url, kind, [small[0], large], 2 * PAIRS)
+    grown = median(in_turn[1::2]) / median(in_turn[::2])
+    rate = len(seconds) / took
+    return ApiRun(kind, rate, percentile(seconds, 0.99) * 1_000, cpu_ms, grown, usage.others)
+
+
+def seconds_of(url: str, kind: str, stacks: Sequence[Place], times: int | None = None) -> list[float]:
+    """Ask for one stack after the other over one connection; return the seconds of each request.
+
+    Raises:
+        Unfinished: an answer was not what it should be.
+    """
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+    ask = ASKED[kind]
+    found = []
+    for number in range(len(stacks) if times is None else times):
+        begun = time.perf_counter()
+        ask(connection, *stacks[number % len(stacks)])
+        found.append(time.perf_counter() - begun)
+    connection.close()
+    return found
+
+
+def _answer(connection: http.client.HTTPConnection, path: str, status: int) -> Any:
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status != status:
+        raise Unfinished(f"{path}: {answer.status} {text[:300]!r}")
+    return answer.headers if status == 302 else orjson.loads(text)
+
+
+def _show(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
+    _answer(connection, f"/v1/{PROJECT}/stacks/{name}/{uuid}", 200)
+
+
+def _lookup(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
+    """Follow the redirect too: two requests, counted as one."""
+    headers = _answer(connection, f"/v1/{PROJECT}/stacks/{name}", 302)
+    _answer(connection, urlsplit(headers["Location"]).path, 200)
+
+
+def _resources(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
+    body = _answer(connection, f"/v1/{PROJECT}/stacks/{name}/{uuid}/resources?limit={PAGE}", 200)
+    if len(body["resources"]) != PAGE:
+        raise Unfinished(f"{len(body['resources'])} resources on a page of {PAGE}")
+
+
+def _events(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
+    body = _answer(connection, f"/v1/{PROJECT}/stacks/{name}/{uuid}/events?limit={PAGE}", 200)
+    if len(body["events"]) != PAGE:
+        raise Unfinished(f"{len(body['events'])} events on a page of {PAGE}")
+
+
+Ask = Callable[[http.client.HTTPConnection, str, str], None]
+ASKED: Final[dict[str, Ask]] = {"show": _show, "lookup": _lookup, "resources": _resources, "events": _events}
