@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -12,7 +12,7 @@ from api.causes import diagnostics
 from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import caller, operation_context, parts
-from orchestrator.errors import ResourceNotFound
+from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import masked
 from orchestrator.operations.known import GIVEN_METADATA
@@ -22,7 +22,7 @@ from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.bearers import require
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_tree
+from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.parameters import MASK
 from orchestrator.template.spread import plain
@@ -32,13 +32,23 @@ resources = Blueprint("resources", __name__)
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the resources, one a name."""
-    queries.refuse_unknown([*FILTERS, "nested_depth", "with_detail"])
+    """List the resources, one a name; with `limit` (ours) a page of them, after the one named `marker`."""
+    queries.refuse_unknown([*FILTERS, "nested_depth", "with_detail", "limit", "marker"])
     levels, detail = queries.levels(), queries.boolean("with_detail")
+    limit, marker = queries.integer("limit"), queries.text("marker")
+    if levels and (limit is not None or marker is not None):
+        raise InvalidRequest("'limit' and 'marker' are for one stack: leave out nested_depth.")
     stack, links = canonical(stack_name, stack_id), Links()
     types = parts().types if detail else None
-    rows = list_tree(parts().database, stack, levels, queries.filters(FILTERS), with_values=detail)
-    return json_list("resources", (_body(row, of, links, types) for of, row in rows))
+    filters, database = queries.filters(FILTERS), parts().database
+    if limit is None and marker is None:
+        rows = list_tree(database, stack, levels, filters, with_values=detail)
+        return json_list("resources", (_body(row, of, links, types) for of, row in rows))
+    page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
+    unknown = (
+        {"required_by"} if limit is not None else frozenset()
+    )  # a page does not know: it is of all others
+    return json_list("resources", (_without(unknown, _body(row, stack, links, types)) for row in page))
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
@@ -60,6 +70,10 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
         require(parts().database, bearer, stack.id, resource_name)
     row = _found(stack, resource_name)
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
+
+
+def _without(names: Set[str], body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in names}
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:

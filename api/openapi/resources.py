@@ -24,7 +24,7 @@ class Resource(Shape):
     resource_status_reason: Reason
     creation_time: Time
     updated_time: Time
-    required_by: list[str] = told("Its direct dependents.", ["two"])
+    required_by: list[str] | None = maybe("Its direct dependents; not on a page.", ["two"])
     links: list[Link] = told("`self`, `stack`, and `nested` when it owns a stack.")
     parent_resource: str | None = maybe("The resource that owns the stack it is in.")
     description: str | None = maybe("The template's; in lists `with_detail`.", "")
@@ -56,6 +56,8 @@ class ResourceQuery(Shape):
 
     nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
     with_detail: bool | None = maybe("With description and attributes.", False)
+    limit: int | None = maybe("A page of so many, of one stack, without who requires each.", 100, ge=0)
+    marker: str | None = maybe("The page after the resource of this name.", "one")
     type: list[str] | None = maybe("One of these types.", ["OS::Heat::RandomString"])
     status: list[str] | None = maybe("In one of these statuses.", ["COMPLETE"])
     name: list[str] | None = maybe("One of these names.", ["one"])

@@ -72,13 +72,17 @@ def list_resources(
 ) -> Iterator[ResourceRow]:
     """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too.
 
-    `after` is a name, exclusive.
+    `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
+    walk over the whole stack.
     """
     current = _current(stack, with_values=with_values)
     if after is not None:
         current = current.where(Resource.name > after)
+    if limit is not None and not filters:
+        current = current.limit(limit)
     newest = current.subquery("newest")
-    statement = _joined(newest, stack, _dependents(stack), with_values=with_values)
+    dependents = _dependents(stack) if limit is None else _nobody()
+    statement = _joined(newest, stack, dependents, with_values=with_values)
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
@@ -139,10 +143,7 @@ def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.U
 def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:
     """Return these rows of the stack by id, replaced ones too, without their dependents."""
     chosen = select(*_columns(with_values=True)).where(Resource.stack_id == stack.id, Resource.id.in_(ids))
-    nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
-    statement = _joined(
-        chosen.subquery("chosen"), stack, nobody.where(false()).subquery("dependents"), with_values=True
-    )
+    statement = _joined(chosen.subquery("chosen"), stack, _nobody(), with_values=True)
     with database.engine.connect() as connection:
         return {row.id: _row(row) for row in connection.execute(statement)}
 
@@ -198,6 +199,12 @@ def _dependents(stack: StackRow, name: str | None = None) -> Any:
     return statement.subquery("dependents")
 
 
+def _nobody() -> Any:
+    """As `_dependents`, where they are not asked for."""
+    nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
+    return nobody.where(false()).subquery("dependents")
+
+
 def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool) -> Select[Any]:
     child = aliased(Stack, name="child")
     statement = (
@@ -208,7 +215,14 @@ def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool)
             child.name.label("child_name"),
         )
         .outerjoin(dependents, dependents.c.name == newest.c.name)
-        .outerjoin(child, and_(child.parent_resource_id == newest.c.id, child.deleted_at.is_(None)))
+        .outerjoin(
+            child,
+            and_(
+                child.parent_resource_id == newest.c.id,
+                child.owner_id == stack.id,  # else all stacks there are may be walked through
+                child.deleted_at.is_(None),
+            ),
+        )
     )
     if with_values:
         definition = aliased(ResourceDefinition, name="definition")

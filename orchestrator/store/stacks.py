@@ -174,6 +174,16 @@ def find(
             row = connection.execute(_rows().where(seen, Stack.uuid == uuid)).one_or_none()
             if row is not None:
                 return _row(row)
+        # Nearly always it is a root of the project itself: there is an index for those alone.
+        own = _rows().where(
+            Stack.project_id == project_id,
+            Stack.name == name_or_id,
+            Stack.deleted_at.is_(None),
+            Stack.owner_id.is_(None),
+        )
+        row = connection.execute(own).one_or_none()
+        if row is not None:
+            return _row(row)
         live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
         row = connection.execute(
             live.order_by(Stack.depth, Stack.created_at, Stack.id).limit(1)

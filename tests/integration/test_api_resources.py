@@ -422,3 +422,24 @@ def test_events_of_nested_stacks_are_told_as_deep_as_asked(api: Client, tree: li
 def test_a_child_shows_its_parent(api: Client, tree: list[Made]) -> None:
     assert api.get(tree[2].path)["stack"]["parent"] == str(tree[1].uuid)
     assert api.get(tree[0].path)["stack"]["parent"] is None
+
+
+def test_a_page_has_so_many_after_a_name_and_says_nothing_of_who_requires_them(
+    world: World, project: str, api: Client
+) -> None:
+    made = world.stack(project, "pages")
+    for number in range(7):
+        world.resource(made, f"r{number}", [f"r{number - 1}"] if number else [])
+    names: list[str] = []
+    for marker in ("", "r2", "r5"):
+        page = api.get(f"{made.path}/resources?limit=3&marker={marker}")["resources"]
+        assert not any("required_by" in one for one in page)
+        names += [one["resource_name"] for one in page]
+    assert names == [f"r{number}" for number in range(7)]
+    rest = api.get(f"{made.path}/resources?marker=r4")["resources"]
+    assert [(one["resource_name"], one["required_by"]) for one in rest] == [("r5", ["r6"]), ("r6", [])]
+    filtered = api.get(f"{made.path}/resources?limit=1&name=r3&name=r6")["resources"]
+    assert [one["resource_name"] for one in filtered] == ["r3"]
+    assert api.get(f"{made.path}/resources?limit=0")["resources"] == []
+    assert "nested_depth" in api.message("GET", f"{made.path}/resources?limit=3&nested_depth=1", 400)
+    api.message("GET", f"{made.path}/resources?limit=many", 400)
