@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from orchestrator import metrics
 from tests.e2e.running import TEMPLATE, Up, eventually
 
+MONITORING = Path(__file__).resolve().parents[2] / "docs" / "monitoring"
 PROJECT = "a-project-of-its-own"
 INNER = {"heat_template_version": "2021-04-16", "resources": {"inner": {"type": "OS::Heat::TestResource"}}}
 NESTED = {
@@ -181,3 +185,29 @@ def test_it_says_of_each_part_that_it_is_well(up: Up) -> None:
         "schema": "ok",
     }
     assert all(part.get("seconds", 0) < 5 for part in answer["parts"].values())
+
+
+def test_the_dashboard_the_rules_and_prometheus_settings_speak_of_figures_that_there_are(
+    up: Up, made: tuple[str, str]
+) -> None:
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+    rules = yaml.safe_load((MONITORING / "rules.yml").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    named = {name for text in asked for name in re.findall(r"orchestrator_[a-z_]+", text)}
+    declared = {sample.name for family in metrics._OURS.collect() for sample in family.samples}
+    declared |= {f"{family.name}_total" for family in metrics._OURS.collect() if family.type == "counter"}
+    declared |= {
+        f"{family.name}_{part}"
+        for family in metrics._OURS.collect()
+        if family.type == "histogram"
+        for part in ("bucket", "count", "sum")
+    }
+    there = set(samples(up)) | declared
+    assert len(named) > 12
+    assert named - there == set()
+    told = {name for name in there if name.startswith("orchestrator_") and not name.endswith("_created")}
+    parts = {re.sub(r"_(bucket|count|sum)$", "", name) for name in told}
+    assert parts <= {re.sub(r"_(bucket|count|sum)$", "", name) for name in named}  # and leave none out
+    jobs = yaml.safe_load((MONITORING / "prometheus.yml").read_text())["scrape_configs"]
+    assert {job["job_name"] for job in jobs} == {"orchestrator", "orchestrator-workers"}

@@ -53,13 +53,16 @@ class Cluster:
         providers: int = 1,
         slice_length: int | None = None,
         events: bool = False,
+        key: str | None = None,
         **settings: Any,
     ) -> None:
-        """Prepare `checkers` workers for types that call nobody and `providers` for those that do."""
+        """Prepare `checkers` workers for types that call nobody and `providers` for those that do; `key` is
+        what an older installation sealed its secrets with.
+        """
         self.folder, self.url, self.broker_url, self.things = folder, database_url, broker_url, things
         self.armed = folder / "armed"
         self.armed.mkdir(parents=True)
-        key = new_key()
+        self.key = key = key or new_key()
         chosen = {"lease_seconds": LEASE_SECONDS, "ring_again_seconds": 1.0, **settings}
         env = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
         env |= {f"ORCHESTRATOR_{name.upper()}": str(value) for name, value in chosen.items()}
