@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DisconnectionError
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
@@ -81,7 +82,6 @@ class Database:
             url = make_url(self.url).set(drivername="postgresql+psycopg")
             self._engine = create_engine(
                 url,
-                pool_pre_ping=True,
                 pool_size=8,
                 max_overflow=16,
                 json_serializer=lambda value: orjson.dumps(value).decode(),
@@ -94,6 +94,7 @@ class Database:
             )
             self._engine_pid = os.getpid()
             event.listen(self._engine, "do_connect", self._connect_engine)
+            event.listen(self._engine, "checkout", _refuse_closed)
             self._lent = deque()  # another process's are its own
             event.listen(self._engine, "engine_disposed", self._close_lent)
         return self._engine
@@ -145,7 +146,7 @@ class Database:
         connection = None
         while connection is None and kept:
             connection = kept.pop()
-            if connection.closed or select.select([connection.fileno()], [], [], 0)[0]:
+            if _is_closed(connection):
                 connection.close()
                 connection = None
         if connection is None:
@@ -172,6 +173,19 @@ class Database:
         if connection is None or connection.closed:
             connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS)
         return connection
+
+
+def _is_closed(connection: Any) -> bool:
+    """Whether the server has ended an idle connection: then there is something to read. Asking the server, as
+    `pool_pre_ping` does, would cost a request as much as one of its statements.
+    """
+    return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
+
+
+def _refuse_closed(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Let the pool replace a connection that the server has ended."""
+    if _is_closed(connection):
+        raise DisconnectionError
 
 
 class Outage:
