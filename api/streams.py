@@ -11,7 +11,6 @@ A stream ends by itself after a while: whoever comes again is asked again who he
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -211,9 +210,11 @@ def _is_gone() -> Callable[[], bool]:
 
     def gone() -> bool:
         try:
-            readable, _, _ = select.select([connection], [], [], 0)
-            return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
-        except (OSError, ValueError):
+            # not its own `recv`, which minds how fast a body comes
+            return not socket.socket.recv(connection, 1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
             return True
 
     return gone

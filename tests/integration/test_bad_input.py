@@ -228,7 +228,7 @@ REFUSED: dict[str, tuple[str, str, Any, int, str, str]] = {
         ),
         400,
         "StackValidationFailed",
-        "Property error: resources.a.properties.length: …",
+        "Property error: : resources.a.properties.length: : …",
     ),
     "a type that is not there": (
         "POST",
