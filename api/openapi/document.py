@@ -304,6 +304,8 @@ def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
         return schema["examples"][0]
     if "example" in schema:
         return schema["example"]
+    if "enum" in schema:
+        return schema["enum"][0]
     for choice in schema.get("anyOf", ()):
         return example(choice, shapes)
     match schema.get("type"):
