@@ -307,7 +307,9 @@ def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     for choice in schema.get("anyOf", ()):
-        return example(choice, shapes)
+        found = example(choice, shapes)
+        if found is not _NONE:
+            return found
     match schema.get("type"):
         case "object" if "properties" in schema:
             parts = {
