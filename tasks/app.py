@@ -24,9 +24,9 @@ from celery.signals import (
 
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.check import Engine
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.courier import Courier
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache

@@ -6,10 +6,9 @@ open while a type's verbs run, and what is to be enqueued next is returned, to b
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ import psycopg
 from psycopg.types.json import Json
 
 from orchestrator import metrics
-from orchestrator.config import Settings
 from orchestrator.engine import hooks
 from orchestrator.engine.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
 from orchestrator.engine.messages import Ring
@@ -35,52 +33,26 @@ from orchestrator.engine.visit import Visit, heir_of
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.operations import lifecycle, moving
 from orchestrator.operations.carry_out import Plugin
-from orchestrator.operations.child_stacks import ChildStacks, StackAround
+from orchestrator.operations.child_stacks import StackAround
 from orchestrator.operations.endings import as_wanted, ending_of, row_of, was_fine
-from orchestrator.operations.files import FileCache
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before
-from orchestrator.operations.leases import Leases
+from orchestrator.operations.leases import new_lease
 from orchestrator.operations.nested import NestedPlugin
-from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.software import Software
 from orchestrator.operations.surroundings import Surroundings
-from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
-from orchestrator.security.encryption import Cipher
 from orchestrator.store import act_statements, heir_statements, nodes
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
-from orchestrator.store.database import Database
 from orchestrator.telemetry import concerning, logger
 
 log = logger()
 
 HALTING = (ending.FAIL, act_statements.UNFIT, act_statements.RESTRICT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What every check in this process shares."""
-
-    database: Database
-    cipher: Cipher
-    types: Mapping[str, ResourceType]
-    settings: Settings
-    parameters: ParameterCache
-    windows: Windows
-    leases: Leases
-    plan: PlanVisit
-    files: FileCache
-    stacks: ChildStacks
-
-
-def new_lease() -> int:
-    """Return a random 63-bit number: whose it is, nobody else has it."""
-    return secrets.randbits(63)
 
 
 def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: bool) -> list[Ring]:

@@ -29,12 +29,11 @@ from orchestrator.operations import (
     updates,
     validation,
 )
-from orchestrator.operations.check import new_lease
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.create_preview import CreatePreview
 from orchestrator.operations.files import FileCache
-from orchestrator.operations.leases import Leases
+from orchestrator.operations.leases import Leases, new_lease
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
 from orchestrator.operations.planner import limit_memory

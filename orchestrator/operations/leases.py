@@ -7,6 +7,7 @@ A visit that ends within a third of the lease costs a dictionary entry and no st
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,11 @@ from orchestrator.telemetry import logger
 Held = Sequence[tuple[int, int | None, int]]  # node, resource, lease
 
 log = logger()
+
+
+def new_lease() -> int:
+    """Return a random 63-bit number: whose it is, nobody else has it."""
+    return secrets.randbits(63)
 
 
 class Leases:

@@ -19,8 +19,9 @@ from orchestrator.engine.outcome import failure_reason
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.operations import dealing
-from orchestrator.operations.check import Engine, new_lease
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.known import Known, known_before, stored_values
+from orchestrator.operations.leases import new_lease
 from orchestrator.operations.software import Software
 from orchestrator.resources.base import Context, Observation, Resize, Value
 from orchestrator.resources.groups import scaling

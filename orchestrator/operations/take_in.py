@@ -17,9 +17,10 @@ from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.engine.outcome import back_off, failure_reason
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.operations import dealing, resizing
-from orchestrator.operations.check import Engine, new_lease
 from orchestrator.operations.child_stacks import StackAround
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.known import Known, known_before, stored_values
+from orchestrator.operations.leases import new_lease
 from orchestrator.operations.software import Software
 from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import Context, ResourceType, Signalled

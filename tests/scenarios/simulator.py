@@ -20,7 +20,8 @@ from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
 from orchestrator.operations import strays
-from orchestrator.operations.check import Engine, check_nodes
+from orchestrator.operations.check import check_nodes
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.leases import Held, Leases
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows

@@ -15,9 +15,10 @@ from sqlalchemy import text
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.operations import actions, signals, stacks, updates
-from orchestrator.operations.check import Engine, check_nodes
+from orchestrator.operations.check import check_nodes
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.engine import Engine
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.outputs import resolve_outputs
