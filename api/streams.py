@@ -11,6 +11,7 @@ A stream ends by itself after a while: whoever comes again is asked again who he
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -208,12 +209,13 @@ def _is_gone() -> Callable[[], bool]:
     if not isinstance(connection, socket.socket):
         return lambda: False
 
+    heard = select.poll()
+    heard.register(connection, select.POLLIN)
+
     def gone() -> bool:
         try:
-            # not its own `recv`, which minds how fast a body comes
-            return not socket.socket.recv(connection, 1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
+            # Not its own `recv`, which minds how fast a body comes; and it waits, where there is nothing.
+            return bool(heard.poll(0)) and not socket.socket.recv(connection, 1, socket.MSG_PEEK)
         except OSError:
             return True
 

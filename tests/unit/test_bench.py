@@ -15,6 +15,7 @@ from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from tests.bench import shapes
 from tests.bench.__main__ import asked_for
+from tests.bench.api_rate import ApiRun
 from tests.bench.bars import BARS, Wanted, judge, plan, short
 from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run, percentile
@@ -146,6 +147,7 @@ def good_results() -> Results:
     results.crowds = [CrowdRun(6.0, 17.0)]
     results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
     results.resolve_ms = [0.05, 0.19, 5.0]
+    results.api = [ApiRun("show", 400.0, 50.0, {"api": 2.0}, 1.1, 0.0)]
     return results
 
 
