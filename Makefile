@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
-SERVERS := tests/clients tests/e2e tests/integration tests/kills
+RUNNING := tests/clients tests/e2e
+PARTS := tests/integration tests/kills
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-servers test-engine test-long soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-running test-parts test-engine test-long soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,14 +38,18 @@ check: $(STAMP)  ## ruff, mypy strict, import contracts
 	@$(BIN)/lint-imports
 
 test: $(STAMP)  ## everything that must hold on every change
-	@$(MAKE) --no-print-directory -j2 test-servers test-engine
+	@$(MAKE) --no-print-directory -j3 test-running test-parts test-engine
 
-# The two halves of `test`, which take as long as each other: what runs on servers of its own, and the rest.
-test-servers: $(STAMP)
-	@$(PYTEST) -m "not long" -p no:cacheprovider $(SERVERS)
+# The three of `test`, side by side: a whole server and its clients, which mostly wait; parts on servers of
+# their own; and the rest.
+test-running: $(STAMP)
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(RUNNING)
+
+test-parts: $(STAMP)
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(PARTS)
 
 test-engine: $(STAMP)
-	@$(PYTEST) -m "not long" -p no:cacheprovider $(addprefix --ignore=,$(SERVERS))
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(addprefix --ignore=,$(RUNNING) $(PARTS))
 
 test-long: $(STAMP)  ## the long runs: many kills, many seeds
 	@$(PYTEST) -m long

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -26,10 +26,12 @@ from api.health import needed
 from api.parts import parts
 from orchestrator import metrics as counted
 from orchestrator.config import Settings
+from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden
 from orchestrator.store.database import Database
 from orchestrator.store.figures import Figures, figures
 from tasks.broker import UNREACHABLE
+from tasks.celery_settings import QUEUES
 
 metrics = Blueprint("metrics", __name__)
 
@@ -107,15 +109,17 @@ class Sampler(Collector):
         if messages is not None:
             yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
         if seen is not None:
-            yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", seen.rung)
+            rung, oldest = {**_none(QUEUES), **seen.rung}, {**_none(QUEUES), **seen.oldest_seconds}
+            yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", rung)
             yield _gauge(
                 "orchestrator_queue_oldest_seconds",
                 "Since the node was rung for that has waited longest.",
                 "queue",
-                seen.oldest_seconds,
+                oldest,
             )
             yield _gauge("orchestrator_nodes", "Nodes that are not at their end.", "state", seen.nodes)
-            yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", seen.stacks)
+            stacks = {**_none(STACK_ACTIONS), **seen.stacks}
+            yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", stacks)
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Name nothing beforehand: registering asks nobody."""
@@ -141,6 +145,11 @@ class Sampler(Collector):
             yield GaugeMetricFamily(
                 "orchestrator_database_connections_limit", "That the pool may have.", float(most)
             )
+
+
+def _none(names: Iterable[str]) -> dict[str, float]:
+    """Return nought for each: what is not there is told, and no gap in a picture."""
+    return dict.fromkeys(names, 0.0)
 
 
 def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
