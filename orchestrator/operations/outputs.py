@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from sqlalchemy import select
 
@@ -17,11 +17,17 @@ from orchestrator.operations.known import proxy
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
-from orchestrator.store.models import Resource, Revision, Stack
+from orchestrator.store.hot import fetched
+from orchestrator.store.models import Resource, Stack
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.template import Template
 
+REVISED: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"
+NAMED: Final = """
+SELECT id, name, physical_id, reference_id, action, status, attributes, sealed FROM resource
+WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover
+"""
 EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate
 
 
@@ -74,18 +80,15 @@ def resolve_outputs(
 def _resolved(
     database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None
 ) -> list[Output]:
-    with database.engine.connect() as connection:
-        revision = connection.execute(
-            select(Revision.outline, Revision.parameters, Revision.sealed, Revision.files).where(
-                Revision.id == stack.revision_id
-            )
-        ).one_or_none()
-    if revision is None:
+    with database.lent() as db:
+        rows = fetched(db, REVISED, {"id": stack.revision_id})
+    if not rows:
         return []
-    template = Template.from_outline(revision.outline)
+    outline, parameters, sealed, named_files = rows[0]
+    template = Template.from_outline(outline)
     wanted = [output for output in template.outputs.values() if names is None or output.name in names]
     given = pseudo(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(revision.parameters, revision.sealed, cipher, given)
+    values = stored_values(parameters, sealed, cipher, given)
     required = {name for output in wanted for name in output.requires}
     known = proxies(database, cipher, stack, required)
     wrong = _wrong_inside(database, cipher, stack, wanted, known)
@@ -93,7 +96,7 @@ def _resolved(
 
     def view() -> StackDefinition:
         return StackDefinition(
-            template.version, values, known, files.reader(revision.files), mappings=template.mappings
+            template.version, values, known, files.reader(named_files), mappings=template.mappings
         )
 
     return [
@@ -158,32 +161,19 @@ def proxies(
     """Return the resources of these names; one that has no row is as if not created."""
     if not names:
         return {}
-    columns = [
-        Resource.id,
-        Resource.name,
-        Resource.physical_id,
-        Resource.reference_id,
-        Resource.action,
-        Resource.status,
-        Resource.attributes,
-        Resource.sealed,
-    ]
-    statement = select(*columns).where(
-        Resource.stack_id == stack.id, Resource.name.in_(names), Resource.leftover.is_(False)
-    )
-    with database.engine.connect() as connection:
-        rows = connection.execute(statement).all()
+    with database.lent() as db:
+        rows = fetched(db, NAMED, {"stack_id": stack.id, "names": list(names)})
     found = {}
-    for row in rows:
+    for id_, name, physical_id, reference_id, action, status, attributes, sealed in rows:
         data = NodeData(
-            id=row.id,
-            name=row.name,
-            physical_id=row.physical_id,
-            reference_id=row.reference_id,
-            action=row.action,
-            status=row.status,
-            attributes=row.attributes,
-            sealed=row.sealed.decode() if row.sealed else None,
+            id=id_,
+            name=name,
+            physical_id=physical_id,
+            reference_id=reference_id,
+            action=action,
+            status=status,
+            attributes=attributes,
+            sealed=sealed.decode() if sealed else None,
         )
-        found[row.name] = proxy(data, cipher)
+        found[name] = proxy(data, cipher)
     return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from sqlalchemy import text
 
 from orchestrator.store.database import Database
-from orchestrator.store.reading import by_keys
+from orchestrator.store.hot import fetched
 from orchestrator.store.stacks import StackRow
 
 FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
@@ -52,14 +51,14 @@ ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = ex
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
-STORED: Final = (
-    "SELECT counts, counted_at, final FROM progress WHERE stack_id = :stack_id AND traversal = :traversal"
-)
+STORED: Final = """
+SELECT counts, counted_at, final FROM progress WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
+"""
 FEW: Final = """
 SELECT n.state, count(*), now() FROM (
     SELECT g.state FROM graph_node g
-    WHERE g.stack_id = :stack_id AND g.traversal = :traversal AND g.kind IN ('update', 'cleanup')
-    LIMIT :most) n
+    WHERE g.stack_id = %(stack_id)s AND g.traversal = %(traversal)s AND g.kind IN ('update', 'cleanup')
+    LIMIT %(most)s) n
 GROUP BY n.state
 """
 
@@ -84,12 +83,12 @@ class Progress:
 def read(database: Database, stack: StackRow) -> Progress:
     """Return how far a stack is: a small one as it is now, a large one as last counted."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
-    with by_keys(database) as db:
-        row = db.execute(text(STORED), where).one_or_none()
-        stored = Progress(row.counts, row.counted_at) if row is not None else Progress({}, None)
-        if row is not None and (row.final or stored.total > FRESH):
+    with database.lent() as db:
+        counts, counted_at, final = (fetched(db, STORED, where) or [({}, None, False)])[0]
+        stored = Progress(counts, counted_at)
+        if final or stored.total > FRESH:
             return stored
-        rows = db.execute(text(FEW), {**where, "most": FRESH + 1}).all()
+        rows = fetched(db, FEW, {**where, "most": FRESH + 1})
     fresh = {state: count for state, count, _ in rows}
     if sum(fresh.values()) > FRESH:
         return stored

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import LargeBinary, func, select
 
 from orchestrator.store.database import Database
+from orchestrator.store.hot import fetched
 from orchestrator.store.models import Content, Revision
 from orchestrator.store.stacks import StackRow
 
@@ -32,6 +33,11 @@ class RevisionRow:
     created_by: str
     created_at: dt.datetime
     copy_of: int | None  # the number of the revision whose template a rollback took
+
+
+ONE: Final = f"""
+SELECT {", ".join(RevisionRow.__slots__)} FROM revision WHERE id = %(id)s AND stack_id = %(stack_id)s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,9 @@ def desired(database: Database, stack: StackRow) -> RevisionRow | None:
 
 def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionRow | None:
     """Return a revision of the stack."""
-    columns = [getattr(Revision, name) for name in RevisionRow.__slots__]
-    statement = select(*columns).where(Revision.id == revision_id, Revision.stack_id == stack.id)
-    with database.engine.connect() as connection:
-        row = connection.execute(statement).one_or_none()
-    return RevisionRow(**row._mapping) if row is not None else None
+    with database.lent() as db:
+        rows = fetched(db, ONE, {"id": revision_id, "stack_id": stack.id})
+    return RevisionRow(*rows[0]) if rows else None
 
 
 def content_size(database: Database, content_hash: bytes) -> int:

@@ -83,6 +83,14 @@ class StackRow:
         return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
 
 
+_COLUMNS: Final = ", ".join("o.uuid" if name == "parent_uuid" else f"s.{name}" for name in StackRow.__slots__)
+_ONE: Final = f"SELECT {_COLUMNS} FROM stack s LEFT JOIN stack o ON o.id = s.owner_id WHERE "
+_SEEN: Final = "(%(project_id)s::text IS NULL OR %(project_id)s::text IN (s.project_id, s.user_project_id))"
+WITH_ID: Final = f"{_ONE} s.uuid = %(uuid)s AND {_SEEN}"
+WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
+ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
+    AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
+
 PLACE = """
 SELECT s.id, s.uuid::text, s.name, s.project_id, s.deleted_at FROM stack s
 WHERE s.uuid = %(uuid)s AND s.name = %(name)s
@@ -151,6 +159,7 @@ FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
     "stack_user_project_id": (Stack.user_project_id, str),
 }
 
+_TAGS: Final = StackRow.__slots__.index("tags")
 _NEVER = literal(dt.datetime.fromtimestamp(0, dt.UTC), DateTime(timezone=True))  # before anything of ours
 SORT_KEYS: Final[Mapping[str, Any]] = {
     "stack_name": Stack.name,
@@ -167,24 +176,17 @@ def find(
 
     `everywhere` is for admins: by id they find any project's, by name their own.
     """
-    with database.engine.connect() as connection:
-        uuid = _like_uuid(name_or_id)
+    uuid = _like_uuid(name_or_id)
+    with database.lent() as db:
+        rows = []
         if uuid is not None:
-            seen = _visible(None if everywhere else project_id)
-            row = connection.execute(_rows().where(seen, Stack.uuid == uuid)).one_or_none()
-            if row is not None:
-                return _row(row)
+            rows = fetched(db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id})
         # Nearly always it is a root of the project itself: there is an index for those alone.
-        own = _rows().where(
-            Stack.project_id == project_id,
-            Stack.name == name_or_id,
-            Stack.deleted_at.is_(None),
-            Stack.owner_id.is_(None),
-        )
-        row = connection.execute(own).one_or_none()
-        if row is not None:
-            return _row(row)
-        live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
+        rows = rows or fetched(db, ROOT, {"project_id": project_id, "name": name_or_id})
+    if rows:
+        return _row(rows[0])
+    live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
+    with database.engine.connect() as connection:
         row = connection.execute(
             live.order_by(Stack.depth, Stack.created_at, Stack.id).limit(1)
         ).one_or_none()
@@ -206,11 +208,9 @@ def get(database: Database, project_id: str | None, name: str, stack_id: str) ->
     uuid = _like_uuid(stack_id)
     if uuid is None:
         return None
-    with database.engine.connect() as connection:
-        row = connection.execute(
-            _rows().where(_visible(project_id), Stack.uuid == uuid, Stack.name == name)
-        ).one_or_none()
-    return _row(row) if row is not None else None
+    with database.lent() as db:
+        rows = fetched(db, WITH_BOTH, {"uuid": uuid, "name": name, "project_id": project_id})
+    return _row(rows[0]) if rows else None
 
 
 def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
@@ -221,13 +221,8 @@ def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
         .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
     )
     with database.engine.connect() as connection:
-        found = {}
-        for row in connection.execute(statement.order_by(Stack.id)):
-            values = dict(row._mapping)
-            resource_id = values.pop("parent_resource_id")
-            if resource_id is not None:
-                found[resource_id] = StackRow(**{**values, "tags": tuple(values["tags"])})
-    return found
+        rows = connection.execute(statement.order_by(Stack.id)).all()
+    return {resource_id: _row(row) for *row, resource_id in rows if resource_id is not None}
 
 
 def descendants(
@@ -292,8 +287,11 @@ def _visible(project_id: str | None) -> ColumnElement[bool]:
 
 
 def _rows() -> Select[Any]:
-    columns = [getattr(Stack, name) for name in StackRow.__slots__ if name != "parent_uuid"]
-    return select(*columns, _Owner.uuid.label("parent_uuid")).outerjoin(_Owner, Stack.owner_id == _Owner.id)
+    columns = [
+        _Owner.uuid.label(name) if name == "parent_uuid" else getattr(Stack, name)
+        for name in StackRow.__slots__
+    ]
+    return select(*columns).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
 
 
 def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery) -> Select[Any]:
@@ -362,7 +360,7 @@ def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) ->
     return statement.limit(query.limit) if query.limit is not None else statement
 
 
-def _row(row: Row[Any]) -> StackRow:
-    values = dict(row._mapping)
-    values["tags"] = tuple(values["tags"])
-    return StackRow(**values)
+def _row(row: Sequence[Any]) -> StackRow:
+    values = list(row)
+    values[_TAGS] = tuple(values[_TAGS])
+    return StackRow(*values)
