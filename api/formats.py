@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -102,5 +103,6 @@ def link(rel: str, href: str) -> dict[str, str]:
     return {"href": href, "rel": rel}
 
 
+@lru_cache(maxsize=4096)  # the names on a page, of one stack after the other
 def _part(text: str) -> str:
     return quote(text, safe="")

@@ -6,22 +6,22 @@ from typing import Any
 
 from api.formats import Links, below, link
 from orchestrator.operations.telling import facts, more_facts
-from orchestrator.store.events import EventRow, event_uuid
+from orchestrator.store.events import EventRow
 from orchestrator.store.stacks import StackRow
 
 
 def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as a list has it (spec/rest-api.md §8), and where it stands among the others."""
-    place, public = links.of(stack), str(event_uuid(stack.uuid, row.id))
+    place, told = links.of(stack), facts(row, stack)
     resource = below(place, "resources", row.resource_name)
     linked = [
-        link("self", below(resource, "events", public)),
+        link("self", f"{resource}/events/{told['id']}"),
         link("resource", resource),
         link("stack", place),
     ]
     if root is not None:  # clients take this link for "nested depth is understood here"
         linked.append(link("root_stack", root))
-    return {**facts(row, stack), "links": linked}
+    return told | {"links": linked}
 
 
 def as_told(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
     stack = find_stack(arguments)
     database = parts().database
     found = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
-    rows, more = page(found, PAGE, lambda row: str(event_uuid(stack.uuid, row.id)))
+    rows, more = page(found, PAGE, lambda row: event_uuid(stack.uuid, row.id))
     back = _Rollbacks(stack, rows)
     return {"StackEvents": [_event(row, stack, back) for row in rows], **more}
 
@@ -145,7 +145,7 @@ class _Rollbacks:
 def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> dict[str, Any]:
     own = row.resource_name == stack.name and row.physical_id == str(stack.uuid)
     return {
-        "EventId": str(event_uuid(stack.uuid, row.id)),
+        "EventId": event_uuid(stack.uuid, row.id),
         "StackId": arn(stack),
         "StackName": stack.name,
         "LogicalResourceId": row.resource_name,

@@ -12,7 +12,7 @@ from orchestrator.store.stacks import StackRow
 def facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
     """Return what an event says, without the places where there is more."""
     return {
-        "id": str(event_uuid(stack.uuid, row.id)),
+        "id": event_uuid(stack.uuid, row.id),
         "event_time": row.created_at.astimezone(dt.UTC).isoformat()[:19] + "Z",
         "resource_name": row.resource_name,
         "logical_resource_id": row.resource_name,

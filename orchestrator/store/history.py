@@ -71,10 +71,10 @@ def list_chapters(
     database: Database, stack: StackRow, *, before: int | None = None, limit: int | None = None
 ) -> Iterator[Chapter]:
     """Yield a stack's revisions, the newest first, those with a number less than `before`."""
-    statement = _chapters(stack).order_by(Revision.number.desc()).limit(limit)
+    statement = _chapters(stack).order_by(Revision.number.desc())
     if before is not None:
         statement = statement.where(Revision.number < before)
-    for row in streamed(database, statement):
+    for row in streamed(database, statement, limit):
         yield Chapter(**row._mapping)
 
 
@@ -161,11 +161,10 @@ def list_failures(
         )
         .where(Failure.stack_id == stack.id, Failure.traversal.in_(list(traversals)))
         .order_by(Failure.id)
-        .limit(limit)
     )
     if after is not None:
         statement = statement.where(Failure.id > after)
-    for row in streamed(database, statement):
+    for row in streamed(database, statement, limit):
         yield FailureRow(**row._mapping)
 
 

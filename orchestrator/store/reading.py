@@ -28,8 +28,17 @@ _BY_KEYS: Final = text(
 )
 
 
-def streamed(database: Database, statement: Select[Any]) -> Iterator[Row[Any]]:
-    """Yield a statement's rows; the connection is let go of at the end, or when the iterator is closed."""
+def streamed(database: Database, statement: Select[Any], limit: int | None = None) -> Iterator[Row[Any]]:
+    """Yield a statement's rows, `limit` at most; the connection is let go of at the end, or when the iterator
+    is closed. A short page is fetched whole: a cursor would cost more than its rows.
+    """
+    if limit is not None:
+        statement = statement.limit(limit)
+    if limit is not None and limit <= SLICE:
+        with database.engine.connect() as connection:
+            page = connection.execute(statement).all()
+        yield from page
+        return
     options = {"stream_results": True, "yield_per": SLICE}
     with (
         database.engine.connect() as connection,

@@ -19,12 +19,28 @@ from sqlalchemy.orm import aliased
 
 from orchestrator.errors import LimitExceeded
 from orchestrator.store.database import Database
+from orchestrator.store.hot import fetched
 from orchestrator.store.models import Resource, ResourceDefinition, Revision, Stack
-from orchestrator.store.reading import streamed
+from orchestrator.store.reading import SLICE, streamed
 from orchestrator.store.stacks import StackRow, descendants
 
 LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
+
+
+_PAGE: Final = """
+SELECT r.id, r.uuid, r.name, r.type, r.runs_as, r.physical_id, r.action, r.status, r.status_reason,
+    c.uuid, c.name, r.created_at, r.updated_at
+FROM (
+    SELECT DISTINCT ON (name) id, uuid, name, type, runs_as, physical_id, action, status, status_reason,
+        created_at, updated_at
+    FROM resource WHERE stack_id = %(stack_id)s{after}
+    ORDER BY name, leftover, id DESC LIMIT %(limit)s) AS r
+LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
+ORDER BY r.name
+"""
+FIRST_PAGE: Final = _PAGE.format(after="")
+NEXT_PAGE: Final = _PAGE.format(after=" AND name > %(after)s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +91,9 @@ def list_resources(
     `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
     walk over the whole stack.
     """
+    if limit is not None and limit <= SLICE and not filters and not with_values:
+        yield from _page(database, stack, after, limit)
+        return
     current = _current(stack, with_values=with_values)
     if after is not None:
         current = current.where(Resource.name > after)
@@ -86,8 +105,17 @@ def list_resources(
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
-    for row in streamed(database, statement.order_by(newest.c.name).limit(limit)):
+    for row in streamed(database, statement.order_by(newest.c.name), limit):
         yield _row(row)
+
+
+def _page(database: Database, stack: StackRow, after: str | None, limit: int) -> list[ResourceRow]:
+    """Return the page that clients ask for most, sooner: prepared, and without anybody's values."""
+    values = {"stack_id": stack.id, "after": after, "limit": limit}
+    with database.lent() as db:
+        rows = fetched(db, FIRST_PAGE if after is None else NEXT_PAGE, values)
+    unknown: list[Any] = [(), "", None, None, None]
+    return [ResourceRow(*[*row[:9], *unknown, *row[9:]]) for row in rows]
 
 
 def list_tree(

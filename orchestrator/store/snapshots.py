@@ -186,7 +186,7 @@ def of_stack(
         statement = statement.where(
             tuple_(Snapshot.created_at, Snapshot.id) > tuple_(before.created_at, before.id)
         )
-    for row in streamed(database, statement if limit is None else statement.limit(limit)):
+    for row in streamed(database, statement, limit):
         yield _row(row)
 
 

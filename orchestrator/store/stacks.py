@@ -268,7 +268,8 @@ def by_ids(database: Database, ids: Collection[int]) -> dict[int, StackRow]:
 def list_stacks(database: Database, project_id: str | None, query: StackQuery) -> Iterator[StackRow]:
     """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
     marker = _marker(database, project_id, query)
-    for row in streamed(database, _page(_filtered(_rows(), project_id, query), query, marker)):
+    statement = _page(_filtered(_rows(), project_id, query), query, marker)
+    for row in streamed(database, statement, query.limit):
         yield _row(row)
 
 
@@ -348,7 +349,7 @@ def _marker(database: Database, project_id: str | None, query: StackQuery) -> Ro
 
 
 def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) -> Select[Any]:
-    """Order the listing and cut the page out of it: after the marker, at most `limit`."""
+    """Order the listing and begin it after the marker."""
     columns, down = _order(query)
     if marker is not None:
         here, there = (
@@ -356,8 +357,7 @@ def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) ->
             tuple_(*(literal(v, c.type) for v, c in zip(marker, columns, strict=True))),
         )
         statement = statement.where(and_(here < there if down else here > there))
-    statement = statement.order_by(*(column.desc() if down else column.asc() for column in columns))
-    return statement.limit(query.limit) if query.limit is not None else statement
+    return statement.order_by(*(column.desc() if down else column.asc() for column in columns))
 
 
 def _row(row: Sequence[Any]) -> StackRow:

@@ -332,8 +332,8 @@ def test_a_finished_stack_shows_its_last_event_whatever_else_is_written(
 def test_an_events_id_leads_back_to_its_row_and_to_no_other_stacks() -> None:
     stack, other = uuid.uuid4(), uuid.uuid4()
     public = event_uuid(stack, 123_456_789)
-    assert event_id(stack, str(public)) == 123_456_789
-    assert event_id(other, str(public)) is None
+    assert event_id(stack, public) == 123_456_789
+    assert event_id(other, public) is None
     assert event_id(stack, str(stack)) is None or event_id(stack, str(stack)) != 123_456_789
     assert event_id(stack, "nonsense") is None
 
@@ -443,3 +443,25 @@ def test_a_page_has_so_many_after_a_name_and_says_nothing_of_who_requires_them(
     assert api.get(f"{made.path}/resources?limit=0")["resources"] == []
     assert "nested_depth" in api.message("GET", f"{made.path}/resources?limit=3&nested_depth=1", 400)
     api.message("GET", f"{made.path}/resources?limit=many", 400)
+
+
+def test_a_page_tells_what_the_whole_list_does(world: World, project: str, api: Client) -> None:
+    made = world.stack(project, "same")
+    world.resource(made, "a", leftover=True, physical_id="old")
+    owner = world.resource(made, "a", physical_id="new", updated_at=START)
+    world.resource(made, "é b", action="UPDATE", status="FAILED", status_reason="because")
+    above = {"root_id": made.id, "depth": 1, "owner_id": made.id}
+    world.stack(project, "same-a", parent_resource_id=owner, parent_resource="a", **above)
+    for number in range(3):
+        world.event(made, "é b", reason=str(number))
+    whole = [
+        {name: value for name, value in one.items() if name != "required_by"}
+        for one in api.get(f"{made.path}/resources")["resources"]
+    ]
+    assert [one["physical_resource_id"] for one in whole] == ["new", ""]
+    assert [link["rel"] for link in whole[0]["links"]] == ["self", "stack", "nested"]
+    first = api.get(f"{made.path}/resources?limit=1")["resources"]
+    assert first + api.get(f"{made.path}/resources?limit=1&marker=a")["resources"] == whole
+    events = api.get(f"{made.path}/events")["events"]
+    assert api.get(f"{made.path}/events?limit=2")["events"] == events[:2]
+    assert api.get(f"{made.path}/events?limit=2&marker={events[1]['id']}")["events"] == events[2:]

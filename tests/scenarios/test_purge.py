@@ -137,7 +137,7 @@ def test_a_follower_whose_marker_was_purged_goes_on_where_it_was(world: World, d
     left = {event.id for event in events.list_events(world.database, stack, query)}
     assert left < set(everything)
     for place, marker in enumerate(everything):
-        after = replace(query, marker=str(events.event_uuid(stack.uuid, marker)))
+        after = replace(query, marker=events.event_uuid(stack.uuid, marker))
         seen = [event.id for event in events.list_events(world.database, stack, after)]
         assert seen == [id_ for id_ in everything[place + 1 :] if id_ in left]
 
