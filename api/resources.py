@@ -95,6 +95,7 @@ def _body(
     linked = [link("self", below(place, "resources", row.name)), link("stack", place)]
     if row.child_uuid is not None and row.child_name is not None:
         linked.append(link("nested", links.stack(stack.project_id, row.child_name, row.child_uuid)))
+    created = time(row.created_at)
     body: dict[str, Any] = {
         "resource_name": row.name,
         "logical_resource_id": row.name,
@@ -102,8 +103,8 @@ def _body(
         "resource_type": row.type,
         "resource_status": row.state,
         "resource_status_reason": row.status_reason,
-        "creation_time": time(row.created_at),
-        "updated_time": time(row.updated_at or row.created_at),
+        "creation_time": created,
+        "updated_time": time(row.updated_at) or created,
         "required_by": list(row.required_by),
         "links": linked,
     }
