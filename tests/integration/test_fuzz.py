@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from served_api import served
 
@@ -32,8 +33,14 @@ def poster(url: str) -> Callable[[str, dict[str, Any]], Any]:
 def test_examples_of_every_route_are_answered_as_described(
     new_database: Callable[[], str], valkey_server: Any, broker_numbers: Iterator[int], tmp_path: Path
 ) -> None:
+    database_url = new_database()
+    with psycopg.connect(database_url) as db:  # where no worker reports, services are answered with 503
+        db.execute(
+            "INSERT INTO worker (uuid, name, hostname, queues, report_interval)"
+            " VALUES (gen_random_uuid(), 'check1@here', 'here', 'check', 3600)"
+        )
     settings = {
-        "database_url": new_database(),
+        "database_url": database_url,
         "broker_url": valkey_server.url(next(broker_numbers)),
         "encryption_keys": new_key(),
         **ALLOWED,
