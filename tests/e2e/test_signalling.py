@@ -95,6 +95,7 @@ def test_the_command_of_a_handle_signals_as_it_is(up: Up) -> None:
 
 def test_the_url_of_a_handle_signals_as_cloudformations_tools_use_it(up: Up) -> None:
     stack = Stack(up, "cfn", waiting_for(AWS_HANDLE), {"it": {"get_resource": "h"}})
+    eventually(lambda: stack.output("it").startswith("http"))  # until it is made it is called by its name
     url = stack.output("it")
     said = json.dumps({"Status": "SUCCESS", "Reason": "ok", "Data": "d", "UniqueId": "u"})
     command = f"curl -s -X PUT -H 'Content-Type:' --data-binary {shlex.quote(said)} {shlex.quote(url)}"

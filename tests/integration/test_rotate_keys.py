@@ -128,6 +128,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
         ("software_config.sealed", 1, 0),
         ("software_deployment.sealed", 1, 0),
         ("software_agent.sealed", 1, 0),
+        ("webhook.sealed", 0, 0),
     ]
 
 
