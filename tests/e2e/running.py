@@ -102,9 +102,9 @@ class Up:
             with contextlib.suppress(OSError):
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
                 if state not in "ZX":
+                    line = (entry / "cmdline").read_bytes()  # unless it ends just now
                     pid = int(entry.name)
-                    parents[pid] = int(parent)
-                    lines[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    parents[pid], lines[pid] = int(parent), line.replace(b"\0", b" ").decode()
         family = {self.process.pid}
         while more := {pid for pid, parent in parents.items() if parent in family} - family:
             family |= more
