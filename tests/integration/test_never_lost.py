@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from orchestrator.embedded.valkey import Valkey
-from tests.e2e.running import eventually
 from tests.integration.cluster import (
     RECOVERY_SECONDS,
     Cluster,
@@ -106,7 +105,7 @@ def test_workers_killed_while_deleting(cluster: Cluster, name: str):
         cluster.arm(*point)
     cluster.delete(name)
     cluster.wait(uuid, "DELETE_COMPLETE")
-    eventually(lambda: cluster.not_hit(DELETING) == [])  # the last is after the state is written
+    eventually(lambda: cluster.not_hit(DELETING) == [], 10)  # the last is after the state is written
     assert cluster.things.alive(name) == {}
 
 
