@@ -8,6 +8,7 @@ coming (`Patient.SLOWEST`), an answer must be taken, and the end of a connection
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import time
 from collections import deque
@@ -114,6 +115,7 @@ class Worker(ThreadWorker):
     HEAD_SECONDS = 10.0  # for a whole head
     LINGER_SECONDS = 2.0  # until a client has taken the end of its answer
     DRAIN_SECONDS = 0.2  # for what is left of a body that nobody wanted
+    NEAR_MILLISECONDS = 4  # for the next request on a connection, which is mostly sent at once
     connection: type[Patient] = Patient
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -121,6 +123,7 @@ class Worker(ThreadWorker):
         super().__init__(*args, **kwargs)
         self.cfg.set("limit_request_line", 0)
         self.lingering: deque[tuple[float, Any]] = deque()
+        self.lent = 0  # threads
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
         """Stop in an orderly way."""
@@ -165,13 +168,49 @@ class Worker(ThreadWorker):
         if whole:
             conn.data_ready = True
             conn.sock.restart()
+            self.lent += 1
             super().enqueue_req(conn)
         return whole
+
+    def handle(self, conn: Any) -> Any:
+        """Serve a request, and those that come right behind it: the way back through the loop costs as much
+        as a small request.
+        """
+        kept = super().handle(conn)
+        while kept is True and self._comes_more(conn):
+            kept = super().handle(conn)
+        return kept
+
+    def _comes_more(self, conn: Any) -> bool:
+        """Return whether the next request's head is in, after waiting a moment where threads are plenty."""
+        sock = conn.sock
+        if not (self.alive and isinstance(sock, Patient)):
+            return False
+        sock.ahead[:0] = conn.parser.unreader.take_buffered()
+        if 2 * self.lent > self.cfg.threads:
+            return False
+        if not sock.ahead:
+            near = select.poll()
+            near.register(sock, select.POLLIN)
+            if not near.poll(self.NEAR_MILLISECONDS):
+                return False
+        try:
+            if not sock.gather():
+                return False
+        except TooLong:
+            return False  # the loop refuses it
+        sock.restart()
+        return True
 
     def finish_request(self, conn: Any, fs: Any) -> None:
         """Keep the connection, or let it go without waiting."""
         kept = not fs.cancelled() and fs.exception() is None and fs.result()
-        if kept or not isinstance(conn.sock, Patient):
+        mine = isinstance(conn.sock, Patient)
+        if mine:
+            self.lent -= 1
+        if kept and mine and conn.sock.ahead:
+            self.enqueue_req(conn)  # a part of the next head, which the poller would not see
+        elif kept or not mine:
             super().finish_request(conn, fs)
         else:
             self._let_go(conn)

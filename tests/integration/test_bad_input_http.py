@@ -199,6 +199,27 @@ def test_requests_on_one_connection_are_answered_one_after_another(server: Serve
 
 
 @pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        (b"GET /v1/p/stacks HTTP/1.1\r\nHost: a\r\n", {0}),
+        (b"GET /v1/p/stacks?" + b"n" * 60_000, {0, 414}),
+        (b"G", {0}),
+    ],
+)
+def test_what_comes_behind_a_request_is_judged_like_any_other(
+    server: Server, behind: bytes, expected: set[int]
+) -> None:
+    """The thread that answered looks whether more comes: it must not wait for it."""
+    with ExitStack() as held:
+        for _ in range(8):  # twice as many as there are threads
+            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            one.sendall(server.request("GET", "/v1/p/stacks") + behind)
+            assert status(received(one)) == 200
+        assert server.answers_others() < 5.0
+        assert status(received(one)) in expected
+
+
+@pytest.mark.parametrize(
     ("length", "expected"), [(8_000, {200}), (49_000, {200}), (50_001, {414}), (2_000_000, {414})]
 )
 def test_a_url_has_at_most_50000_bytes(server: Server, length: int, expected: set[int]) -> None:
