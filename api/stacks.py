@@ -105,8 +105,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     if counted.total:  # an old stack's are forgotten
         shown["progress"] = progress_body(counted)
     if with_outputs and stack.deleted_at is None:
-        outputs = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
-        shown["outputs"] = [output_body(output) for output in outputs]
+        shown["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
     if with_diagnostics:  # only where they are asked for: clients print every key of a stack
         shown["diagnostics"] = diagnostics(stack)
     return json_response({"stack": shown})
@@ -179,6 +178,11 @@ def _state(text: str) -> tuple[str | None, str]:
 def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
     listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
     return {**listed, "project": row.project_id} if admin else listed
+
+
+def _outputs(stack: StackRow) -> list[dict[str, Any]]:
+    resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+    return [output_body(output) for output in resolved]
 
 
 def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:

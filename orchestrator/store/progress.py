@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -51,15 +51,19 @@ ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = ex
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
-STORED: Final = """
-SELECT counts, counted_at, final FROM progress WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
-"""
-FEW: Final = """
-SELECT n.state, count(*), now() FROM (
-    SELECT g.state FROM graph_node g
-    WHERE g.stack_id = %(stack_id)s AND g.traversal = %(traversal)s AND g.kind IN ('update', 'cleanup')
-    LIMIT %(most)s) n
-GROUP BY n.state
+# What was counted last and, of a traversal that is small and not over, how it stands now.
+READ: Final = """
+SELECT p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
+FROM (SELECT %(stack_id)s::bigint AS stack_id, %(traversal)s::bigint AS traversal) AS x
+LEFT JOIN progress p ON p.stack_id = x.stack_id AND p.traversal = x.traversal
+LEFT JOIN LATERAL (
+    SELECT json_object_agg(c.state, c.n) AS counts, sum(c.n)::bigint AS total FROM (
+        SELECT n.state, count(*) AS n FROM (
+            SELECT g.state FROM graph_node g
+            WHERE g.stack_id = x.stack_id AND g.traversal = x.traversal AND g.kind IN ('update', 'cleanup')
+            LIMIT %(most)s) n
+        GROUP BY n.state) c
+    ) fresh ON p.final IS NOT TRUE
 """
 
 
@@ -82,17 +86,13 @@ class Progress:
 
 def read(database: Database, stack: StackRow) -> Progress:
     """Return how far a stack is: a small one as it is now, a large one as last counted."""
-    where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
+    values = {"stack_id": stack.id, "traversal": stack.traversal, "most": FRESH + 1}
     with database.lent() as db:
-        counts, counted_at, final = (fetched(db, STORED, where) or [({}, None, False)])[0]
-        stored = Progress(counts, counted_at)
-        if final or stored.total > FRESH:
-            return stored
-        rows = fetched(db, FEW, {**where, "most": FRESH + 1})
-    fresh = {state: count for state, count, _ in rows}
-    if sum(fresh.values()) > FRESH:
+        [(counts, counted_at, final, fresh, total, now)] = fetched(db, READ, values)
+    stored = Progress(counts or {}, counted_at)
+    if final or stored.total > FRESH or (total or 0) > FRESH:
         return stored
-    return Progress(fresh, rows[0][2] if rows else stored.counted_at)
+    return Progress(fresh or {}, now if fresh else stored.counted_at)
 
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
