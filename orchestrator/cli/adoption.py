@@ -13,7 +13,7 @@ import orjson
 from orchestrator.cli.failure import ApiFailure, Failure
 from orchestrator.cli.options import FILE, Session, client_command, request_options, wait_options
 from orchestrator.cli.sources import Source, request_body, texts
-from orchestrator.cli.watching import conclude, watch
+from orchestrator.cli.watching import begun, conclude, watch
 
 OUTPUT = click.option(
     "-o", "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Instead of standard output."
@@ -110,12 +110,8 @@ def adopt(
         raise refusal.explained(adopt_file, "", texts(environments, body)) from refusal
     if wait:
         conclude(session, made, watch(session, made, "ADOPT", None, wait_timeout, begins=False))
-    elif session.as_json:
-        session.document(session.client.show(made, outputs=False))
-    elif session.quiet:
-        click.echo(made.id)
     else:
-        session.say(f"Stack {name} ({made.id}) is being adopted.")
+        begun(session, made, f"Stack {name} ({made.id}) is being adopted.")
 
 
 def _writable(path: Path) -> None:

@@ -17,7 +17,7 @@ from orchestrator.cli.lazy import LazyGroup
 from orchestrator.cli.options import FILE, Session, client_command, request_options, wait_options
 from orchestrator.cli.progress import counted, line
 from orchestrator.cli.sources import Source, read_template, request_body, texts
-from orchestrator.cli.watching import conclude, failed, watch
+from orchestrator.cli.watching import begun, conclude, failed, watch
 
 ELSEWHERE: dict[str, str] = {  # commands in modules of their own
     "check": "orchestrator.cli.actions:check",
@@ -96,17 +96,15 @@ def create(
         made = session.client.create(body)
     except ApiFailure as refusal:
         raise refusal.explained(template_file, source.text, texts(environments, body)) from refusal
-    if not wait:
-        if session.as_json:
-            session.document(session.client.show(made, outputs=False))
-        elif session.quiet:
-            click.echo(made.id)
-        else:
-            session.say(f"Stack {name} ({made.id}) is being created.")
-            session.say(f"Watch it with: orchestrator stack events {name} --follow")
+    if wait:
+        conclude(session, made, watch(session, made, "CREATE", None, wait_timeout, begins=False))
         return
-    end = watch(session, made, "CREATE", None, wait_timeout, begins=False)
-    conclude(session, made, end)
+    begun(
+        session,
+        made,
+        f"Stack {name} ({made.id}) is being created.",
+        f"Watch it with: orchestrator stack events {name} --follow",
+    )
 
 
 @stack.command()
@@ -173,15 +171,10 @@ def update(
     except ApiFailure as refusal:
         shown = template_file or Path(name)
         raise refusal.explained(shown, source.text, texts(environments, body)) from refusal
-    if not wait:
-        if session.as_json:
-            session.document(session.client.show(found, outputs=False))
-        elif session.quiet:
-            click.echo(found.id)
-        else:
-            session.say(f"Stack {found.name} ({found.id}) is being updated.")
-        return
-    conclude(session, found, watch(session, found, "UPDATE", newest, wait_timeout))
+    if wait:
+        conclude(session, found, watch(session, found, "UPDATE", newest, wait_timeout))
+    else:
+        begun(session, found, f"Stack {found.name} ({found.id}) is being updated.")
 
 
 @stack.command("list")

@@ -53,6 +53,17 @@ def watch(
     raise AssertionError("following ends with an End or a Failure")
 
 
+def begun(session: Session, found: StackId, *sentences: str) -> None:
+    """Say that an action goes on without us: the stack as it is now, its id, or these sentences."""
+    if session.as_json:
+        session.document(session.client.show(found, outputs=False))
+    elif session.quiet:
+        click.echo(found.id)
+    else:
+        for sentence in sentences:
+            session.say(sentence)
+
+
 def conclude(session: Session, found: StackId, end: End) -> None:
     """Print how an action ended and what came out of it."""
     if end.failed:

@@ -9,27 +9,23 @@ workers meet here, without threads.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-from psycopg.pq import TransactionStatus
 from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
 from orchestrator.operations import strays
 from orchestrator.operations.check import check_nodes
 from orchestrator.operations.engine import Engine
-from orchestrator.operations.leases import Held, Leases
 from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.window import Windows
 from orchestrator.resources.base import Context
 from orchestrator.store.database import Database
-from orchestrator.store.hot import HotConnection
 from tests.scenarios.cloud import Crash
+from tests.scenarios.level import Level
 from tests.scenarios.provider import Provider
+from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
 from tests.scenarios.world import World
 
 AGE = """
@@ -66,70 +62,6 @@ class Faults:
 
 
 CALM = Faults()
-
-
-class SimulatedDatabase(Database):
-    """A database that tells the simulator where its worker stands."""
-
-    simulator: Simulator
-
-    def connect(self, **options: Any) -> Any:
-        connection = super().connect(**options)
-        transaction = connection.transaction
-
-        def idle() -> bool:
-            return bool(connection.info.transaction_status == TransactionStatus.IDLE)
-
-        def watched(run: Callable[..., Any]) -> Callable[..., Any]:
-            def watching(*args: Any, **rest: Any) -> Any:
-                if not idle():
-                    return run(*args, **rest)
-                self.simulator.moment("before")
-                answer = run(*args, **rest)
-                self.simulator.moment("after")
-                return answer
-
-            return watching
-
-        @contextmanager
-        def in_transaction(*args: Any, **rest: Any) -> Iterator[Any]:
-            outermost = idle()
-            if outermost:
-                self.simulator.moment("before")
-            with transaction(*args, **rest) as opened:
-                yield opened
-            if outermost:
-                self.simulator.moment("after")
-
-        connection.execute, connection.transaction = watched(connection.execute), in_transaction  # type: ignore[method-assign]
-        if isinstance(connection, HotConnection):
-            connection.fetched = watched(connection.fetched)  # type: ignore[method-assign]
-        return connection
-
-
-class HeldByTheTest(Leases):
-    """Leases that nobody renews: they run out when the test says so."""
-
-    @contextmanager
-    def keep(self, held: Held) -> Iterator[None]:
-        yield
-
-
-class TimelessWindows(Windows):
-    """Windows that do not go by the clock: the same seed does the same."""
-
-    def wants_more(self, root_id: int) -> bool:
-        root = self._root(root_id)
-        return root.left and root.outstanding * 2 <= self.size
-
-
-class TimelessSweep(Sweep):
-    """A sweep that counts no progress, and audits when nothing should be left to put right: never."""
-
-    def _count(self, db: Any) -> None: ...
-
-    def _audit(self, db: Any) -> list[Ring]:
-        return []
 
 
 @dataclass
@@ -498,62 +430,3 @@ class Simulator(World):
             else:
                 assert running[stack_id] == action, (action, status)
                 running[stack_id] = None
-
-
-class Level:
-    """One stack of a tree: what it is to have, and its rows."""
-
-    def __init__(
-        self,
-        world: World,
-        stack_id: int,
-        resources: Mapping[str, Any],
-        files: Mapping[str, str],
-        parameters: Mapping[str, Any],
-        place: str = "",
-    ) -> None:
-        self.world, self.resources, self.files = world, resources, files
-        self.parameters, self.place = parameters, place
-        [self.stack] = world.rows("SELECT *, uuid::text FROM stack WHERE id = :id", id=stack_id)
-        query = """SELECT id, name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes,
-            leftover FROM resource WHERE stack_id = :id ORDER BY name, id"""
-        self.rows = world.rows(query, id=stack_id)
-        self.template: Mapping[str, Any] = {}
-        self._children: dict[str, Level] = {}
-
-    def child(self, name: str) -> Level:
-        """Return a stack in this one."""
-        if name not in self._children:
-            [row] = [row for row in self.rows if row.name == name]
-            query = "SELECT id FROM stack WHERE parent_resource_id = :id AND deleted_at IS NULL"
-            [stack] = self.world.rows(query, id=row.id)
-            snippet = self.resources[name]
-            template = orjson.loads(self.files[snippet["type"]])
-            given = {key: self.resolved(value) for key, value in snippet["properties"].items()}
-            place = f"{self.place}{name}."
-            child = Level(self.world, stack.id, template["resources"], self.files, given, place)
-            child.template = template
-            self._children[name] = child
-        return self._children[name]
-
-    def outputs(self) -> dict[str, Any]:
-        """Return what its outputs come to."""
-        outputs = self.template["outputs"]
-        return {name: self.resolved(output["value"]) for name, output in outputs.items()}
-
-    def resolved(self, value: Any) -> Any:
-        """Return what a value of its template comes to."""
-        match value:
-            case {"get_resource": name}:
-                return next(row.physical_id for row in self.rows if row.name == name)
-            case {"get_param": name}:
-                return self.parameters[name]
-            case {"get_attr": [name, attribute]} if self.resources[name]["type"] in self.files:
-                return self.child(name).outputs()[attribute]
-            case {"get_attr": [name, attribute]}:
-                return self.resolved(self.resources[name]["properties"][attribute])
-            case {"list_join": [glue, parts]}:
-                return glue.join(self.resolved(part) for part in parts)
-            case list():
-                return [self.resolved(item) for item in value]
-        return value

@@ -1,0 +1,87 @@
+"""The parts of a worker that the simulator has its hand in: where it stands, and what goes by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from psycopg.pq import TransactionStatus
+
+from orchestrator.engine.messages import Ring
+from orchestrator.operations.leases import Held, Leases
+from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.window import Windows
+from orchestrator.store.database import Database
+from orchestrator.store.hot import HotConnection
+
+
+class Moments(Protocol):
+    """Who is told of every moment between two statements."""
+
+    def moment(self, where: str) -> None:
+        """Let others go on, or end the worker there."""
+
+
+class SimulatedDatabase(Database):
+    """A database that tells the simulator where its worker stands."""
+
+    simulator: Moments
+
+    def connect(self, **options: Any) -> Any:
+        connection = super().connect(**options)
+        transaction = connection.transaction
+
+        def idle() -> bool:
+            return bool(connection.info.transaction_status == TransactionStatus.IDLE)
+
+        def watched(run: Callable[..., Any]) -> Callable[..., Any]:
+            def watching(*args: Any, **rest: Any) -> Any:
+                if not idle():
+                    return run(*args, **rest)
+                self.simulator.moment("before")
+                answer = run(*args, **rest)
+                self.simulator.moment("after")
+                return answer
+
+            return watching
+
+        @contextmanager
+        def in_transaction(*args: Any, **rest: Any) -> Iterator[Any]:
+            outermost = idle()
+            if outermost:
+                self.simulator.moment("before")
+            with transaction(*args, **rest) as opened:
+                yield opened
+            if outermost:
+                self.simulator.moment("after")
+
+        connection.execute, connection.transaction = watched(connection.execute), in_transaction  # type: ignore[method-assign]
+        if isinstance(connection, HotConnection):
+            connection.fetched = watched(connection.fetched)  # type: ignore[method-assign]
+        return connection
+
+
+class HeldByTheTest(Leases):
+    """Leases that nobody renews: they run out when the test says so."""
+
+    @contextmanager
+    def keep(self, held: Held) -> Iterator[None]:
+        yield
+
+
+class TimelessWindows(Windows):
+    """Windows that do not go by the clock: the same seed does the same."""
+
+    def wants_more(self, root_id: int) -> bool:
+        root = self._root(root_id)
+        return root.left and root.outstanding * 2 <= self.size
+
+
+class TimelessSweep(Sweep):
+    """A sweep that counts no progress, and audits when nothing should be left to put right: never."""
+
+    def _count(self, db: Any) -> None: ...
+
+    def _audit(self, db: Any) -> list[Ring]:
+        return []
