@@ -85,6 +85,7 @@ class Webhook(Shape):
     next_attempt_at: Time | None = told("When the next one is.", "2026-01-01T12:00:00Z")
     delivered: int = told("Events that were taken.", 12)
     delivered_at: Time | None = told("When something was taken last.", "2026-01-01T12:00:00Z")
+    event_sink: bool = told("Whether an environment names it as an event sink.", False)
     created_by: str | None = told("By whom it was made.", "somebody")
     creation_time: Time
 

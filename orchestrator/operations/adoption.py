@@ -7,7 +7,7 @@ this installation opens them again for the project they belonged to. Data from e
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
@@ -152,9 +152,14 @@ def _environment(data: Mapping[str, Any], hidden: Mapping[str, Any], given: Envi
         "parameters": parameters,
         "parameter_defaults": _unmasked(defaults),
         "resource_registry": {**stored.resource_registry, **given.resource_registry},
-        "event_sinks": list(given.event_sinks or stored.event_sinks),
+        "event_sinks": list(given.event_sinks or _clear(stored.event_sinks)),
     }
     return {section: value for section, value in made.items() if value}
+
+
+def _clear(sinks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the event sinks that are there in clear: who was told of another stack is to be given again."""
+    return [sink for sink in sinks if not any(MASK in str(value) for value in sink.values())]
 
 
 def _unmasked(values: Mapping[str, Any]) -> dict[str, Any]:

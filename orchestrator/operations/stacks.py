@@ -16,6 +16,7 @@ import orjson
 
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound
+from orchestrator.operations import sinks
 from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
@@ -97,7 +98,9 @@ def wanted_of(
         for name, value in vetted.values.items()
         if name in vetted.template.parameters or name in FACADE_PARAMETERS
     }
+    told = sinks.read(context, stack_uuid, vetted.environment.event_sinks)
     template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
+    environment["event_sinks"] = list(told.kept)
     refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
     return Wanted(
         uuid=stack_uuid,
@@ -114,6 +117,7 @@ def wanted_of(
         timeout_mins=request.timeout_mins,
         tags=request.tags,
         keep_going=request.keep_going,
+        sinks=told.new,
     )
 
 

@@ -24,6 +24,7 @@ from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.precedence import first_as_heat
 from orchestrator.operations.request import StackRequest
+from orchestrator.operations.sinks import refuse_unfit
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.telemetry import logger
@@ -102,6 +103,7 @@ def vet(
     assert request.template is not None
     draft = _read(request.template, limits)
     environment, files = _environment(request, draft, limits)
+    refuse_unfit(settings, environment.event_sinks)
     if request.forgiving:
         known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
         environment = replace(environment, parameters=known)

@@ -168,6 +168,7 @@ def shown(row: WebhookRow) -> dict[str, Any]:
         "next_attempt_at": _time(row.due_at) if row.tries and row.state == "active" else None,
         "delivered": row.delivered,
         "delivered_at": _time(row.delivered_at),
+        "event_sink": row.of_environment,
         "created_by": row.created_by or None,
         "creation_time": _time(row.created_at),
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.store import sinks
 from orchestrator.store.traversals import STACK_EVENT, Locked, Opened, bring, bump, first_nodes, lock
 from orchestrator.telemetry import request_id
 
@@ -96,6 +97,7 @@ class Wanted:
     tags: tuple[str, ...]
     keep_going: bool = False
     adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
+    sinks: Sequence[Mapping[str, Any]] = ()  # the webhooks among its event sinks that are new
 
 
 def accept_create(
@@ -133,6 +135,7 @@ def accept_create(
         revision_id = _revise(db, stack_id, wanted, number=1, action=action)
         if wanted.adopted is not None:
             db.execute("UPDATE revision SET adopted = %s WHERE id = %s", (wanted.adopted, revision_id))
+        sinks.add(db, stack_id, wanted.sinks)
         bring(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         return first_nodes(
@@ -185,6 +188,8 @@ def accept_update(
         if based_on is not None and now.traversal != based_on:
             raise Overtaken
         revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
+        sinks.add(db, stack_id, wanted.sinks)
+        sinks.switch(db, stack_id, revision_id)
         tags = list(wanted.tags)
         db.execute(
             SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
@@ -227,6 +232,8 @@ def accept_rollback(
         made = db.execute(INSERT_REVISION, values).fetchone()
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
+        assert made is not None
+        sinks.switch(db, stack_id, made[0])
     assert made is not None
     return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
 
@@ -264,6 +271,7 @@ def accept_restore(
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
         db.execute(RESTORES, (snapshot_id, made[0]))
+        sinks.switch(db, stack_id, made[0])
         if template is not None:
             db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
         return bump(db, stack_id, "RESTORE", revision_id=made[0])

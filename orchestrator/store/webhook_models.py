@@ -39,11 +39,12 @@ class Webhook(Base):
     due_at: Mapped[dt.datetime | None] = mapped_column(server_default=now)  # null: it has been told all
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
+    of_environment: Mapped[bool] = mapped_column(server_default=text("false"))  # an event sink of the stack's
     created_by: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
-        CheckConstraint(one_of("state", ("active", "dead")), name="state_known"),
+        CheckConstraint(one_of("state", ("active", "dead", "off")), name="state_known"),
         CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
         CheckConstraint("nested_depth >= 0", name="depth_counts"),
         Index("ix_webhook_project", "project_id", "id"),

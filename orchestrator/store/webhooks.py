@@ -43,6 +43,7 @@ class WebhookRow:
     due_at: dt.datetime | None
     created_by: str
     created_at: dt.datetime
+    of_environment: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class Claimed:
 SELECT: Final = """
 SELECT w.id, w.uuid, s.uuid AS stack_uuid, s.name AS stack_name, w.nested_depth, w.only_stacks, w.shown_url,
     w.sealed, w.state, w.xid::text || '.' || w.event_id AS sequence, w.tries, w.delivered, w.delivered_at,
-    w.failing_since, w.last_error, w.due_at, w.created_by, w.created_at
+    w.failing_since, w.last_error, w.due_at, w.created_by, w.created_at,
+    w.of_environment
 FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
 WHERE w.project_id = %(project_id)s
 """
@@ -81,7 +83,10 @@ INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, show
     created_by, slow)
 SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
     %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true  -- until it has answered once
-WHERE %(most)s < 0 OR %(most)s > (SELECT count(*) FROM webhook w WHERE w.project_id = %(project_id)s)
+WHERE %(most)s < 0 OR %(most)s > (
+    SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
+    WHERE w.project_id = %(project_id)s AND w.state <> 'off'
+        AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
 RETURNING id
 """
 DELETE: Final = "DELETE FROM webhook WHERE project_id = %s AND uuid = %s RETURNING id"
@@ -89,7 +94,7 @@ REARM: Final = """
 UPDATE webhook SET state = 'active', tries = 0, failing_since = NULL, last_error = NULL, due_at = now(),
     xid = coalesce(%(xid)s::text::xid8, xid), event_id = coalesce(%(event_id)s, event_id),
     lease = NULL, leased_until = NULL
-WHERE project_id = %(project_id)s AND uuid = %(uuid)s RETURNING id
+WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNING id
 """
 
 ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
@@ -157,10 +162,12 @@ def add(db: Db, values: dict[str, Any]) -> bool:
 def listed(
     db: Db, project_id: str, *, state: str | None = None, marker: str | None = None, limit: int | None = None
 ) -> list[WebhookRow]:
-    """Return a project's webhooks, the oldest first, those after the one with id `marker`."""
+    """Return a project's webhooks, the oldest first, those after the one with id `marker`.
+
+    Event sinks that no environment names any more are `off`, and none of them.
+    """
     query = SELECT
-    if state is not None:
-        query += " AND w.state = %(state)s"
+    query += " AND w.state = %(state)s" if state is not None else " AND w.state <> 'off'"
     if marker is not None:
         query += AFTER
     values = {"project_id": project_id, "state": state, "marker": marker, "limit": limit}

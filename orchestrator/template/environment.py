@@ -21,8 +21,11 @@ SECTIONS: Final = (
     "parameter_merge_strategies",
 )
 NAME: Final = "environment"  # what diagnostics call a text that is not one of the files
-SINK_TYPES: Final = ("zaqar-queue",)
+WEBHOOK: Final = "webhook"  # ours beside Heat's
+SINK_TYPES: Final = ("zaqar-queue", WEBHOOK)
+SINK_EVENTS: Final = ("all", "stack")
 _SINK_KEYS: Final = ("type", "target", "ttl")
+_WEBHOOK_KEYS: Final = ("type", "target", "secret", "events", "id")  # id: of one the stack has
 _LISTS: Final = frozenset({"encrypted_param_names", "event_sinks"})
 
 
@@ -182,10 +185,15 @@ def _sink_faults(sinks: Any) -> list[Diagnostic]:
         if not isinstance(sink, dict):
             fault("An event sink must be a map with type and target")
             continue
-        for key in sink:
-            if key not in _SINK_KEYS:
-                fault(f'Invalid key "{key}" for an event sink', key, hints.near(key, _SINK_KEYS))
         kind, ttl = sink.get("type"), sink.get("ttl")
+        keys = _WEBHOOK_KEYS if kind == WEBHOOK else _SINK_KEYS
+        for key, value in sink.items():
+            if key not in keys:
+                fault(f'Invalid key "{key}" for an event sink', key, hints.near(key, keys))
+            elif key in {"secret", "id"} and not isinstance(value, str):
+                fault(f"The {key} of an event sink must be a text", key)
+            elif key == "events" and value not in SINK_EVENTS:
+                fault(f"The events of an event sink are one of: {', '.join(SINK_EVENTS)}", key)
         if kind not in SINK_TYPES:
             known = ", ".join(SINK_TYPES)
             fault(

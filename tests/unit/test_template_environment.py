@@ -7,6 +7,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.resource_registry import Target
 
 SINK = {"type": "zaqar-queue", "target": "news"}
+HOOK = {"type": "webhook", "target": "https://example.org/"}
 
 
 def faults(source, **more):
@@ -86,13 +87,19 @@ def test_faults_of_the_registry_are_told_with_the_others():
     ("sink", "told"),
     [
         ("x", "An event sink must be a map with type and target"),
-        ({**SINK, "type": "mail"}, 'Invalid event sink type "mail", acceptable types are: zaqar-queue'),
-        ({**SINK, "type": []}, 'Invalid event sink type "[]", acceptable types are: zaqar-queue'),
+        (
+            {**SINK, "type": "mail"},
+            'Invalid event sink type "mail", acceptable types are: zaqar-queue, webhook',
+        ),
+        ({**SINK, "type": []}, 'Invalid event sink type "[]", acceptable types are: zaqar-queue, webhook'),
         ({"type": "zaqar-queue"}, "An event sink must name its target"),
         ({**SINK, "target": 5}, "An event sink must name its target"),
         ({**SINK, "ttl": 0}, "The ttl of an event sink must be a positive number of seconds"),
         ({**SINK, "ttl": True}, "The ttl of an event sink must be a positive number of seconds"),
         ({**SINK, "tll": 1}, 'Invalid key "tll" for an event sink'),
+        ({**HOOK, "ttl": 1}, 'Invalid key "ttl" for an event sink'),
+        ({**HOOK, "secret": 1}, "The secret of an event sink must be a text"),
+        ({**HOOK, "events": "some"}, "The events of an event sink are one of: all, stack"),
     ],
 )
 def test_an_event_sink_that_cannot_work_is_refused_at_once(sink, told):

@@ -1,0 +1,90 @@
+"""The webhooks that a stack's environment names as event sinks, in SQL.
+
+They live as long as the stack's row. Which of them are told is what its revision says: the others are `off`.
+"""
+
+from __future__ import annotations
+
+import uuid as uuid_
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from orchestrator.errors import LimitExceeded
+
+Db = Connection[TupleRow]
+
+OFF_KEPT: Final = 100  # of a stack, for going back to an earlier revision
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRow:
+    """A webhook that an environment of the stack named once."""
+
+    uuid: uuid_.UUID
+    only_stacks: bool
+    shown_url: str
+    sealed: bytes
+
+
+OF_STACK: Final = """
+SELECT w.uuid, w.only_stacks, w.shown_url, w.sealed FROM webhook w JOIN stack s ON s.id = w.stack_id
+WHERE s.project_id = %s AND s.uuid = %s AND w.of_environment ORDER BY w.id DESC
+"""
+# They are told from this transaction on: nothing of what it writes has a smaller sequence.
+INSERT: Final = """
+INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
+    created_by, slow, of_environment)
+SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
+    pg_current_xact_id(), 0, %(created_by)s, true, true
+WHERE %(most)s < 0 OR %(most)s > (
+    SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
+    WHERE w.project_id = %(project_id)s AND w.state <> 'off'
+        AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
+RETURNING id
+"""
+SWITCH: Final = """
+WITH named AS (
+    SELECT sink->>'id' AS id FROM revision r, json_array_elements(r.environment->'event_sinks') AS sink
+    WHERE r.id = %(revision_id)s
+)
+UPDATE webhook w
+SET state = CASE WHEN n.id IS NULL THEN 'off' ELSE 'active' END,
+    xid = CASE WHEN n.id IS NULL THEN w.xid ELSE pg_current_xact_id() END,
+    event_id = CASE WHEN n.id IS NULL THEN w.event_id ELSE 0 END,
+    tries = 0, failing_since = NULL, last_error = NULL, lease = NULL, leased_until = NULL, due_at = now()
+FROM webhook o LEFT JOIN named n ON n.id = o.uuid::text
+WHERE w.id = o.id AND o.stack_id = %(stack_id)s AND o.of_environment AND (n.id IS NULL) = (o.state <> 'off')
+"""
+FORGET: Final = """
+DELETE FROM webhook WHERE id IN (
+    SELECT id FROM webhook WHERE stack_id = %s AND of_environment AND state = 'off'
+    ORDER BY id DESC OFFSET %s)
+"""
+
+
+def of_stack(db: Db, project_id: str, stack: uuid_.UUID) -> list[SinkRow]:
+    """Return the sinks that a stack ever had, the newest first."""
+    with db.cursor(row_factory=class_row(SinkRow)) as cursor:
+        return cursor.execute(OF_STACK, (project_id, stack)).fetchall()
+
+
+def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
+    """Write a stack's new sinks, which are told from the running transaction on.
+
+    Raises:
+        LimitExceeded: the project has as many webhooks as it may.
+    """
+    for values in new:
+        if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
+            raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {values['most']}.")
+    if new:
+        db.execute(FORGET, (stack_id, OFF_KEPT))
+
+
+def switch(db: Db, stack_id: int, revision_id: int) -> None:
+    """Tell from now on the sinks that a revision of the stack names, and no others."""
+    db.execute(SWITCH, {"stack_id": stack_id, "revision_id": revision_id})
