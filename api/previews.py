@@ -206,6 +206,7 @@ def _touched_one(identity: _Identity, item: Item, row: ResourceRow | None) -> Fo
     return form | {
         "because": expected.because,
         "certain": expected.certain,
+        "restricted_action": expected.restricted or None,
         "changed_properties": {name: list(pair) for name, pair in expected.changed.items()},
         "unknown_properties": list(expected.unknown),
     }

@@ -209,6 +209,9 @@ class ResourceChange(Shape):
     because: Any = maybe("Why. Ours.")
     unchanged: bool | None = maybe("Of one that stands for a stack: nothing in it changes. Ours.", True)
     certain: bool | None = maybe("Whether nothing that is not known yet decides it. Ours.", True)
+    restricted_action: Literal["update", "replace"] | None = maybe(
+        "What the environment's restricted_actions forbid: for that the update would fail. Ours.", "replace"
+    )
 
 
 class Changes(Shape):

@@ -62,6 +62,10 @@ def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None
             if one.get("because"):
                 line.append(f": {one_line(one['because'])}", style="not bold default")
             out.print(line, soft_wrap=True)
+            if one.get("restricted_action"):
+                action = one_line(one["restricted_action"])
+                told = f"      refused: {action} is restricted for resource, the update would fail"
+                out.print(Text(told, style="bold red"), soft_wrap=True)
             _properties(out, one)
     for one in changes["unchanged"]:
         if one.get("because"):
@@ -70,6 +74,8 @@ def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None
     same = f"{len(changes['unchanged'])} unchanged"
     summary = f"{', '.join(counts)}; {same}." if counts else f"Nothing would change: {same}."
     out.print(Text(summary, style="bold"), soft_wrap=True)
+    if refused := sum(bool(one.get("restricted_action")) for turn in changes.values() for one in turn):
+        out.print(Text(f"The update would fail: {refused} refused.", style="bold red"), soft_wrap=True)
 
 
 def show_create(out: Console, stack: Mapping[str, Any]) -> None:

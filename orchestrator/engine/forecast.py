@@ -75,6 +75,7 @@ class Expected:
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     metadata: Any = None  # of one that is added, as far as it is known
+    restricted: str = ""  # the action that the environment forbids, for which the update would fail
 
 
 class Forecast:
@@ -139,7 +140,14 @@ class Forecast:
         if unseen:
             text = f"it could not be looked at: {unseen}"
             found = replace(found, because=_joined(found.because, text), certain=False)
-        return found
+        return found if there is None else self._with_restriction(found, definition, there)
+
+    def _with_restriction(self, found: Expected, definition: ResourceDefinition, there: There) -> Expected:
+        """Say of a change that the environment forbids it (spec/hot-language.md §9.6)."""
+        other = there.kind != self.kinds.resolved_name(definition)  # be it that something stands in for it
+        action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
+        forbidden = action in self.kinds.registry.restricted_actions(found.name)
+        return replace(found, restricted=action) if action and forbidden else found
 
     def _stands_in(self, definition: ResourceDefinition, there: There) -> bool:
         nothing = definition.type != NOTHING_TYPE and self.kinds.resolved_name(definition) == NOTHING_TYPE

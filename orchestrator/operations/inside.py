@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.engine.kinds import Kinds, installed, with_implicit
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.parameters import pseudo
 from orchestrator.resources.base import Context
@@ -33,6 +33,7 @@ class Inside:
     template: Template
     values: ParameterValues
     kinds: Kinds
+    faults: Sequence[Diagnostic] = ()  # for which it could not be made; none where values are not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,16 @@ def look_inside(
     """Return the stack that a resource of this kind would have, under this name; None when it cannot be said.
 
     `child` is that stack as it is now, if it is there.
+
+    Raises:
+        InvalidTemplate: it is there, and what it would be made with is wrong.
     """
     try:
         return _look_inside(context, kinds, kind, around, name, uuid, child or NoChild(kinds, around.name))
+    except InvalidTemplate:
+        if child is None or around.unknown:
+            return None
+        raise
     except OrchestratorError:  # it would be told when the stack is made; what is wrong before, was told
         return None
 
@@ -145,12 +153,14 @@ def _look_inside(
         missing |= {FACADE["metadata"]}
     known = {one: value for one, value in built.items() if one not in missing}
     values = ParameterValues(known, built.hidden | (frozenset(around.secret) & missing), missing)
+    faults: Sequence[Diagnostic] = ()
     try:
         template = draft.define(values)
     except FaultyTemplate as error:
         template = error.rest
+        faults = () if missing else error.diagnostics
     inner = _kinds(context, kinds, kind, environment)
-    return Inside(name, uuid, with_implicit(template, inner), values, inner)
+    return Inside(name, uuid, with_implicit(template, inner), values, inner, faults)
 
 
 def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environment: Environment) -> Kinds:

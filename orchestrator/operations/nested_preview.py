@@ -10,6 +10,7 @@ import orjson
 from orchestrator.engine.forecast import Expected
 from orchestrator.engine.foreseen import Outlook
 from orchestrator.engine.nesting import asked_of
+from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.child_stacks import ChildStacks, LiveChild
 from orchestrator.operations.create_preview import Unmade, unmade
 from orchestrator.operations.files import FileCache
@@ -17,15 +18,24 @@ from orchestrator.operations.inside import Around, Inside, look_inside
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.stack_preview import Intent, Item, Preview, UpdatePreview
 from orchestrator.resources.nested import NestedType
+from orchestrator.schema.properties import join
 from orchestrator.store import children, planning, previewing, stacks
 from orchestrator.store.stacks import StackRow
 from orchestrator.template.parameters import ParameterValues
 
+Found = tuple[list[UpdatePreview], list[Diagnostic]]
 
-def below(preview: Preview) -> list[UpdatePreview]:
-    """Return what becomes of each stack below one whose own preview is made."""
+
+def below(preview: Preview, *, whole: bool = True) -> Found:
+    """Return what becomes of each stack below one whose own preview is made, and for what the update would
+    fail there.
+
+    Not `whole`: only those are looked at that are changed, where something can be wrong that the check of
+    the request does not know of.
+    """
     context = preview.context
     found: list[UpdatePreview] = []
+    faults: list[Diagnostic] = []
     there = stacks.children(context.database, preview.stack)
     for name, definition in preview.template.resources.items():
         kind = preview.kinds.of(definition)
@@ -34,15 +44,23 @@ def below(preview: Preview) -> list[UpdatePreview]:
         row, expected = preview.chosen.get(name), preview.expected.get(name)
         turn = "unchanged" if expected is None else expected.turn
         child = there.pop(row.id, None) if row is not None and turn in ("unchanged", "updated") else None
-        if child is None:
+        if turn == "updated" and child is not None:
+            try:
+                inside, wrong = _updated(preview, name, kind, child, whole=whole)
+            except InvalidTemplate as error:
+                inside, wrong = [], list(error.diagnostics)
+            found += inside
+            path = f"{preview.template.form.words.resources}.{name}"
+            faults += [replace(fault, path=join(path, fault.path)) for fault in wrong]
+        elif not whole:
+            continue
+        elif child is None:
             found += _added(preview, name, kind)
-        elif turn == "unchanged":
-            found += _all(preview, child, "unchanged")
         else:
-            found += _updated(preview, name, kind, child)
-    for child in there.values():
+            found += _all(preview, child, "unchanged")
+    for child in there.values() if whole else ():
         found += _all(preview, child, "deleted")
-    return found
+    return found, faults
 
 
 def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePreview]:
@@ -74,10 +92,10 @@ def _made(resources: Sequence[Unmade], stack_name: str, parent: str) -> Iterator
             yield from _made(one.nested.resources, one.nested.name, one.name)
 
 
-def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow) -> Iterator[UpdatePreview]:
+def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, whole: bool) -> Found:
     context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
     if outlook is None:
-        return
+        return [], []
     with previewing.moment(context.database) as db:
         known = preview.there(db, row.id)
         data = asked_of({} if known is None else known.data)[1]
@@ -94,10 +112,13 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow) -> 
             child=LiveChild(db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name),
         )
     if inside is None:
-        return
+        return [], []
+    if inside.faults:
+        return [], list(inside.faults)
     made = Preview(context, child, _intent(preview, inside, child))
-    yield made.run()
-    yield from below(made)
+    own = made.run()
+    inner, faults = below(made, whole=whole)
+    return [own, *inner], [*made.faults, *faults]
 
 
 def _intent(preview: Preview, inside: Inside, child: StackRow) -> Intent:

@@ -14,7 +14,7 @@ from orchestrator.engine.decide import RETAINED
 from orchestrator.engine.forecast import Expected, Forecast, There
 from orchestrator.engine.foreseen import Outlook
 from orchestrator.engine.kinds import Kinds
-from orchestrator.errors import InvalidTemplate, LimitExceeded
+from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.dealing import calling
@@ -65,7 +65,7 @@ class UpdatePreview:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a stack is to be. Of a stack `within` another, what is wrong is told when it is updated."""
+    """What a stack is to be. Of a stack `within` another, what is wrong is told with the rest."""
 
     template: Template
     values: ParameterValues
@@ -86,6 +86,7 @@ class Preview:
         self.outlooks: Mapping[str, Outlook] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, Expected] = {}
+        self.faults: Sequence[Diagnostic] = ()  # of a stack within another
 
     def run(self) -> UpdatePreview:
         """Return what becomes of each of its resources.
@@ -174,6 +175,7 @@ class Preview:
                 )
         if forecast.faults and not self.intent.within:
             raise InvalidTemplate(forecast.faults)
+        self.faults = forecast.faults
         return found
 
     def _is_as_built(self, name: str, changes: Changes) -> bool:

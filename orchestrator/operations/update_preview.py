@@ -39,7 +39,8 @@ def preview_update(
 
     Raises:
         NotFound: the stack is gone.
-        InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail.
+        InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail, be it
+            in a stack below.
     """
     proposal = propose(context, stack, body, patch=patch)
     wanted, vetted = proposal.wanted, proposal.vetted
@@ -51,7 +52,10 @@ def preview_update(
     preview = Preview(context, stack, intent)
     try:
         found = preview.run()
+        nested, faults = nested_preview.below(preview, whole=show_nested)
+        if faults:
+            raise InvalidTemplate(faults)
     except InvalidTemplate as error:
-        faults = error.diagnostics[:MOST_FAULTS]
-        raise InvalidTemplate(placed(faults, proposal.request.template, vetted.document)) from None
-    return replace(found, nested=nested_preview.below(preview)) if show_nested else found
+        told = error.diagnostics[:MOST_FAULTS]
+        raise InvalidTemplate(placed(told, proposal.request.template, vetted.document)) from None
+    return replace(found, nested=nested) if show_nested else found

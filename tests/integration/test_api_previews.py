@@ -34,7 +34,7 @@ HEATS = {
     "stack_name",
     "updated_time",
 }
-OURS = {"because", "certain", "changed_properties", "unknown_properties"}
+OURS = {"because", "certain", "changed_properties", "restricted_action", "unknown_properties"}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body
 from orchestrator.operations.create_preview import CreatePreview, Unmade, preview_create
 from orchestrator.operations.update_preview import UpdatePreview, preview_update
@@ -220,3 +221,22 @@ def test_an_update_does_to_a_tree_what_its_preview_said(world: World, seed: int)
 EVENTS = (
     "SELECT s.uuid::text AS uuid, count(*) AS n FROM stack s JOIN event e ON e.stack_id = s.id GROUP BY 1"
 )
+
+
+def test_what_would_fail_inside_refuses_the_preview_whether_or_not_that_is_told(world: World) -> None:
+    def child(id_: str) -> str:
+        return child_text(known={"type": "OS::Heat::TestResource", "external_id": id_})
+
+    rested(world, {"outer": {"type": OUTER}}, files={URL: child("one"), OUTER: outer_text()})
+    wanted = {"heat_template_version": "2021-04-16", "resources": {"outer": {"type": OUTER}}}
+    body = orjson.dumps({"template": wanted, "files": {URL: child("two"), OUTER: outer_text()}})
+    for told in (True, False):
+        with pytest.raises(InvalidTemplate) as refused:
+            preview_update(world.context, world.stack_row("s"), Body(body), show_nested=told)
+        [fault] = refused.value.diagnostics
+        assert fault.path == "resources.outer.resources.inner.resources.known.external_id"
+        told_words = "Update to property external_id of known (OS::Heat::TestResource) is not supported."
+        assert fault.message == told_words
+    world.update("s", wanted["resources"], files={URL: child("two"), OUTER: outer_text()})
+    world.deliver_all()
+    assert world.state(str(world.stack_row("s").uuid)) == "UPDATE_FAILED"  # as it said

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
+from orchestrator.operations.context import Body
+from orchestrator.operations.update_preview import preview_update
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
 
+TEMPLATE = {"heat_template_version": "2021-04-16"}
 REPLACE, UPDATE = "replace is restricted for resource.", "update is restricted for resource."
 
 
@@ -51,6 +55,12 @@ def test_what_is_forbidden_fails_the_update_and_leaves_the_resource_as_it_is(
     uuid = world.create("s", {"a": before, "b": test_resource("b", requires=("a",))})
     world.deliver_all()
     [made] = world.rows("SELECT action, status, physical_id FROM resource WHERE name = 'a'")
+    environment = forbidding(**{"[a]": words})
+    body = orjson.dumps({"template": {**TEMPLATE, "resources": {"a": wanted}}, "environment": environment})
+    for turn, items in preview_update(world.context, world.stack_row("s"), Body(body)).items.items():
+        said = {item.expected.name: item.expected.restricted for item in items}
+        assert said in ({}, {"b": ""}, {"a": told.split()[0]}), turn
+        assert ("a" in said) == (turn == ("updated" if told is UPDATE else "replaced")), turn
     for times in (1, 2):
         world.update("s", {"a": wanted}, environment=forbidding(**{"[a]": words}), disable_rollback=True)
         world.deliver_all(shuffle=True, repeat=0.3)

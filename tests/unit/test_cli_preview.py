@@ -88,6 +88,18 @@ def test_a_preview_of_an_update_is_a_plan_to_read(stub: Stub, run: Run) -> None:
     assert shop.status == "CREATE_COMPLETE"
 
 
+def test_a_preview_says_what_the_environment_forbids(stub: Stub, run: Run) -> None:
+    replaced = {**change("net", "cidr cannot be changed in place"), "restricted_action": "replace"}
+    stub.add("shop", changes={**{key: [] for key in CHANGES}, "replaced": [replaced]})
+    result = run("stack", "update", "-t", "t.yaml", "shop", "--preview")
+    assert result.output == (
+        "-/+ net  OS::Heat::TestResource  replaced: cidr cannot be changed in place\n"
+        "      refused: replace is restricted for resource, the update would fail\n"
+        "1 to replace; 0 unchanged.\n"
+        "The update would fail: 1 refused.\n"
+    )
+
+
 def test_a_preview_of_a_patch_asks_for_one(stub: Stub, run: Run) -> None:
     stub.add("shop", changes={**{key: [] for key in CHANGES}, "unchanged": CHANGES["unchanged"]})
     result = run("stack", "update", "--existing", "shop", "--preview", "-P", "a=1")
