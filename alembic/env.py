@@ -9,6 +9,7 @@ from sqlalchemy.engine import make_url
 from orchestrator.config import Settings
 from orchestrator.store import (  # noqa: F401 - for their tables
     access_models,
+    client_request_models,
     models,
     software_models,
     webhook_models,

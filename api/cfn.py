@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.body import reading, received
-from api.cloudformation.actions import ACTIONS
+from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.faults import UNREACHABLE, refused
@@ -34,6 +34,7 @@ from orchestrator.security.query_callers import QueryCallers
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
 from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access import AccessRow
+from orchestrator.store.client_requests import TokenTaken
 
 cfn = Blueprint("cfn", __name__)
 log = telemetry.logger()
@@ -45,7 +46,8 @@ NO_ACTION: Final = "The action or operation requested is invalid"
 # What is refused -> status, Amazon's code, and what its message begins with.
 CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.LimitExceeded: (400, "RequestLimitExceeded", ""),
-    errors.StackExists: (400, "AlreadyExists", ""),
+    errors.StackExists: (400, "AlreadyExistsException", ""),
+    TokenTaken: (400, TokenTaken.heat_type, ""),
     errors.Conflict: (400, "InvalidAction", ""),
     errors.NotFound: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.NotSupported: (400, "InvalidParameterValue", INVALID_VALUE),
@@ -97,7 +99,7 @@ def query() -> Response:
         _not_from_elsewhere()
     action = ACTIONS.get(name)
     if action is None:
-        raise QueryFault("InvalidAction", NO_ACTION)
+        raise QueryFault("InvalidAction", f"{NO_ACTION}{INSTEAD.get(name, '')}")
     _require_allowed(name, g.caller)
     result = action(Arguments(given))
     answer = {f"{name}Result": result or {}, "ResponseMetadata": {"RequestId": g.request_id}}

@@ -25,3 +25,32 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "UpdateStack": stacks.update_stack,
     "ValidateTemplate": templates.validate_template,
 }
+
+_PREVIEW: Final = ": there are no change sets; what an update would do is told by the native API's preview"
+_DRIFT: Final = ": drift is looked for by the native API's action check, and by an update with converge"
+INSTEAD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "CreateChangeSet",
+            "DeleteChangeSet",
+            "DescribeChangeSet",
+            "DescribeChangeSetHooks",
+            "ExecuteChangeSet",
+            "ListChangeSets",
+        ),
+        _PREVIEW,
+    ),
+    **dict.fromkeys(
+        (
+            "DescribeStackDriftDetectionStatus",
+            "DescribeStackResourceDrifts",
+            "DetectStackDrift",
+            "DetectStackResourceDrift",
+        ),
+        _DRIFT,
+    ),
+    "ContinueUpdateRollback": ": a stack that failed takes an update, or the native API's rollback",
+    "RollbackStack": ": a stack that failed takes an update, or the native API's rollback",
+    "UpdateTerminationProtection": ": there is no termination protection",
+}
+"""What Amazon has and nobody does here -> what to do instead."""

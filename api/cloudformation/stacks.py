@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,17 +14,22 @@ from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
 from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
 from api.cloudformation.templates import template_of
+from api.cloudformation.tokens import once
 from api.formats import time
-from api.parts import Output, caller, operation_context, parts
+from api.parts import Output, caller, parts
 from api.stacks import parameters_of
-from orchestrator.operations.context import Body
+from orchestrator.operations.context import Body, OperationContext
 from orchestrator.store import revisions, stacks
 from orchestrator.store.revisions import Brief
 from orchestrator.store.stacks import StackQuery, StackRow
 
 UNDECIDED: Final = {"StackDriftStatus": "NOT_CHECKED"}
 CANCEL: Final = orjson.dumps({"cancel_update": None})
-ON_FAILURE: Final = {"DO_NOTHING": True, "ROLLBACK": False, "DELETE": False}  # disable_rollback
+ON_FAILURE: Final[Mapping[str, Mapping[str, bool]]] = {
+    "DO_NOTHING": {"disable_rollback": True},
+    "ROLLBACK": {"disable_rollback": False},
+    "DELETE": {"disable_rollback": False, "delete_on_failure": True},
+}
 DELETED: Final = "DELETE_COMPLETE"
 # What would be believed in and not be done; what only asks for less is overlooked.
 NOT_DONE: Final = (
@@ -57,9 +63,12 @@ def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
     return {"Stacks": [_described(row) for row in rows], **more}
 
 
-def create_stack(arguments: Arguments) -> Mapping[str, Any]:
+def create_stack(arguments: Arguments) -> Mapping[str, Any] | None:
     """Take on a new stack. A failure rolls it back unless the caller says otherwise."""
-    context = operation_context()
+    return once(arguments, partial(_create, arguments), told=True)
+
+
+def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
     arguments.unsupported(*NOT_DONE)
     arguments.not_both("DisableRollback", "OnFailure")
     failing = arguments.choice("OnFailure", ON_FAILURE)
@@ -70,7 +79,7 @@ def create_stack(arguments: Arguments) -> Mapping[str, Any]:
         **_choices(arguments),
         "stack_name": arguments.required("StackName"),
         "parameters": values,
-        "disable_rollback": ON_FAILURE.get(failing or "", disabled or False),
+        **ON_FAILURE.get(failing or "", {"disable_rollback": disabled or False}),
     }
     arguments.check()
     with written(document, context.settings) as body:
@@ -79,9 +88,12 @@ def create_stack(arguments: Arguments) -> Mapping[str, Any]:
     return {"StackId": f"{ARN}{caller().project_id}:stacks/{accepted.name}/{accepted.uuid}"}
 
 
-def update_stack(arguments: Arguments) -> Mapping[str, Any]:
+def update_stack(arguments: Arguments) -> Mapping[str, Any] | None:
     """Take on another template, or other values for the one that is there. Tags stay unless given."""
-    context = operation_context()
+    return once(arguments, partial(_update, arguments), told=True)
+
+
+def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
     arguments.unsupported(*NOT_DONE)
     values, kept = _values(arguments)
     again = arguments.boolean("UsePreviousTemplate") or False
@@ -106,15 +118,24 @@ def update_stack(arguments: Arguments) -> Mapping[str, Any]:
 
 def cancel_update_stack(arguments: Arguments) -> None:
     """Go back to what the stack was before the update that runs."""
+    once(arguments, partial(_cancel, arguments), told=False)
+
+
+def _cancel(arguments: Arguments, context: OperationContext) -> None:
     stack = live_stack(arguments)
-    parts().publish(parts().operations.act(operation_context(), stack, Body(data=CANCEL)))
+    parts().publish(parts().operations.act(context, stack, Body(data=CANCEL)))
 
 
 def delete_stack(arguments: Arguments) -> None:
     """Start deleting a stack, whatever it is doing."""
+    once(arguments, partial(_delete, arguments), told=False)
+
+
+def _delete(arguments: Arguments, context: OperationContext) -> None:
     arguments.unsupported("RetainResources")
+    arguments.choice("DeletionMode", ("STANDARD",))
     stack = live_stack(arguments)
-    parts().publish(parts().operations.delete(operation_context(), stack))
+    parts().publish(parts().operations.delete(context, stack))
 
 
 def _listing(

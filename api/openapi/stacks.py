@@ -55,6 +55,7 @@ class StackCreate(Made):
     stack_name: str = told(
         "Unique among the project's live stacks.", "web", pattern=r"^[a-zA-Z][a-zA-Z0-9_.\-]{0,254}$"
     )
+    delete_on_failure: Flag | None = maybe("Delete the stack when its create fails. Ours.", False)
     adopt_stack_data: str | None = maybe("A stack as export gives it, as a text: its things are taken over.")
 
 

@@ -12,7 +12,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_object
-from orchestrator.store import children, traversals
+from orchestrator.store import children, client_requests, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Locked
@@ -53,6 +53,7 @@ def named(body: Body) -> str:
 def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Go back to the last good revision; what runs finishes first."""
     with context.database.connect() as db, db.transaction():
+        client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
         running = _running(db, stack, "UPDATE")
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"

@@ -10,6 +10,7 @@ from orchestrator.config import Settings
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
+from orchestrator.store.client_requests import ClientToken
 from orchestrator.store.database import Database
 
 
@@ -36,6 +37,9 @@ class OperationContext:
     caller: Caller
     settings: Settings
     types: Mapping[str, ResourceType]
+    asked: ClientToken | None = (
+        None  # under which token, of a request that may come again and is to count once
+    )
 
     def quota(self, setting: str) -> int:
         """Return a limit of how many things a project may have; -1, which is any number, for admins."""

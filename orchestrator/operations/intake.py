@@ -43,6 +43,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes
+from orchestrator.store.client_requests import ClientToken
 from orchestrator.store.database import Database
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
@@ -64,6 +65,7 @@ class _Job:
     path: Path | None
     patience_seconds: float = 0.0
     request_id: str | None = None
+    asked: ClientToken | None = None
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -143,7 +145,8 @@ def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, C
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
     database = context.database
-    job = _Job(context.settings, database.url, context.caller, path, database.patience_seconds, request_id())
+    patience = database.patience_seconds
+    job = _Job(context.settings, database.url, context.caller, path, patience, request_id(), context.asked)
     process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
     process.start()
     there.close()
@@ -182,7 +185,9 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
 
 def _context(job: _Job) -> OperationContext:
     database = Database(job.database_url, "orchestrator-intake", patience_seconds=job.patience_seconds)
-    return OperationContext(database, cipher(job.settings), job.caller, job.settings, load_registry())
+    return OperationContext(
+        database, cipher(job.settings), job.caller, job.settings, load_registry(), job.asked
+    )
 
 
 def _validate(job: _Job, answer: Connection, *, how: Mapping[str, bool]) -> None:

@@ -10,6 +10,7 @@ from orchestrator.engine.visit import Visit
 from orchestrator.store import children, snapshots, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.database import Database
+from orchestrator.store.traversals import Opened
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -81,11 +82,22 @@ def _end(
     if ended is None:
         return []
     log.info("stack_failed", stack_id=stack_id, action=ended.action)
+    if ended.delete_on_failure and ended.action == "CREATE":
+        opened = remove(db, stack_id)
+        return [*ended.rings, opened.ring] if opened else ended.rings
     if ended.rollback_disabled or ended.action not in ROLLS_BACK:
         return ended.rings
     retain = ended.action == "ADOPT"  # what was not made for the stack is not removed with it
     opened = accept_rollback(db, stack_id, ended.good_revision_id, retain=retain)
     return [*ended.rings, opened.ring] if opened else ended.rings
+
+
+def remove(db: Connection[TupleRow], stack_id: int) -> Opened | None:
+    """Begin to remove a stack in the running transaction, over whatever runs; None when it is gone."""
+    opened = traversals.bump(db, stack_id, "DELETE")
+    snapshots.remove_all(db, stack_id)
+    children.disturb(db, stack_id)
+    return opened
 
 
 def give_up(database: Database, stack_id: int, traversal: int) -> list[Ring]:

@@ -32,6 +32,7 @@ class StackRequest:
     timeout_mins: int | None = None
     tags: tuple[str, ...] = ()
     keep_going: bool = False  # a failure stops only what requires it
+    delete_on_failure: bool = False  # a create that fails is deleted, not rolled back
     # Names among `files`, merged in this order in place of `environment`; `parameters_win` says whether the
     # request's own parameters beat them, which in Heat they do not.
     environment_files: tuple[str, ...] = ()
@@ -146,6 +147,7 @@ def _request(document: Mapping[str, Any], name: Any, fetch: Fetch, *, needs_temp
         timeout_mins=_timeout(document),
         tags=_tags(document),
         keep_going=_boolean(document, "keep_going", False),
+        delete_on_failure=_boolean(document, "delete_on_failure", False),
         environment_files=_environment_files(document, files),
         parameters_win=_boolean(document, "parameters_win", False),
     )

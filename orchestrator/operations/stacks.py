@@ -20,9 +20,10 @@ from orchestrator.operations import sinks
 from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
+from orchestrator.operations.lifecycle import remove
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import children, snapshots, traversals
+from orchestrator.store import client_requests
 from orchestrator.store.acceptance import Wanted, accept_create
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
@@ -62,7 +63,8 @@ def accept(
     wanted = wanted_of(context, request, vetted, stack_uuid)
     if adopted is not None:
         wanted = replace(wanted, adopted=context.cipher.seal(adopted))
-    with context.database.connect() as db:
+    with context.database.connect() as db, db.transaction():
+        client_requests.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
         opened = accept_create(
             db,
             wanted,
@@ -80,9 +82,8 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
         NotFound: it is gone already.
     """
     with context.database.connect() as db, db.transaction():
-        opened = traversals.bump(db, stack.id, "DELETE")
-        snapshots.remove_all(db, stack.id)
-        children.disturb(db, stack.id)
+        client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        opened = remove(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.ring]
@@ -117,6 +118,7 @@ def wanted_of(
         timeout_mins=request.timeout_mins,
         tags=request.tags,
         keep_going=request.keep_going,
+        delete_on_failure=request.delete_on_failure,
         sinks=told.new,
     )
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.errors import Conflict, Diagnostic, InvalidTemplate, NotFound, NotSupported
+from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo, stored_values
-from orchestrator.operations.request import StackRequest, UpdateRequest, read_update
+from orchestrator.operations.request import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.stacks import Accepted, wanted_of
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import children, revisions, stacks
+from orchestrator.store import children, client_requests, revisions, stacks
 from orchestrator.store.acceptance import Overtaken, Wanted, accept_update
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import StackRow
@@ -27,6 +27,9 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template
 
+_PARTS: Final = {
+    "template", "template_url", "files", "files_container", "environment", "environment_files", "parameters",
+}  # fmt: skip
 TRIES: Final = 10  # of a PATCH, each over a change by somebody else
 
 
@@ -52,6 +55,22 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     return Accepted(str(stack.uuid), stack.name, [opened.ring])
 
 
+def changes_nothing(body: Body) -> bool:
+    """Whether a PATCH asks for nothing but the update once more (spec/rest-api.md §5.6)."""
+    if body.path is not None:
+        return False
+    try:
+        document = read_object(body.read())
+    except InvalidRequest:
+        return False
+    more = document.keys() - _PARTS - {"existing", "stack_name"}
+    return not more and all(_is_nothing(document.get(part)) for part in _PARTS)
+
+
+def _is_nothing(value: Any) -> bool:
+    return all(_is_nothing(inner) for inner in value.values()) if isinstance(value, dict) else not value
+
+
 def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
 ) -> tuple[Opened, Template]:
@@ -66,6 +85,7 @@ def accept(
         asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
         try:
             with context.database.connect() as db, db.transaction():
+                client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,

@@ -32,11 +32,12 @@ INSERT_STACK = (
     """
 WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
-        disable_rollback, keep_going,
+        disable_rollback, keep_going, delete_on_failure,
         timeout_mins, tags, username, request_id)
     SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, %(action)s, 'IN_PROGRESS',
         'Stack ' || %(action)s || ' started', 1,
-        %(disable_rollback)s, %(keep_going)s, %(timeout_mins)s, %(tags)s, %(username)s,
+        %(disable_rollback)s, %(keep_going)s, %(delete_on_failure)s, %(timeout_mins)s, %(tags)s,
+        %(username)s,
         %(request_id)s
     FROM id RETURNING *
 ), told AS ("""
@@ -97,6 +98,7 @@ class Wanted:
     tags: tuple[str, ...]
     keep_going: bool = False
     adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
+    delete_on_failure: bool = False
     sinks: Sequence[Mapping[str, Any]] = ()  # the webhooks among its event sinks that are new
 
 
@@ -122,6 +124,7 @@ def accept_create(
                     "name": wanted.name,
                     "disable_rollback": wanted.disable_rollback,
                     "keep_going": wanted.keep_going,
+                    "delete_on_failure": wanted.delete_on_failure,
                     "timeout_mins": wanted.timeout_mins,
                     "tags": list(wanted.tags),
                     "username": wanted.username,

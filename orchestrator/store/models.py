@@ -67,6 +67,9 @@ class Stack(Base):
     disable_rollback: Mapped[bool] = mapped_column(server_default=text("true"))
     timeout_mins: Mapped[int | None]
     tags: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    delete_on_failure: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # a create that fails is deleted, not rolled back
     convergence_policy: Mapped[str] = mapped_column(server_default="report")
     keep_going: Mapped[bool] = mapped_column(
         server_default=text("false")

@@ -194,7 +194,7 @@ WITH failures AS (
     + STACK_EVENT
     + ")"
     + WOKEN
-    + f"\nSELECT action, disable_rollback, good_revision_id, {RINGS} FROM s"
+    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {RINGS} FROM s"
 )
 
 MOST_CAUSES = 10  # that a stack's reason tells
@@ -395,6 +395,7 @@ class EndedFailed:
 
     action: str
     rollback_disabled: bool
+    delete_on_failure: bool
     good_revision_id: int | None
     rings: list[Ring]
 
@@ -423,7 +424,7 @@ def end_failed(
     }
     hooks.give_up(db, stack_id)
     for row in fetched(db, END_FAILED, values):
-        return EndedFailed(row[0], row[1], row[2], _rings(row[3]))
+        return EndedFailed(row[0], row[1], row[2], row[3], _rings(row[4]))
     return None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import boto3
@@ -24,7 +26,11 @@ WAIT = {"Delay": 0.2, "MaxAttempts": 300}
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    env = {"ORCHESTRATOR_AUTH": "token", "ORCHESTRATOR_CFN_PORT": str(CFN_PORT)}
+    env = {
+        "ORCHESTRATOR_AUTH": "token",
+        "ORCHESTRATOR_CFN_PORT": str(CFN_PORT),
+        "ORCHESTRATOR_TEMPLATE_FETCH_PRIVATE": "true",  # the site below is on this machine
+    }
     made = Up(tmp_path_factory.mktemp("cfn"), env=env).wait_ready()
     yield made
     made.stop()
@@ -52,6 +58,30 @@ def client(up: Up, keys: dict[str, str], path: str = "/v1", port: int | None = N
 @pytest.fixture(scope="module")
 def cfn(up: Up) -> Any:
     return client(up, key_pair(up, "shop"))
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[str, dict[str, str]]]:
+    """Serve texts by their paths."""
+    texts: dict[str, str] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = texts.get(self.path)
+            self.send_response(404 if found is None else 200)
+            data = (found or "").encode()
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", texts
+    server.shutdown()
+    server.server_close()
 
 
 def body(resources: Template, **sections: Any) -> str:
@@ -187,6 +217,91 @@ def test_a_create_that_fails_is_rolled_back_unless_it_was_told_not_to(cfn: Any) 
     assert own[:2] == ["ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS"]
 
 
+def test_a_create_that_fails_is_deleted_when_it_was_told_to_be(cfn: Any) -> None:
+    failing = body({"Bad": thing(fail=True), "Good": thing()})
+    made = cfn.create_stack(StackName="gone", TemplateBody=failing, OnFailure="DELETE")["StackId"]
+    wait(cfn, "stack_delete_complete", made)
+    assert described(cfn, made)["StackStatus"] == "DELETE_COMPLETE"
+    assert refusal(cfn.describe_stacks, StackName="gone")[1] == "ValidationError"
+    events = cfn.describe_stack_events(StackName=made)["StackEvents"]
+    own = [one["ResourceStatus"] for one in reversed(events) if one["LogicalResourceId"] == "gone"]
+    assert own == ["CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"]
+    cfn.create_stack(StackName="gone", TemplateBody=body({"Good": thing()}), OnFailure="DELETE")
+    wait(cfn, "stack_create_complete", "gone")
+    cfn.update_stack(StackName="gone", TemplateBody=failing)
+    with pytest.raises(WaiterError):
+        wait(cfn, "stack_update_complete", "gone")
+    wait(cfn, "stack_rollback_complete", "gone")  # what was made is never deleted for an update
+    cfn.delete_stack(StackName="gone")
+
+
+def test_a_request_under_a_token_counts_once(cfn: Any) -> None:
+    asked = {"StackName": "once", "TemplateBody": body({"A": thing()}), "ClientRequestToken": "make-1"}
+    made = cfn.create_stack(**asked)
+    assert cfn.create_stack(**asked)["StackId"] == made["StackId"]
+    with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
+        cfn.create_stack(**{**asked, "StackName": "other"})
+    with pytest.raises(cfn.exceptions.AlreadyExistsException):
+        cfn.create_stack(**{**asked, "ClientRequestToken": "make-2"})
+    wait(cfn, "stack_create_complete", "once")
+    changed = {**asked, "TemplateBody": body({"A": thing("w")}), "ClientRequestToken": "change-1"}
+    for _ in range(3):
+        assert cfn.update_stack(**changed)["StackId"] == made["StackId"]
+        wait(cfn, "stack_update_complete", "once")
+    events = cfn.describe_stack_events(StackName="once")["StackEvents"]
+    own = [one["ResourceStatus"] for one in reversed(events) if one["LogicalResourceId"] == "once"]
+    assert own == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"]
+    for _ in range(2):
+        cfn.delete_stack(StackName="once", ClientRequestToken="remove-1")
+        wait(cfn, "stack_delete_complete", made["StackId"])
+    assert cfn.create_stack(**asked)["StackId"] == made["StackId"]  # it was made, and is gone
+    assert refusal(cfn.describe_stacks, StackName="once")[1] == "ValidationError"
+    with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
+        cfn.delete_stack(StackName="taken", ClientRequestToken="remove-1")
+    assert refusal(cfn.delete_stack, StackName="x", ClientRequestToken="no spaces")[1] == (
+        "InvalidParameterValue"
+    )
+
+
+def test_a_nested_stack_is_made_from_a_template_that_is_fetched(
+    cfn: Any, site: tuple[str, dict[str, str]]
+) -> None:
+    url, texts = site
+    texts["/child"] = coloured()
+
+    def outer(colour: str) -> str:
+        properties = {"TemplateURL": f"{url}/child", "Parameters": {"Colour": colour}}
+        child = {"Type": "AWS::CloudFormation::Stack", "Properties": properties}
+        said = {"Value": {"Fn::GetAtt": ["Child", "Outputs.Said"]}}
+        return body({"Child": child}, Outputs={"Said": said})
+
+    made = cfn.create_stack(StackName="outer", TemplateBody=outer("blue"))["StackId"]
+    wait(cfn, "stack_create_complete", "outer")
+    assert described(cfn, "outer")["Outputs"][0]["OutputValue"] == "blue"
+    [child] = cfn.describe_stack_resources(StackName="outer")["StackResources"]
+    inner = described(cfn, child["PhysicalResourceId"])
+    assert (inner["ParentId"], inner["RootId"], inner["StackStatus"]) == (made, made, "CREATE_COMPLETE")
+    texts["/whole"] = outer("green")
+    cfn.update_stack(StackName="outer", TemplateURL=f"{url}/whole")
+    wait(cfn, "stack_update_complete", "outer")
+    assert described(cfn, "outer")["Outputs"][0]["OutputValue"] == "green"
+    texts["/child"] = body({"Bad": {"Type": "No::Such"}})
+    assert refusal(cfn.create_stack, StackName="bad", TemplateBody=outer("x"))[1] == "ValidationError"
+    gone = refusal(cfn.create_stack, StackName="none", TemplateURL=f"{url}/none")
+    assert gone[0] == 400
+    assert f"{url}/none" in gone[2]
+    cfn.delete_stack(StackName="outer")
+    wait(cfn, "stack_delete_complete", made)
+    assert described(cfn, child["PhysicalResourceId"])["StackStatus"] == "DELETE_COMPLETE"
+
+
+def test_what_is_not_here_says_what_is_instead(cfn: Any) -> None:
+    change = refusal(cfn.create_change_set, StackName="s", ChangeSetName="c", TemplateBody=body({}))
+    assert change[:2] == (400, "InvalidAction")
+    assert "preview" in change[2]
+    assert "converge" in refusal(cfn.detect_stack_drift, StackName="s")[2]
+
+
 def test_an_update_that_fails_or_is_cancelled_leads_back(cfn: Any) -> None:
     cfn.create_stack(StackName="twice", TemplateBody=body({"A": thing("one")}))
     wait(cfn, "stack_create_complete", "twice")
@@ -253,7 +368,7 @@ def test_what_cannot_be_is_refused_in_amazons_words(up: Up, cfn: Any) -> None:
     cfn.create_stack(StackName="taken", TemplateBody=body({}))
     assert refusal(cfn.create_stack, StackName="taken", TemplateBody=body({})) == (
         400,
-        "AlreadyExists",
+        "AlreadyExistsException",
         "The Stack (taken) already exists.",
     )
     assert refusal(cfn.create_stack, StackName="1", TemplateBody=body({}))[:2] == (400, "ValidationError")

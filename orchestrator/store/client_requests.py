@@ -1,0 +1,85 @@
+"""Requests that their clients gave tokens to, in SQL: what was accepted once is not accepted again."""
+
+from __future__ import annotations
+
+import uuid as uuid_
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from orchestrator.errors import Conflict
+
+Db = Connection[TupleRow]
+
+KEPT_SECONDS: Final = 86_400.0  # a client that asks again does so within minutes
+AT_ONCE: Final = 100  # old ones that a new one takes away
+
+
+@dataclass(frozen=True, slots=True)
+class ClientToken:
+    """What a client calls a request, and the digest of all that it asks."""
+
+    token: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request that was accepted under a token."""
+
+    digest: bytes
+    stack_uuid: uuid_.UUID
+    stack_name: str
+
+
+class TokenTaken(Conflict):
+    """A request of that token was accepted before, or just now beside this one."""
+
+    heat_type = "TokenAlreadyExistsException"
+
+    def __init__(self, token: str) -> None:
+        """Name it."""
+        super().__init__(f"A client request token already exists: {token}")
+
+
+TAKE: Final = """
+INSERT INTO client_request (project_id, token, digest, stack_uuid, stack_name)
+VALUES (%(project_id)s, %(token)s, %(digest)s, %(stack_uuid)s, %(stack_name)s)
+ON CONFLICT DO NOTHING RETURNING 1
+"""
+FORGET: Final = """
+DELETE FROM client_request WHERE (project_id, token) IN (
+    SELECT project_id, token FROM client_request
+    WHERE created_at < now() - make_interval(secs => %s::float8) LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
+FIND: Final = """
+SELECT digest, stack_uuid, stack_name FROM client_request WHERE project_id = %s AND token = %s
+"""
+
+
+def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
+    """Write down that a request with a token is accepted for a stack; in the transaction that accepts it.
+
+    Raises:
+        TokenTaken: one was before.
+    """
+    if asked is None:
+        return
+    values = {
+        "project_id": project_id,
+        "token": asked.token,
+        "digest": asked.digest,
+        "stack_uuid": uuid,
+        "stack_name": name,
+    }
+    db.execute(FORGET, (KEPT_SECONDS, AT_ONCE))
+    if db.execute(TAKE, values).fetchone() is None:
+        raise TokenTaken(asked.token)
+
+
+def find(db: Db, project_id: str, token: str) -> Accepted | None:
+    """Return the request that was accepted under a token."""
+    with db.cursor(row_factory=class_row(Accepted)) as cursor:
+        return cursor.execute(FIND, (project_id, token)).fetchone()

@@ -1,0 +1,58 @@
+"""Requests that their clients gave tokens to: one of two is accepted, whenever they come."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+import psycopg
+import pytest
+
+from orchestrator.store.client_requests import KEPT_SECONDS, ClientToken, TokenTaken, find, take
+
+ASKED = ClientToken("token", b"digest")
+
+
+@pytest.fixture
+def project() -> str:
+    return f"project {uuid.uuid4()}"
+
+
+@pytest.mark.parametrize(("ends", "refused"), [("commit", [True]), ("rollback", [False])])
+def test_of_two_at_once_the_second_waits_for_how_the_first_ends(
+    postgres_url: str, project: str, ends: str, refused: list[bool]
+) -> None:
+    said: list[bool] = []
+
+    def second() -> None:
+        with psycopg.connect(postgres_url) as db:
+            try:
+                take(db, project, ASKED, uuid.uuid4(), "b")
+                said.append(False)
+            except TokenTaken:
+                said.append(True)
+
+    with psycopg.connect(postgres_url) as db:
+        take(db, project, ASKED, uuid.uuid4(), "a")
+        late = threading.Thread(target=second)
+        late.start()
+        getattr(db, ends)()
+        late.join()
+        found = find(db, project, ASKED.token)
+    assert said == refused
+    assert found is not None
+    assert found.stack_name == ("a" if ends == "commit" else "b")
+
+
+def test_tokens_are_each_projects_own_and_forgotten_after_a_day(postgres_url: str, project: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        take(db, project, ASKED, uuid.uuid4(), "a")
+        take(db, f"{project}'s neighbour", ASKED, uuid.uuid4(), "b")
+        db.execute(
+            "UPDATE client_request SET created_at = now() - make_interval(secs => %s) WHERE project_id = %s",
+            (KEPT_SECONDS + 1, project),
+        )
+        take(db, project, ASKED, uuid.uuid4(), "c")
+        found = find(db, project, ASKED.token)
+    assert found is not None
+    assert found.stack_name == "c"
