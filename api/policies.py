@@ -11,9 +11,9 @@ from api.parts import caller, parts
 from orchestrator.security.policy import policy_of, require
 
 # Views that ask for themselves: what is to be done stands in the body, a signature says who asks, or it
-# depends on more than roles.
+# depends on more than roles. Their names, if they have some, are for the audit of who was not let in.
 ASKING: Final = frozenset(
-    {"stacks.act", "cfn.query", "cfn.signal", "cfn.wait_condition", "catalogue.services"}
+    {"stacks.act", "stacks.update", "cfn.query", "cfn.signal", "cfn.wait_condition", "catalogue.services"}
 )
 
 NAMES: Final = MappingProxyType(

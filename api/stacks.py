@@ -20,6 +20,7 @@ from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
 from orchestrator.operations.actions import named
 from orchestrator.operations.parameters import pseudo
+from orchestrator.operations.updates import changes_nothing
 from orchestrator.store import progress, revisions
 from orchestrator.store.revisions import RevisionRow
 from orchestrator.store.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
@@ -114,9 +115,16 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
 @stacks.route("/<project_id>/stacks/<stack_name>/<stack_id>", methods=["PUT", "PATCH"])
 def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Take on a new template for the stack, whatever it is doing."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
+    patch = request.method == "PATCH"
+    if not patch:
+        require_named("stacks:update")
+        stack = canonical(stack_name, stack_id)
+    context = operation_context()
     with received(request, context.settings) as body:
-        accepted = parts().operations.update(context, stack, body, patch=request.method == "PATCH")
+        if patch:
+            require_named("stacks:update_no_change" if changes_nothing(body) else "stacks:update_patch")
+            stack = canonical(stack_name, stack_id)
+        accepted = parts().operations.update(context, stack, body, patch=patch)
     parts().publish(accepted.rings)
     return Response(status=202)
 

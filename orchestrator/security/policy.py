@@ -75,8 +75,8 @@ _MEMBERS: Final = [
     *_named("webhooks", "create delete test rearm"),  # ours
     *_named(
         "stacks",
-        "create update update_patch delete preview_update preview_update_patch validate_template "
-        "generate_template abandon export snapshot delete_snapshot restore_snapshot",
+        "create update update_patch update_no_change delete preview_update preview_update_patch "
+        "validate_template generate_template abandon export snapshot delete_snapshot restore_snapshot",
     ),
     *_named("stacks", "rollback"),  # ours
     *_named("webhooks", "create delete test rearm"),  # ours
