@@ -120,6 +120,15 @@ class Sampler(Collector):
             yield _gauge("orchestrator_nodes", "Nodes that are not at their end.", "state", seen.nodes)
             stacks = {**_none(STACK_ACTIONS), **seen.stacks}
             yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", stacks)
+            said = (
+                "Webhooks with something to be told now, that failed the last time, and that were given up."
+            )
+            yield _gauge("orchestrator_webhooks", said, "state", seen.webhooks)
+            yield GaugeMetricFamily(
+                "orchestrator_webhook_oldest_seconds",
+                "Since the webhook has had something to be told that has waited longest.",
+                seen.webhook_seconds,
+            )
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Name nothing beforehand: registering asks nobody."""

@@ -21,6 +21,7 @@ import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential, wait_random
 
 from orchestrator.cli.failure import ApiFailure, Failure
+from orchestrator.cli.webhook_calls import Query, WebhookCalls
 
 PAGE = 500
 PAGES = 100  # that are turned over in search of something to tell
@@ -28,8 +29,6 @@ READ_TIMEOUT_SECONDS = 300.0  # a body of a hundred thousand resources is valida
 _UNAVAILABLE = {502, 503, 504}
 EVENT_STREAM = "text/event-stream"
 SILENT_SECONDS = 40.0  # a server that says nothing for so long is gone: it says something every 15
-
-Query = Mapping[str, str | int | list[str]]
 
 
 class NoStream(Exception):
@@ -57,7 +56,7 @@ class StackId:
         return f"stacks/{quote(self.name, safe='')}/{self.id}"
 
 
-class Client:
+class Client(WebhookCalls):
     """A connection to one project of one server."""
 
     def __init__(
@@ -276,9 +275,10 @@ class Client:
         after: str | None = None,
         resource: str | None = None,
         limit: int | None = None,
+        nested: int = 0,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the events after the one with id `after`, oldest first."""
-        query: dict[str, str | int | list[str]] = {"sort_dir": "asc"}
+        """Yield the events after the one with id `after`, oldest first; of so many nested levels too."""
+        query: dict[str, str | int | list[str]] = {"sort_dir": "asc", **_levels(nested)}
         if after:
             query["marker"] = after
         if resource:
@@ -290,10 +290,18 @@ class Client:
         found = self._ask("GET", f"{stack.path}/events", {"sort_dir": "desc", "limit": 1})["events"]
         return found[0] if found else None
 
+    def project_events(self, after: str, nested: int = 0) -> dict[str, Any]:
+        """Return what comes after a sequence in all stacks of the project, where that ends, and whether
+        there is `more`.
+        """
+        answer: dict[str, Any] = self._ask("GET", "events", {"after": after, **_levels(nested)})
+        return answer
+
     def stream(
-        self, stack: StackId, after: str, seconds: float | None
+        self, stack: StackId | None, after: str, seconds: float | None, nested: int = 0
     ) -> Generator[tuple[str, str, dict[str, Any]]]:
-        """Yield what a stack tells after a sequence, as it happens: its kind, where it stands, and what.
+        """Yield what a stack tells after a sequence, as it happens: its kind, where it stands, and what;
+        without a stack what all of the project's tell.
 
         Comments are of the kind "" and say that somebody is there. It ends when the server says so, or has
         said nothing for `seconds`, and for a little longer than it is ever silent.
@@ -302,50 +310,19 @@ class Client:
             NoStream: the server has none, or no room.
             httpx.HTTPError: it was cut.
         """
-        url = f"{self.url}/v1/{quote(self.project, safe='')}/{stack.path}/events"
+        place = "events" if stack is None else f"{stack.path}/events"
+        url = f"{self.url}/v1/{quote(self.project, safe='')}/{place}"
         silent = SILENT_SECONDS if seconds is None else max(0.05, min(SILENT_SECONDS, seconds))
         timeout = httpx.Timeout(silent, connect=5.0)
         headers = {"Accept": f"{EVENT_STREAM}, application/json;q=0.5"}
-        with self._http.stream(
-            "GET", url, params={"after": after}, headers=headers, timeout=timeout
-        ) as answer:
+        asked: Query = {"after": after, **_levels(nested)}
+        with self._http.stream("GET", url, params=asked, headers=headers, timeout=timeout) as answer:
             if answer.status_code in {502, 504}:
                 raise httpx.RemoteProtocolError(f"the gateway answered {answer.status_code}")
             kind = answer.headers.get("content-type", "").partition(";")[0]
             if answer.status_code != httpx.codes.OK or kind != EVENT_STREAM:
                 raise NoStream
             yield from _messages(answer.iter_lines())
-
-    # Who is told of events
-
-    def webhooks(self, query: Query) -> list[dict[str, Any]]:
-        """Return the project's webhooks."""
-        return list(self._ask("GET", "webhooks", query)["webhooks"])
-
-    def make_webhook(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a webhook; the answer has its secret."""
-        answer: dict[str, Any] = self._ask("POST", "webhooks", body=body)["webhook"]
-        return answer
-
-    def webhook(self, id_: str) -> dict[str, Any]:
-        """Return one webhook."""
-        answer: dict[str, Any] = self._ask("GET", _webhook(id_))["webhook"]
-        return answer
-
-    def delete_webhook(self, id_: str) -> None:
-        """Remove a webhook."""
-        self._ask("DELETE", _webhook(id_))
-
-    def test_webhook(self, id_: str) -> dict[str, Any]:
-        """Have a message delivered; return how that went."""
-        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/test")["test"]
-        return answer
-
-    def rearm_webhook(self, id_: str, after: str | None) -> dict[str, Any]:
-        """Let a webhook try again."""
-        body = {"after": after} if after else {}
-        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/rearm", body=body)["webhook"]
-        return answer
 
     # What is sent to one resource
 
@@ -478,8 +455,8 @@ def _resource(stack: StackId, name: str) -> str:
     return f"{stack.path}/resources/{quote(name, safe='')}"
 
 
-def _webhook(id_: str) -> str:
-    return f"webhooks/{quote(id_, safe='')}"
+def _levels(nested: int) -> dict[str, int]:
+    return {"nested_depth": nested} if nested else {}
 
 
 def _snapshot(stack: StackId, snapshot_id: str) -> str:

@@ -39,8 +39,10 @@ def feed(
     *,
     left: Callable[[], float | None],
     idle: Callable[[float], None],
+    nested: int = 0,
 ) -> Iterator[Event | Quiet]:
-    """Yield the events after one, for ever. `left` says how many seconds there are, None for any number.
+    """Yield the events after one, for ever, of so many `nested` levels too. `left` says how many seconds there
+    are, None for any number.
 
     Raises:
         ApiFailure: the server refuses; 404 when the stack is gone.
@@ -49,27 +51,61 @@ def feed(
     last = after
     if after is None or "sequence" in after:
         try:
-            for step in _streamed(client, stack, after, left, idle):
+            place = str(after["sequence"]) if after is not None else "0.0"
+            for step in streamed(client, stack, place, left, idle, nested):
                 if not isinstance(step, Quiet):
                     last = step
                 yield step
         except NoStream:
             pass  # another server, or one with no room
-    yield from _polled(client, stack, last, left, idle)
+    yield from _polled(client, stack, last, left, idle, nested)
 
 
-def _streamed(
+def of_project(
+    client: Client, after: str, nested: int, *, idle: Callable[[float], None] = time.sleep
+) -> Iterator[Event]:
+    """Yield the events of all stacks of the project after a sequence, for ever.
+
+    Raises:
+        ApiFailure: the server refuses.
+        Failure: nobody has answered for a minute.
+    """
+    if after == "now":  # a place to come back to when the stream is cut before it says anything
+        after = str(client.project_events("now", nested)["sequence"])
+    client.patience_seconds = PATIENCE_SECONDS
+    try:
+        for step in streamed(client, None, after, lambda: None, idle, nested):
+            if not isinstance(step, Quiet):
+                after = str(step["sequence"])
+                yield step
+    except NoStream:
+        pass  # no room
+    while True:
+        page = client.project_events(after, nested)
+        after = str(page["sequence"])
+        yield from page["events"]
+        if not page["more"]:
+            idle(SLOWEST_SECONDS)
+
+
+def streamed(
     client: Client,
-    stack: StackId,
-    after: Event | None,
+    stack: StackId | None,
+    place: str,
     left: Callable[[], float | None],
     idle: Callable[[float], None],
+    nested: int = 0,
 ) -> Iterator[Event | Quiet]:
-    place = str(after["sequence"]) if after is not None else "0.0"
+    """Yield the events after a place of a stack, or of all of the project's, over every cut.
+
+    Raises:
+        NoStream: the server has none, or no room.
+        Failure: nobody has answered for as long as the client has patience.
+    """
     heard = time.monotonic()
     while True:
         try:
-            with closing(client.stream(stack, place, left())) as messages:
+            with closing(client.stream(stack, place, left(), nested)) as messages:
                 for kind, sequence, body in messages:
                     place, heard = sequence or place, time.monotonic()
                     yield body if kind == "message" else Quiet(settled=True)
@@ -90,12 +126,13 @@ def _polled(
     after: Event | None,
     left: Callable[[], float | None],
     idle: Callable[[float], None],
+    nested: int,
 ) -> Iterator[Event | Quiet]:
     marker = str(after["id"]) if after is not None else None
     empty, pause = 0, FASTEST_SECONDS
     while True:
         fresh = False
-        for event in client.events(stack, after=marker):
+        for event in client.events(stack, after=marker, nested=nested):
             fresh, marker = True, event["id"]
             yield event
         empty = 0 if fresh else empty + 1

@@ -41,8 +41,9 @@ def follow(
     action: str | None = None,
     timeout_seconds: float | None = None,
     idle: Callable[[float], None] = time.sleep,
+    nested: int = 0,
 ) -> Iterator[Event | End]:
-    """Yield the events after `after` as they come, and then the end.
+    """Yield the events after `after` as they come, those of so many `nested` levels too, and then the end.
 
     With an `action` the end is that action's: what ended before it began was another. `idle` waits between
     two looks. A stack that is gone, or at rest although its last event was never seen (events are kept for a
@@ -62,9 +63,9 @@ def follow(
         return None if deadline is None else deadline - time.monotonic()
 
     try:
-        for step in feed(client, stack, after, left=left, idle=idle):
+        for step in feed(client, stack, after, left=left, idle=idle, nested=nested):
             if isinstance(step, Quiet):
-                at_rest = _at_rest(client, stack, last) if step.settled else None
+                at_rest = _at_rest(client, stack, last, nested) if step.settled else None
                 if at_rest is not None:
                     yield _end(client, stack, at_rest["stack_status"], at_rest["stack_status_reason"], causes)
                     return
@@ -91,12 +92,12 @@ def follow(
         yield End("DELETE_COMPLETE", "The stack is gone", causes)
 
 
-def _at_rest(client: Client, stack: StackId, last: str | None) -> dict[str, Any] | None:
+def _at_rest(client: Client, stack: StackId, last: str | None, nested: int) -> dict[str, Any] | None:
     """Return the stack when nothing is under way in it, and nothing was told since the last event."""
     shown = client.show(stack, outputs=False)
     if shown["stack_status"].endswith("_IN_PROGRESS"):
         return None
-    return shown if next(client.events(stack, after=last, limit=1), None) is None else None
+    return shown if next(client.events(stack, after=last, limit=1, nested=nested), None) is None else None
 
 
 def _late(stack: StackId, seconds: float | None) -> Failure:

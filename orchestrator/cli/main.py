@@ -14,6 +14,7 @@ from orchestrator.cli.lazy import LazyGroup
 COMMANDS = {
     "stack": "orchestrator.cli.stack:stack",
     "why": "orchestrator.cli.why:why",
+    "events": "orchestrator.cli.events:events",
     "failures": "orchestrator.cli.failures:failures",
     "webhook": "orchestrator.cli.webhook:webhook",
     "validate": "orchestrator.cli.validate:validate",

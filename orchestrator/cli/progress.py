@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
+from urllib.parse import unquote
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
@@ -331,8 +332,8 @@ def _by_status(figures: Mapping[str, Any]) -> dict[str, int]:
     return {**running, "": figures["waiting"] + figures["blocked"]}
 
 
-def line(event: Event) -> Text:
-    """Return an event as one line of text."""
+def line(event: Event, around: str | None = None) -> Text:
+    """Return an event as one line of text; of another stack than `around`, if that is said, with its name."""
     text = str(event["resource_status"])
     row = Text(render.clock(event.get("event_time")) + " ", style="dim")
     row.append_text(
@@ -341,7 +342,18 @@ def line(event: Event) -> Text:
             style="not dim " + next((s for e, s in render.STYLES.items() if text.endswith(e)), ""),
         )
     )
-    row.append(f" {clean(event['resource_name'])}", style="not dim")
+    row.append(f" {clean(_named(event, around))}", style="not dim")
     if text.endswith("_FAILED"):
         row.append(f": {one_line(event.get('resource_status_reason') or '')}", style="not dim")
     return row
+
+
+def _named(event: Event, around: str | None) -> str:
+    """Return whom an event is about; what a stack tells of itself is about the stack."""
+    name = str(event["resource_name"])
+    href = next((link["href"] for link in event.get("links") or () if link["rel"] == "stack"), "")
+    stack, _, id_ = href.rpartition("/stacks/")[2].partition("/")
+    stack = unquote(stack)
+    if around is None or stack in {"", around} or event["physical_resource_id"] == id_:
+        return name
+    return f"{stack}.{name}"

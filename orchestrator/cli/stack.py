@@ -260,6 +260,7 @@ def show(session: Session, *, name: str) -> None:
 @click.option("--follow", "following", is_flag=True, help="Go on until the action under way ends.")
 @click.option("--resource", help="Only this resource's.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many, the oldest first.")
+@click.option("--nested", type=click.IntRange(0), default=0, help="Of so many levels of nested stacks too.")
 @click.option(
     "--wait-timeout", type=click.FloatRange(0), metavar="SECONDS", help="With --follow: stop looking."
 )
@@ -271,6 +272,7 @@ def events(
     following: bool,
     resource: str | None,
     limit: int | None,
+    nested: int,
     wait_timeout: float | None,
 ) -> None:
     """Tell what happened to the stack NAME, the oldest first.
@@ -281,15 +283,15 @@ def events(
         raise Failure("--follow tells everything: it cannot be combined with --resource or --limit")
     found = session.client.find(name)
     if following:
-        _follow_events(session, found, wait_timeout)
+        _follow_events(session, found, wait_timeout, nested)
         return
-    listed = session.client.events(found, resource=resource, limit=limit)
+    listed = session.client.events(found, resource=resource, limit=limit, nested=nested)
     if session.as_json:
         session.document({"events": list(listed)})
         return
     out = session.out()
     for event in listed:
-        out.print(line(event), soft_wrap=True)
+        out.print(line(event, found.name), soft_wrap=True)
 
 
 @stack.command()
@@ -437,7 +439,7 @@ def _progress(found: Mapping[str, Any]) -> str:
     return counted(figures) if under_way else ""
 
 
-def _follow_events(session: Session, found: StackId, timeout: float | None) -> None:
+def _follow_events(session: Session, found: StackId, timeout: float | None, nested: int) -> None:
     """Tell the history, then what happens until the action under way ends; at rest, the history is all."""
     out = session.out()
 
@@ -445,12 +447,12 @@ def _follow_events(session: Session, found: StackId, timeout: float | None) -> N
         if session.as_json:
             session.line(event)
         else:
-            out.print(line(event), soft_wrap=True)
+            out.print(line(event, found.name), soft_wrap=True)
 
     last: Event | None = None
     under_way = True
     try:
-        for event in session.client.events(found):
+        for event in session.client.events(found, nested=nested):
             tell(event)
             last = event
             if is_stack_event(event, found):
@@ -459,7 +461,10 @@ def _follow_events(session: Session, found: StackId, timeout: float | None) -> N
             shown = session.client.show(found, outputs=False)
             under_way = shown["stack_status"].endswith("_IN_PROGRESS")
         end = End(shown["stack_status"], shown["stack_status_reason"]) if not under_way else None
-        for step in () if end else follow(session.client, found, after=last, timeout_seconds=timeout):
+        going = (
+            () if end else follow(session.client, found, after=last, timeout_seconds=timeout, nested=nested)
+        )
+        for step in going:
             if isinstance(step, End):
                 end = step
             else:

@@ -24,7 +24,7 @@ def webhook() -> None:
 
 
 @webhook.command()
-@click.argument("url")
+@click.argument("address", metavar="URL")
 @click.option("--stack", help="Of this stack only.")
 @click.option("--nested", type=click.IntRange(0), default=0, help="Of so many levels of nested stacks too.")
 @click.option("--stacks-only", is_flag=True, help="Only what stacks tell of themselves.")
@@ -36,7 +36,7 @@ def webhook() -> None:
 def create(
     session: Session,
     *,
-    url: str,
+    address: str,
     stack: str | None,
     nested: int,
     stacks_only: bool,
@@ -46,7 +46,7 @@ def create(
     """Have URL told of events. The secret that signs is shown this once."""
     secret = secret_file.read_text().strip() if secret_file else os.environ.get("ORCHESTRATOR_WEBHOOK_SECRET")
     asked = {
-        "url": url,
+        "url": address,
         "stack": stack,
         "nested_depth": nested or None,
         "events": "stack" if stacks_only else None,

@@ -41,6 +41,14 @@ UNION ALL SELECT 'blocked', coalesce(sum((counts ->> 'blocked')::bigint), 0)::bi
     WHERE NOT final
 """
 
+WEBHOOKS: Final = """
+SELECT count(*) FILTER (WHERE state = 'active' AND due_at <= now()) AS due,
+    count(*) FILTER (WHERE state = 'active' AND tries > 0) AS failing,
+    count(*) FILTER (WHERE state = 'dead') AS dead,
+    extract(epoch FROM clock_timestamp() - min(least(due_at, failing_since))
+        FILTER (WHERE state = 'active'))::float8 AS oldest
+FROM webhook
+"""
 STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS' GROUP BY action"
 
 
@@ -52,6 +60,8 @@ class Figures:
     oldest_seconds: Mapping[str, float]  # queue -> since the oldest of them was rung for
     nodes: Mapping[str, int]  # state -> nodes in it that are not at their end
     stacks: Mapping[str, int]  # action -> stacks in progress
+    webhooks: Mapping[str, int]  # due, failing, dead -> webhooks
+    webhook_seconds: float  # since the oldest event waits that a webhook was not told, or nought
 
 
 def figures(database: Database) -> Figures:
@@ -65,11 +75,14 @@ def figures(database: Database) -> Figures:
         queues = connection.execute(text(QUEUES)).all()
         nodes = connection.execute(text(NODES)).all()
         stacks = connection.execute(text(STACKS)).all()
+        *webhooks, oldest = connection.execute(text(WEBHOOKS)).one()
     return Figures(
         {queue: count for queue, count, _ in queues},
         {queue: max(0.0, seconds) for queue, _, seconds in queues},
         dict(tuple(row) for row in nodes),
         dict(tuple(row) for row in stacks),
+        dict(zip(("due", "failing", "dead"), webhooks, strict=True)),
+        max(0.0, oldest or 0.0),
     )
 
 

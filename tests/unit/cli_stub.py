@@ -95,6 +95,7 @@ class Stub:
         self.refusal: tuple[int, Any] | None = None
         self.validation: dict[str, Any] = {}  # what else an answer to that holds
         self.preview: dict[str, Any] = {}  # the stack that a create would make
+        self.answers: dict[str, Any] = {}  # "POST webhooks" and the like -> what is answered, or the next of
         self.breaks = 0  # so many requests are cut off unanswered
         self.shown_host = ""  # what a proxy makes of our address in Location
         self.url = ""
@@ -115,6 +116,14 @@ class Stub:
         """Answer one request."""
         if self.refusal:
             return *self.refusal, {"x-openstack-request-id": "req-1"}
+        asked = f"{method} {path.split('/', 3)[-1]}"
+        if asked in self.answers:
+            found = self.answers[asked]
+            return (
+                (204 if method == "DELETE" else 200),
+                found.pop(0) if isinstance(found, list) else found,
+                {},
+            )
         match [part for part in path.split("/") if part][2:]:
             case ["validate"]:
                 parameters = {"size": {"Type": "Number", "Default": 4}}

@@ -36,7 +36,7 @@ class Server(Client):
         self.status, self.url, self.patience_seconds = "UPDATE_IN_PROGRESS", "http://there", 1.0
         self.asked: list[str] = []
 
-    def stream(self, stack: StackId, after: str, seconds: float | None) -> Any:
+    def stream(self, stack: StackId | None, after: str, seconds: float | None, nested: int = 0) -> Any:
         if not self.streams:
             raise NoStream
         self.asked.append(after)
