@@ -41,8 +41,8 @@ def feed(
     idle: Callable[[float], None],
     nested: int = 0,
 ) -> Iterator[Event | Quiet]:
-    """Yield the events after one, for ever, of so many `nested` levels too. `left` says how many seconds there
-    are, None for any number.
+    """Yield the events after one, for ever, of so many `nested` levels too. `left` says how many seconds
+    there are, None for any number.
 
     Raises:
         ApiFailure: the server refuses; 404 when the stack is gone.
