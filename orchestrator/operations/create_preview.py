@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine import validate
 from orchestrator.engine.properties import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
+from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.inside import UNMADE, Around, Inside, look_inside
@@ -66,12 +67,14 @@ class CreatePreview:
 
 
 def preview_create(context: OperationContext, body: Body) -> CreatePreview:
-    """Return what a create would make.
+    """Return what a create would make, or take over.
 
     Raises:
-        InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: it would be refused.
+        InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported, StackExists: it would be refused.
     """
     request = read_request(body.read(), fetcher(context.settings))
+    if request.adopt_stack_data is not None:
+        request, _ = adopting(context, request)
     vetted = vet(context, request, stack_uuid="None")
     project = context.caller.project_id
     with previewing.moment(context.database) as db:

@@ -100,7 +100,7 @@ def read_request(body: bytes, fetch: Fetch, *, named: bool = True) -> StackReque
     if data is None:
         return _request(document, name, fetch, needs_template=True)
     if not named:
-        raise InvalidRequest("'adopt_stack_data' makes a stack: it can be neither previewed nor validated.")
+        raise InvalidRequest("'adopt_stack_data' makes a stack: it cannot be validated.")
     if not isinstance(data, str):
         raise InvalidRequest("'adopt_stack_data' must be a text in JSON or YAML.")
     return replace(_request(document, name, fetch, needs_template=False), adopt_stack_data=data)

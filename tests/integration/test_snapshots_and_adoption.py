@@ -177,8 +177,10 @@ def test_adopting_and_abandoning_are_off_as_shipped(world: Installation, api: Cl
         assert body["error"]["type"] == "NotSupported"
     body = {"stack_name": "t", "adopt_stack_data": "{}"}
     assert shipped.message("POST", PATH, 400, json=body) == "Stack Adopt is not supported."
+    assert shipped.message("POST", f"{PATH}/preview", 400, json=body) == "Stack Adopt is not supported."
     assert world.shown(api, path) == "CREATE_COMPLETE"
     assert api.message("POST", PATH, 400, json=body) == "Invalid adopt data: 'template'"
+    assert api.message("POST", f"{PATH}/preview", 400, json=body) == "Invalid adopt data: 'template'"
 
 
 def test_data_in_yaml_are_adopted_too(world: Installation, api: Client) -> None:
@@ -186,7 +188,11 @@ def test_data_in_yaml_are_adopted_too(world: Installation, api: Client) -> None:
     template: {heat_template_version: 2021-04-16, resources: {a: {type: OS::Heat::RandomString}}}
     resources: {a: {resource_id: here, resource_data: {value: sesame}}}
     """
-    made = api.ask("POST", PATH, 201, json={"stack_name": "s", "adopt_stack_data": data})["stack"]["id"]
+    body = {"stack_name": "s", "adopt_stack_data": data}
+    foreseen = api.ask("POST", f"{PATH}/preview", 200, json=body)["stack"]
+    assert [resource["resource_name"] for resource in foreseen["resources"]] == ["a"]
+    assert "sesame" not in str(foreseen)
+    made = api.ask("POST", PATH, 201, json=body)["stack"]["id"]
     world.deliver_all()
     path = f"{PATH}/s/{made}"
     assert world.shown(api, path) == "ADOPT_COMPLETE"
