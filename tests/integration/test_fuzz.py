@@ -57,7 +57,7 @@ def test_whatever_is_sent_is_answered_as_described(tmp_path: Path) -> None:
     up = Up(tmp_path / "data", env=env)
     try:
         up.wait_ready(300)  # the machine may be busy
-        more = ("--max-time", str(SECONDS), "--continue-on-failure", "--workers", "2")
+        more = ("--max-time", str(SECONDS), "--continue-on-failure")
         found = run(up.url, populate(poster(up.url)), tmp_path, *more)
         assert found.returncode == 0, found.stdout + found.stderr
         assert httpx.get(f"{up.url}/healthcheck", timeout=10).text == "OK"
