@@ -45,6 +45,7 @@ class Patient(socket.socket):
     scanned: int  # bytes of it in which the end of the head is not
     begun: float
     received: int
+    until: float | None  # when no more of a body is waited for
 
     @classmethod
     def of(cls, client: socket.socket) -> Patient:
@@ -56,7 +57,7 @@ class Patient(socket.socket):
 
     def restart(self) -> None:
         """A request's head is in: what follows is its body."""
-        self.begun, self.received, self.scanned = time.monotonic(), 0, 0
+        self.begun, self.received, self.scanned, self.until = time.monotonic(), 0, 0, None
 
     def gather(self) -> bool:
         """Read what there is; return whether a thread can go on from there without waiting.
@@ -101,7 +102,10 @@ class Patient(socket.socket):
             data = bytes(self.ahead[:size])
             del self.ahead[:size]
         else:
-            spent = time.monotonic() - self.begun
+            now = time.monotonic()
+            if self.until is not None and now >= self.until:
+                raise TimeoutError("nobody waits for the rest of the body")
+            spent = now - self.begun
             if spent > self.GRACE and self.received < (spent - self.GRACE) * self.SLOWEST:
                 raise TimeoutError("the body comes too slowly")
             data = super().recv(size, flags)
@@ -257,10 +261,18 @@ class Worker(ThreadWorker):
                 self._close(conn)
 
     def _keepalive_after(self, conn: Any, keepalive: Any) -> bool:
-        """Return whether the connection can be used again: not where more of a body must be waited for."""
+        """Return whether the connection can be used again: not where more of a body must be waited for.
+
+        Time is taken only where more is to come: on a busy machine any time may be over at once.
+        """
         if not keepalive:
             return False
-        return bool(conn.parser.finish_body(deadline=time.monotonic() + self.DRAIN_SECONDS))
+        until = time.monotonic() + self.DRAIN_SECONDS
+        if not isinstance(conn.sock, Patient):
+            return bool(conn.parser.finish_body(deadline=until))
+        conn.sock.settimeout(self.DRAIN_SECONDS)
+        conn.sock.until = until
+        return bool(conn.parser.finish_body(max_bytes=CHUNK))
 
 
 def _end_streams() -> None:

@@ -193,8 +193,10 @@ def test_requests_on_one_connection_are_answered_one_after_another(server: Serve
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(asked + server.create(b'{"stack_name": "1s"}'))
         answers = b""
-        while answers.count(b"HTTP/1.1") < 3 or not answers.endswith(b"}"):
-            answers += connection.recv(65536)
+        while (answers.count(b"HTTP/1.1") < 3 or not answers.endswith(b"}")) and (
+            more := connection.recv(65536)
+        ):
+            answers += more
     assert [int(part[1:4]) for part in answers.split(b"HTTP/1.1")[1:]] == [200, 200, 400]
 
 
