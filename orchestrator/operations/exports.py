@@ -56,7 +56,10 @@ def of_snapshot(
 
 
 def shown_environment(revision: RevisionRow) -> dict[str, Any]:
-    """Return a revision's environment with all its sections, values of hidden parameters masked."""
+    """Return a revision's environment with all its sections, values of hidden parameters masked.
+
+    Types that are templates are mapped to themselves.
+    """
     shown: dict[str, Any] = {
         "parameters": {},
         "parameter_defaults": {},
@@ -71,7 +74,8 @@ def shown_environment(revision: RevisionRow) -> dict[str, Any]:
     for section in ("parameters", "parameter_defaults"):
         values: Mapping[str, Any] = shown[section] or {}
         shown[section] = {name: MASK if name in hidden else value for name, value in values.items()}
-    shown["resource_registry"] = {"resources": {}, **(shown["resource_registry"] or {})}
+    itself = {name: name for name in revision.outline.get("templates") or ()}  # as Heat registers them
+    shown["resource_registry"] = {**itself, "resources": {}, **(shown["resource_registry"] or {})}
     return shown
 
 

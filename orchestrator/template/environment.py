@@ -10,6 +10,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.parse import Limits, check_size, parse
 from orchestrator.template.places import placed
+from orchestrator.template.registry_entries import is_template
 from orchestrator.template.resource_registry import ResourceRegistry, Target
 
 SECTIONS: Final = (
@@ -137,8 +138,14 @@ def _of_text(fault: Diagnostic, file: str) -> Diagnostic:
 
 
 def _registry(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a registry without the empty `resources` that the API always shows."""
-    return {name: entry for name, entry in body.items() if name != "resources" or entry}
+    """Return a registry without what the API always shows: an empty `resources`, and the templates that a
+    stack's own template names, mapped to themselves.
+    """
+    return {
+        name: entry
+        for name, entry in body.items()
+        if (name != "resources" or entry) and not (entry == name and is_template(name))
+    }
 
 
 def _faults(document: Mapping[str, Any]) -> list[Diagnostic]:

@@ -18,6 +18,7 @@ from orchestrator.template.formats import Format, format_named, format_of
 from orchestrator.template.functions import References
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits, check_size, locate, parse
+from orchestrator.template.registry_entries import is_template
 from orchestrator.template.scan import ANY, Everything, Fault, Names, Scanner
 from orchestrator.template.sections import DESCRIPTION, Sections, output
 from orchestrator.template.snippets import Snippets
@@ -56,6 +57,7 @@ class Template:
             },
             "unwanted_outputs": self.unwanted_outputs,
             "mappings": self.mappings,
+            "templates": sorted({one.type for one in self.resources.values() if is_template(one.type)}),
         }
 
     @classmethod

@@ -7,6 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+from orchestrator.operations.exports import shown_environment
+from orchestrator.store import stacks
+from orchestrator.store.revisions import desired
 from tests.scenarios.world import World, test_resource
 
 URL = "file:///child.yaml"
@@ -287,3 +290,26 @@ def test_a_tree_ends_the_same_in_any_order_of_messages(world: World, seed: int) 
     assert [row.v for row in values] == ["x"] * 4
     sizes = world.rows("SELECT properties->>'value' AS v FROM resource WHERE name = 'second'")
     assert sorted(row.v for row in sizes) == ["size0", "size1", "size2", "size3"]
+
+
+def test_a_type_that_is_a_template_is_shown_as_mapped_to_itself_and_may_be_sent_so(world: World) -> None:
+    world.create("s", {"child": nested(), "plain": test_resource()}, files={URL: child_text()})
+    world.deliver_all()
+    stack = world.stack_row("s")
+    revision = desired(world.database, stack)
+    assert revision is not None
+    environment = shown_environment(revision)
+    assert environment["resource_registry"] == {URL: URL, "resources": {}}
+    before = stacks_below(world, "s")
+    world.update("s", {"child": nested(), "plain": test_resource()}, files={URL: child_text()},
+                 environment=environment)  # fmt: skip
+    world.deliver_all()
+    assert world.state(str(stack.uuid)) == "UPDATE_COMPLETE"
+    assert [(one.uuid, one.traversal) for one in stacks_below(world, "s")] == [
+        (one.uuid, one.traversal) for one in before
+    ]
+    [child] = world.rows("SELECT id FROM stack WHERE owner_id IS NOT NULL")
+    row = stacks.by_ids(world.database, {child.id})[child.id]
+    inner = desired(world.database, row)
+    assert inner is not None
+    assert URL not in shown_environment(inner)["resource_registry"]
