@@ -1,4 +1,6 @@
-"""Event sinks of environments are webhooks; requests with a token are accepted once; failed creates are deleted."""
+"""Event sinks of environments are webhooks; requests with a token are accepted once; failed creates are deleted;
+stacks that are no roots are found by their names.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,9 +10,18 @@ down_revision = "0015"
 branch_labels = None
 depends_on = None
 
+INDEXES = (
+    ("ix_stack_nested_name", ["project_id", "name"], "deleted_at IS NULL AND owner_id IS NOT NULL"),
+    (
+        "ix_stack_user_project",
+        ["user_project_id", "name"],
+        "deleted_at IS NULL AND user_project_id IS NOT NULL",
+    ),
+)
+
 
 def upgrade() -> None:
-    """Add columns and a table; webhooks made before are nobody's event sinks."""
+    """Add columns and a table, then the indexes beside a working server. Webhooks made before are nobody's sinks."""
     op.add_column(
         "webhook", sa.Column("of_environment", sa.Boolean(), server_default=sa.text("false"), nullable=False)
     )
@@ -33,3 +44,10 @@ def upgrade() -> None:
         "stack",
         sa.Column("delete_on_failure", sa.Boolean(), server_default=sa.text("false"), nullable=False),
     )
+    with op.get_context().autocommit_block():
+        # An interrupted build leaves an invalid index behind.
+        for name, columns, where in INDEXES:
+            op.drop_index(name, "stack", if_exists=True, postgresql_concurrently=True)
+            op.create_index(
+                name, "stack", columns, postgresql_where=sa.text(where), postgresql_concurrently=True
+            )

@@ -107,6 +107,18 @@ class Stack(Base):
             unique=True,
             postgresql_where=text("deleted_at IS NULL AND owner_id IS NULL"),
         ),
+        Index(
+            "ix_stack_nested_name",
+            "project_id",
+            "name",
+            postgresql_where=text("deleted_at IS NULL AND owner_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_stack_user_project",
+            "user_project_id",
+            "name",
+            postgresql_where=text("deleted_at IS NULL AND user_project_id IS NOT NULL"),
+        ),
         Index("ix_stack_project_created", "project_id", "created_at", "id"),
         Index("ix_stack_root", "root_id"),
         Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from psycopg.errors import QueryCanceled
@@ -28,6 +28,7 @@ LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
 
+# Of one row a name, those that the filters let pass.
 _PAGE: Final = """
 SELECT r.id, r.uuid, r.name, r.type, r.runs_as, r.physical_id, r.action, r.status, r.status_reason,
     c.uuid, c.name, r.created_at, r.updated_at
@@ -35,12 +36,30 @@ FROM (
     SELECT DISTINCT ON (name) id, uuid, name, type, runs_as, physical_id, action, status, status_reason,
         created_at, updated_at
     FROM resource WHERE stack_id = %(stack_id)s{after}
-    ORDER BY name, leftover, id DESC LIMIT %(limit)s) AS r
+    ORDER BY name, leftover, id DESC{whole}) AS r
 LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
-ORDER BY r.name
+{filters}ORDER BY r.name{chosen}
 """
-FIRST_PAGE: Final = _PAGE.format(after="")
-NEXT_PAGE: Final = _PAGE.format(after=" AND name > %(after)s")
+_AFTER: Final = " AND name > %(after)s"
+_LIMIT: Final = " LIMIT %(limit)s"
+FIRST_PAGE: Final = _PAGE.format(after="", whole=_LIMIT, filters="", chosen="")
+NEXT_PAGE: Final = _PAGE.format(after=_AFTER, whole=_LIMIT, filters="", chosen="")
+_COMPARED: Final = {"id": "uuid::text", "physical_resource_id": "physical_id"}
+_FILTERS: Final = "WHERE " + " AND ".join(
+    f"(%({name})s::text[] IS NULL OR r.{_COMPARED.get(name, name)} = ANY (%({name})s::text[]))"
+    for name in FILTERS
+)
+FIRST_FILTERED: Final = _PAGE.format(after="", whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
+NEXT_FILTERED: Final = _PAGE.format(after=_AFTER, whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
+
+# Who requires whom, by the definitions of the revision that the stack is being brought to.
+_REQUIRED: Final = """
+SELECT d.name, d.requires FROM resource_definition d, revision v
+WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v.number
+    AND (d.valid_to IS NULL OR d.valid_to > v.number) AND {some}
+"""
+REQUIRED: Final = _REQUIRED.format(some="d.requires <> '{}'")
+REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +110,15 @@ def list_resources(
     `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
     walk over the whole stack.
     """
-    if limit is not None and limit <= SLICE and not filters and not with_values:
-        yield from _page(database, stack, after, limit)
-        return
+    if not with_values and (limit is None or limit <= SLICE):
+        most = SLICE + 1 if limit is None else limit
+        found = _page(database, stack, filters or {}, after, most)
+        if limit is not None:
+            yield from found
+            return
+        if len(found) <= SLICE:
+            yield from _with_dependents(database, stack, found, of_all=not filters and after is None)
+            return
     current = _current(stack, with_values=with_values)
     if after is not None:
         current = current.where(Resource.name > after)
@@ -109,13 +134,38 @@ def list_resources(
         yield _row(row)
 
 
-def _page(database: Database, stack: StackRow, after: str | None, limit: int) -> list[ResourceRow]:
+def _page(
+    database: Database, stack: StackRow, filters: Mapping[str, Sequence[str]], after: str | None, limit: int
+) -> list[ResourceRow]:
     """Return the page that clients ask for most, sooner: prepared, and without anybody's values."""
-    values = {"stack_id": stack.id, "after": after, "limit": limit}
+    values: dict[str, Any] = {"stack_id": stack.id, "after": after, "limit": limit}
+    statement = FIRST_PAGE if after is None else NEXT_PAGE
+    if filters:
+        values |= {name: list(filters[name]) if name in filters else None for name in FILTERS}
+        statement = FIRST_FILTERED if after is None else NEXT_FILTERED
     with database.lent() as db:
-        rows = fetched(db, FIRST_PAGE if after is None else NEXT_PAGE, values)
+        rows = fetched(db, statement, values)
     unknown: list[Any] = [(), "", None, None, None]
     return [ResourceRow(*[*row[:9], *unknown, *row[9:]]) for row in rows]
+
+
+def _with_dependents(
+    database: Database, stack: StackRow, rows: Sequence[ResourceRow], *, of_all: bool
+) -> Iterator[ResourceRow]:
+    """Yield rows with the names of who requires them; `of_all` says that they are the whole stack."""
+    if not rows or stack.revision_id is None:
+        yield from rows
+        return
+    values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": [row.name for row in rows]}
+    with database.lent() as db:
+        pairs = fetched(db, REQUIRED if of_all else REQUIRED_OF, values)
+    found: dict[str, list[str]] = {row.name: [] for row in rows}
+    for dependent, required in pairs:
+        for name in required:
+            if name in found:
+                found[name].append(dependent)
+    for row in rows:
+        yield replace(row, required_by=tuple(sorted(found[row.name])))
 
 
 def list_tree(

@@ -90,6 +90,16 @@ WITH_ID: Final = f"{_ONE} s.uuid = %(uuid)s AND {_SEEN}"
 WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
 ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
     AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
+# Whoever has no root of that name: a nested stack of the project's, or one that its users are kept in.
+OTHERS: Final = f"""{_ONE} s.id = (
+    SELECT x.id FROM (
+        SELECT n.id, n.depth, n.created_at FROM stack n
+        WHERE n.project_id = %(project_id)s AND n.name = %(name)s
+            AND n.deleted_at IS NULL AND n.owner_id IS NOT NULL
+        UNION ALL
+        SELECT u.id, u.depth, u.created_at FROM stack u
+        WHERE u.user_project_id = %(project_id)s AND u.name = %(name)s AND u.deleted_at IS NULL) AS x
+    ORDER BY x.depth, x.created_at, x.id LIMIT 1)"""
 
 PLACE = """
 SELECT s.id, s.uuid::text, s.name, s.project_id, s.deleted_at FROM stack s
@@ -182,15 +192,9 @@ def find(
         if uuid is not None:
             rows = fetched(db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id})
         # Nearly always it is a root of the project itself: there is an index for those alone.
-        rows = rows or fetched(db, ROOT, {"project_id": project_id, "name": name_or_id})
-    if rows:
-        return _row(rows[0])
-    live = _rows().where(_visible(project_id), Stack.name == name_or_id, Stack.deleted_at.is_(None))
-    with database.engine.connect() as connection:
-        row = connection.execute(
-            live.order_by(Stack.depth, Stack.created_at, Stack.id).limit(1)
-        ).one_or_none()
-    return _row(row) if row is not None else None
+        named = {"project_id": project_id, "name": name_or_id}
+        rows = rows or fetched(db, ROOT, named) or fetched(db, OTHERS, named)
+    return _row(rows[0]) if rows else None
 
 
 def place(database: Database, project_id: str | None, name: str, stack_id: str) -> StackPlace | None:

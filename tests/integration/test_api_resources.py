@@ -14,6 +14,7 @@ from api_world import START, Client, Made, World, api, project, root, world  # n
 
 from orchestrator.store import resources, stacks
 from orchestrator.store.events import event_id, event_uuid
+from orchestrator.store.models import Resource
 
 
 @pytest.fixture
@@ -181,9 +182,49 @@ def test_a_large_stack_is_streamed_with_every_dependent(api: Client, world: Worl
     assert len(listed[0]["required_by"]) == 3000
 
 
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"status": ["FAILED"]},
+        {"type": ["Test::Plain", "Test::Other"], "action": ["CREATE"]},
+        {"name": ["b", "nobody"]},
+        {"physical_resource_id": ["p-c"]},
+        {"id": ["none"]},
+    ],
+)
+def test_a_short_list_is_what_a_long_one_would_be(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch, filters: dict[str, list[str]]
+) -> None:
+    stack = world.stack(project, "both")
+    world.resource(stack, "a", leftover=True, action="CREATE", status="FAILED")
+    world.resource(stack, "a", action="UPDATE", status="COMPLETE")
+    world.resource(stack, "b", ["a"], action="CREATE", status="FAILED", runs_as="Test::Other")
+    parent = world.resource(stack, "c", ["a", "b"], action="CREATE", status="COMPLETE", physical_id="p-c")
+    world.stack(
+        project, "inner", root_id=stack.id, owner_id=stack.id, depth=1, parent_resource="c",
+        parent_resource_id=parent,
+    )  # fmt: skip
+    row = stacks.find(world.database, project, "both")
+    assert row is not None
+    short = list(resources.list_resources(world.database, row, filters))
+    tail = list(resources.list_resources(world.database, row, filters, after="a"))
+    monkeypatch.setattr(resources, "SLICE", 0)
+    assert short == list(resources.list_resources(world.database, row, filters))
+    assert tail == list(resources.list_resources(world.database, row, filters, after="a"))
+    page = list(resources.list_resources(world.database, row, filters, limit=2))
+    monkeypatch.undo()
+    assert page == list(resources.list_resources(world.database, row, filters, limit=2))
+    if not filters:
+        assert [(one.name, one.required_by) for one in short] == [("a", ("b", "c")), ("b", ("c",)), ("c", ())]
+        assert short[2].child_name == "inner"
+
+
 def test_closing_a_long_answer_lets_go_of_its_connection(world: World, project: str) -> None:
     stack = world.stack(project, "closed")
-    world.resource(stack, "a")
+    row_of = {"stack_id": stack.id, "name": "", "type": "Test::Plain"}
+    rows_ = [{**row_of, "name": f"r{n}", "uuid": uuid.uuid4()} for n in range(resources.SLICE + 1)]
+    world.insert(Resource, *rows_)
     row = stacks.find(world.database, project, "closed")
     assert row is not None
     before = world.database.engine.pool.checkedout()
