@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from api.faults import described
 from api.formats import Links, below, link, time
 from api.parts import parts
 from orchestrator.engine.causes import read
 from orchestrator.errors import Diagnostic
+from orchestrator.operations.failure_places import Places
 from orchestrator.operations.failures import FailureNode, tree
 from orchestrator.store import history
 from orchestrator.store.history import FailureRow
 from orchestrator.store.stacks import StackRow
+
+LONGEST_FILE: Final = 1 << 20  # bytes of a template in which a line is looked for
 
 
 def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
@@ -49,18 +53,25 @@ def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
 
 
 def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]]:
-    """Return why a stack failed, or one resource of it, as the faults of a template are told."""
+    """Return why a stack failed, or one resource of it, as the faults of a template are told.
+
+    With the line in the template of a nested stack, where that is a file.
+    """
     database, levels = parts().database, parts().settings.max_nested_stack_depth
     found, _ = tree(database, stack, history.what_failed(database, stack), levels)
-    leaves = (leaf for node in found if name in (None, node.path[0]) for leaf in node.leaves())
-    return [
-        described(
-            Diagnostic(
-                code=read(leaf.row.reason).word,
-                message=leaf.row.reason,
-                path="resources." + ".resources.".join(leaf.path),
-                hint=read(leaf.row.reason).next_step,
-            )
+    places = Places(database, LONGEST_FILE)
+    told = []
+    for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):
+        reading = read(leaf.row.reason)
+        fault = Diagnostic(
+            code=reading.word,
+            message=leaf.row.reason,
+            path="resources." + ".resources.".join(leaf.path),
+            hint=reading.next_step,
         )
-        for leaf in leaves
-    ]
+        if place is not None:
+            fault = replace(
+                fault, file=place.file, line=place.line, column=place.column, excerpt=place.excerpt
+            )
+        told.append(described(fault))
+    return told

@@ -79,6 +79,25 @@ def test_what_failed_before_is_no_cause_of_what_fails_now(world: World) -> None:
     assert paths(first) == [("child", "inner", "leaf")]
 
 
+def test_a_cause_in_a_file_has_its_line(world: World) -> None:
+    api = Api(world)
+    inner = (
+        "heat_template_version: 2021-04-16\nresources:\n  well: {type: OS::Heat::None}\n  # the one\n  bad:\n"
+    )
+    inner += "    type: OS::Heat::TestResource\n    properties: {fail: true}\n"
+    registry = {"resource_registry": {"My::Type": "file:///inner.yaml"}}
+    uuid = world.create(
+        "s", {"child": {"type": "My::Type"}, "own": test_resource("1", fail=True)},
+        files={"file:///inner.yaml": inner}, environment=registry, keep_going=True,
+    )  # fmt: skip
+    world.deliver_all()
+    told = api.get(f"/stacks/s/{uuid}?with_diagnostics=true")["stack"]["diagnostics"]
+    assert {one["path"]: (one["file"], one["line"], one["column"], one["excerpt"]) for one in told} == {
+        "resources.child.resources.bad": ("file:///inner.yaml", 5, 3, "  bad:"),
+        "resources.own": ("", None, None, ""),
+    }
+
+
 def test_a_stack_and_a_resource_show_their_causes_when_asked(world: World) -> None:
     api = Api(world)
     place = failing(world)
@@ -86,6 +105,9 @@ def test_a_stack_and_a_resource_show_their_causes_when_asked(world: World) -> No
     assert one["path"] == "resources.child.resources.inner.resources.leaf"
     assert (one["code"], one["message"]) == ("other", "ValueError: resources.leaf: Test Resource failed leaf")
     assert one["hint"]
+    assert one["line"] is not None
+    assert one["file"].startswith("file:///")
+    assert "leaf" in one["excerpt"]
     resource = api.get(f"{place}/resources/child?with_diagnostics=true")["resource"]
     assert resource["diagnostics"] == [one]
     assert api.get(f"{place}/resources/fine?with_diagnostics=true")["resource"]["diagnostics"] == []
