@@ -59,3 +59,20 @@ class Watcher(Base):
         Index("ix_watcher_watcher_id", "watcher_id"),
         Index("ix_watcher_stack_id", "stack_id"),
     )
+
+
+class ApiToken(Base):
+    """A caller's token, stored as a SHA-256 of random bytes, for one project."""
+
+    __tablename__ = "api_token"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    project_id: Mapped[str]
+    name: Mapped[str]
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    roles: Mapped[list[str]] = mapped_column(server_default=text("'{member}'"))
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    expires_at: Mapped[dt.datetime | None]
+    revoked_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)

@@ -496,20 +496,3 @@ class Worker(Base):
     report_interval: Mapped[int]  # seconds; after twice as many of silence it counts as gone
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     updated_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-
-
-class ApiToken(Base):
-    """A caller's token, stored as a SHA-256 of random bytes, for one project."""
-
-    __tablename__ = "api_token"
-
-    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    project_id: Mapped[str]
-    name: Mapped[str]
-    token_hash: Mapped[bytes] = mapped_column(unique=True)
-    roles: Mapped[list[str]] = mapped_column(server_default=text("'{member}'"))
-    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    expires_at: Mapped[dt.datetime | None]
-    revoked_at: Mapped[dt.datetime | None]
-
-    __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)
