@@ -10,6 +10,7 @@ from orchestrator.config import Settings
 from orchestrator.store import (  # noqa: F401 - for their tables
     access_models,
     client_request_models,
+    credential_models,
     models,
     software_models,
     webhook_models,

@@ -78,6 +78,12 @@ class Settings(BaseSettings):
     keystone_token_cache_seconds: int = Field(
         default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"
     )
+    # What a stack is given of who makes it, to act for them later: operations/credentials.py.
+    deferred_auth_method: Literal["trusts", "application_credential", "none"] = "trusts"
+    trusts_delegated_roles: str = ""  # names with commas; none: all that the caller's token has
+    allow_trusts_redelegation: bool = Field(
+        default=False, description="whether what is called with a trust may make further ones from it"
+    )
 
     # Watching it.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

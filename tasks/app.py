@@ -1,5 +1,5 @@
 """The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every
-worker, and the couriers beside one that calls services.
+worker, and what is beside one that calls services: couriers, and a custodian.
 
 `celery -A tasks.app worker -Q check,provider,observe,bulk` starts one by hand.
 """
@@ -26,6 +26,7 @@ from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.courier import Courier
+from orchestrator.operations.credentials import Custodian
 from orchestrator.operations.engine import Engine
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
@@ -43,6 +44,7 @@ from orchestrator.telemetry import configure_logs, logger
 from tasks import figures
 from tasks.celery_settings import celery_settings
 from tasks.couriers import Couriers
+from tasks.custody import Custody
 from tasks.dispatch import Dispatcher, broker_url
 from tasks.tick import Tick
 
@@ -98,7 +100,7 @@ def _refuse_wrong_schema(**_: Any) -> None:
         raise SystemExit(f"orchestrator worker: {error}") from error
 
 
-_threads: list[Tick | Couriers] = []
+_threads: list[Tick | Couriers | Custody] = []
 
 
 @worker_process_init.connect
@@ -126,6 +128,12 @@ def _start_tick(sender: Any, **_: Any) -> None:
         couriers = Couriers(Courier(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen))
         couriers.start()
         _threads.append(couriers)
+        if chosen.auth == "keystone":
+            custody = Custody(
+                Custodian(open_database(chosen, "orchestrator-custodian"), cipher(chosen), chosen)
+            )
+            custody.start()
+            _threads.append(custody)
 
 
 @worker_shutting_down.connect

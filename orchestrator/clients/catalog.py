@@ -1,7 +1,7 @@
 """Where a project finds services in other regions, and as whom it calls them: the operator's word, never a
 template's.
 
-Without Keystone the catalog is a file of the operator's (`catalog_file`):
+The catalog is a file of the operator's (`catalog_file`), and with Keystone also its own (`cloud.py`):
 
     regions:
       north:
@@ -18,11 +18,12 @@ says otherwise: whoever may have a template carried out here may ask for that st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 import httpx
@@ -43,6 +44,7 @@ class Endpoint:
     url: str  # ends with the project
     token: str = field(default="", repr=False)
     ca_file: str | None = None
+    renew: Callable[[], str] | None = field(default=None, repr=False)  # another token, when this is not good
 
 
 class NoEndpoint(ProviderError):
@@ -78,8 +80,10 @@ class Catalog:
         return self.endpoints.values()
 
 
-def catalog_of(settings: Settings, project_id: str) -> Catalog:
+def catalog_of(settings: Settings, project_id: str, further: Mapping[str, Endpoint] | None = None) -> Catalog:
     """Return a project's catalog; the file is read once a process, so that a change takes a restart.
+
+    `further` are endpoints that it is besides: what the file says of a region counts more.
 
     Raises:
         Misconfigured: the file cannot be read or is wrong; the message names it.
@@ -92,7 +96,9 @@ def catalog_of(settings: Settings, project_id: str) -> Catalog:
         if own in regions:
             mine = {}
         mine |= {name: projects[project_id] for name, projects in regions.items() if project_id in projects}
-    return Catalog(mine, own)
+    if further is None:
+        return Catalog(mine, own)
+    return Catalog(ChainMap(mine, cast(MutableMapping[str, Endpoint], further)), own)
 
 
 @cache

@@ -7,7 +7,7 @@ the service's own user: it tells strangers nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,14 @@ class Unknown:
     """Keystone does not take the signature for one; its words, if it says any."""
 
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signed: what a token of theirs says, and that token."""
+
+    told: Mapping[str, Any]
+    token: str = field(repr=False)
 
 
 class Ec2Tokens:
@@ -67,8 +75,8 @@ class Ec2Tokens:
             timeout=SECONDS,
         )
 
-    def ask(self, credentials: Mapping[str, Any]) -> Mapping[str, Any] | Unknown:
-        """Return what a token of who signed would say: project, user, roles.
+    def ask(self, credentials: Mapping[str, Any]) -> Signer | Unknown:
+        """Return who signed.
 
         Raises:
             Unavailable: Keystone does not answer, or does not know us.
@@ -79,8 +87,7 @@ class Ec2Tokens:
             answer = self._session.post(self._url, json={"credentials": credentials}, raise_exc=False)
             said = answer.json()
             if answer.ok:
-                token: Mapping[str, Any] = said["token"]
-                return token
+                return Signer(said["token"], answer.headers.get("X-Subject-Token", ""))
         except (ClientException, ValueError, KeyError) as error:
             raise Unavailable(UNAVAILABLE) from error
         if answer.status_code not in {400, 401, 403, 404}:

@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
@@ -134,6 +135,9 @@ class RemoteStacks:
             Gone, ProviderError: it refused, or nobody answered.
         """
         status, headers, data = self._answer(method, path, body)
+        if status == httpx.codes.UNAUTHORIZED and self.endpoint.renew is not None:  # it was revoked, say
+            self.endpoint = replace(self.endpoint, token=self.endpoint.renew())
+            status, headers, data = self._answer(method, path, body)
         if status in (301, 302, 307, 308) and redirected:
             return headers.get("location", "")
         try:

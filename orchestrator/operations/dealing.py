@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from orchestrator.clients.catalog import catalog_of
+from orchestrator.clients.cloud import Cloud, Orchestrations
 from orchestrator.config import Settings
 from orchestrator.engine.names import physical_name
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
+from orchestrator.operations.credentials import cloud_of_stack
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
 from orchestrator.operations.surroundings import Surroundings
@@ -62,13 +65,20 @@ class Dealing:
         known = context(self.visit, self.known, action, elapsed, self.software, self.surroundings)
         if not self.kind.calls_out:
             return known
-        return calling(replace(known, around=self.around), self.settings, self.visit.stack.project_id)
+        stack, cloud = self.visit.stack, None
+        if self.settings is not None:
+            db = self.surroundings.db
+            cloud = cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, stack.root_id)
+        return calling(replace(known, around=self.around), self.settings, stack.project_id, cloud)
 
 
-def calling(ctx: Context, settings: Settings | None, project_id: str) -> Context:
-    """Return a context with what a type needs that calls others: whose thing it is, and where they are."""
-    catalog = NOWHERE if settings is None else catalog_of(settings, project_id)
-    return replace(ctx, project_id=project_id, catalog=catalog)
+def calling(ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None) -> Context:
+    """Return a context with what a type needs that calls others: whose thing it is, where they are, and the
+    cloud as it may be called for it.
+    """
+    further = None if cloud is None else Orchestrations(cloud)
+    catalog = NOWHERE if settings is None else catalog_of(settings, project_id, further)
+    return replace(ctx, project_id=project_id, catalog=catalog, cloud=cloud)
 
 
 def take(known: Known, kind: ResourceType, seen: Observation) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 from psycopg import Connection
@@ -17,6 +18,7 @@ from psycopg.rows import TupleRow
 from orchestrator.config import Settings
 from orchestrator.errors import NotSupported, ProviderError
 from orchestrator.operations.copies import CHILD
+from orchestrator.operations.credentials import cloud_of_stack
 from orchestrator.operations.dealing import calling
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested import NestedType
@@ -48,7 +50,11 @@ def remove_snapshots(
         if unsettled:
             snapshots.again(db, id_, LOOK_AGAIN_SECONDS)
         else:
-            dress = partial(calling, settings=settings, project_id=snapshots.project_of(db, id_))
+            project_id, root_id = snapshots.owner_of(db, id_)
+            cloud = None
+            if settings is not None:
+                cloud = cloud_of_stack(lambda: nullcontext(db), cipher, settings, root_id)
+            dress = partial(calling, settings=settings, project_id=project_id, cloud=cloud)
             _go_on(db, types, cipher, id_, uuid, ends_at, dress)
 
 

@@ -23,6 +23,7 @@ SEALED = (
     ("resource_snapshot", "sealed"),
     ("resource_snapshot", "kept"),
     ("stack", "credentials"),
+    ("credential", "sealed"),
     ("software_config", "sealed"),
     ("software_deployment", "sealed"),
     ("software_agent", "sealed"),

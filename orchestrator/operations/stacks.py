@@ -16,7 +16,7 @@ import orjson
 
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound
-from orchestrator.operations import sinks
+from orchestrator.operations import credentials, sinks
 from orchestrator.operations.adoption import adopting
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
@@ -63,11 +63,15 @@ def accept(
     wanted = wanted_of(context, request, vetted, stack_uuid)
     if adopted is not None:
         wanted = replace(wanted, adopted=context.cipher.seal(adopted))
-    with context.database.connect() as db, db.transaction():
+    with (
+        credentials.for_new(context, stack_uuid) as given,
+        context.database.connect() as db,
+        db.transaction(),
+    ):
         client_requests.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
         opened = accept_create(
             db,
-            wanted,
+            replace(wanted, credential_id=given),
             quota=context.quota("max_stacks_per_tenant"),
             lease=lease,
             seconds=context.settings.lease_seconds,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.clients.cloud import Cloud
 from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.dealing import calling
@@ -24,8 +25,8 @@ log = logger()
 # find them.
 OPEN = """
 SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id,
-    coalesce((SELECT k.project_id FROM stack k WHERE k.id = s.stack_id), '')
-FROM stray s LEFT JOIN resource r ON r.id = s.resource_id
+    coalesce(k.project_id, ''), k.root_id
+FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
 WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.id LIMIT %s
 """
@@ -38,13 +39,17 @@ def tidy(
     software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
     limit: int = 20,
     settings: Settings | None = None,
+    cloud: Callable[[int], Cloud | None] = lambda _: None,
 ) -> int:
     """Remove strays that nobody owns, a few at a time; return how many are dealt with.
 
-    `software` is the store as a project sees it, `settings` say where projects find what others serve.
+    `software` is the store as a project sees it, `settings` say where projects find what others serve, and
+    `cloud` is theirs as the stacks of a tree call it, by its root.
     """
     dealt = 0
-    for id_, token, type_name, physical_id, owned, project_id in db.execute(OPEN, (limit,)).fetchall():
+    for id_, token, type_name, physical_id, owned, project_id, root_id in db.execute(
+        OPEN, (limit,)
+    ).fetchall():
         ctx = Context(
             name=physical_id,
             physical_name=physical_id,
@@ -52,7 +57,8 @@ def tidy(
             action="DELETE",
             software=software(project_id),
         )
-        if owned or _removed(types, type_name, calling(ctx, settings, project_id), physical_id):
+        ctx = calling(ctx, settings, project_id, None if root_id is None else cloud(root_id))
+        if owned or _removed(types, type_name, ctx, physical_id):
             db.execute(HANDLED, (id_,))
             dealt += 1
     return dealt

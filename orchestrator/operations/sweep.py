@@ -16,9 +16,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
+from orchestrator.clients.cloud import Cloud
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import lifecycle, removal, strays
+from orchestrator.operations.credentials import cloud_of_stack
 from orchestrator.operations.purge import Policy, Purging
 from orchestrator.operations.software import Software
 from orchestrator.resources.around import Place
@@ -127,8 +129,17 @@ class Sweep:
             while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
                 pass
         rings = self._unstall(db)
-        strays.tidy(db, self.types, lambda project_id: self._software(db, project_id), settings=self.settings)
+        strays.tidy(
+            db,
+            self.types,
+            lambda project_id: self._software(db, project_id),
+            settings=self.settings,
+            cloud=lambda root_id: self._cloud(db, root_id),
+        )
         return rings
+
+    def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:
+        return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
 
     def _software(self, db: Connection[TupleRow], project_id: str) -> Software:
         return Software(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))

@@ -18,6 +18,7 @@ from orchestrator.engine.outcome import back_off, failure_reason
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.operations import dealing, resizing
 from orchestrator.operations.child_stacks import StackAround
+from orchestrator.operations.credentials import cloud_of_stack
 from orchestrator.operations.engine import Engine
 from orchestrator.operations.known import Known, known_before, stored_values
 from orchestrator.operations.leases import new_lease
@@ -171,7 +172,8 @@ class _TakeIn:
         action = self.known.op or "CHECK"
         ctx = dealing.context(visit, self.known, action, software=software, surroundings=self.surroundings)
         ctx = replace(ctx, around=StackAround(engine.stacks, visit))
-        return dealing.calling(ctx, engine.settings, visit.stack.project_id)
+        cloud = cloud_of_stack(engine.database.lent, engine.cipher, engine.settings, visit.stack.root_id)
+        return dealing.calling(ctx, engine.settings, visit.stack.project_id, cloud)
 
 
 def _keep(known: Known, did: Signalled) -> None:

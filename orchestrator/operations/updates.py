@@ -5,12 +5,14 @@ PUT brings everything anew; PATCH starts from what the stack was last asked to b
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
+from orchestrator.operations import credentials
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo, stored_values
@@ -30,6 +32,7 @@ from orchestrator.template.template import Template
 _PARTS: Final = {
     "template", "template_url", "files", "files_container", "environment", "environment_files", "parameters",
 }  # fmt: skip
+Lease = int | None
 TRIES: Final = 10  # of a PATCH, each over a change by somebody else
 
 
@@ -78,18 +81,35 @@ def accept(
 
     What another request has changed meanwhile, a PATCH starts from anew.
     """
+    with ExitStack() as given:
+        return _accept(context, stack, body, given, patch=patch, lease=lease)
+
+
+def _accept(
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    given: ExitStack,
+    *,
+    patch: bool,
+    lease: int | None,
+) -> tuple[Opened, Template]:
+    """Do so; what is entered into `given` is over with the request."""
+    credential: list[int | None] = []
     for _ in range(TRIES):
         if stack.deleted_at is None and stack.action == "SUSPEND":
             raise NotSupported("Updating a stack when it is suspended")
         proposal = propose(context, stack, body, patch=patch)
         asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
+        if not credential:
+            credential.append(given.enter_context(credentials.for_update(context, stack)))
         try:
             with context.database.connect() as db, db.transaction():
                 client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,
-                    proposal.wanted,
+                    replace(proposal.wanted, credential_id=credential[0]),
                     action="UPDATE",
                     lease=lease,
                     converge=asked.converge,

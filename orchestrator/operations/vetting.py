@@ -19,6 +19,7 @@ from orchestrator.engine.nested import beside, circles
 from orchestrator.engine.validate import Inquire, validate_stack
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.credentials import cloud_of_caller
 from orchestrator.operations.dealing import calling
 from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.parameters import pseudo
@@ -176,7 +177,8 @@ def _inquiry(context: OperationContext, environment: Environment, files: Mapping
             deadline_seconds=min(CALL_SECONDS, left),
             around=_Around(environment, files, name),
         )
-        return kind.inquire(calling(ctx, context.settings, context.caller.project_id), properties)
+        cloud = cloud_of_caller(context.settings, context.caller)
+        return kind.inquire(calling(ctx, context.settings, context.caller.project_id, cloud), properties)
 
     return inquire
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from orchestrator.clients.catalog import Catalog
+from orchestrator.clients.cloud import Cloud
 from orchestrator.resources.around import NOBODY, Grant, Peers, Place
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert
@@ -89,6 +90,7 @@ class Context:
     software: SoftwareStore = UNCONNECTED  # configs and deployments
     project_id: str = ""
     catalog: Catalog = NOWHERE  # where the project finds what others serve
+    cloud: Cloud | None = None  # the project's cloud, as who is acted for calls it; None without Keystone
     around: Around | None = None  # None where nothing of the stack is known any more
     place: Place = field(default_factory=Place)
     peers: Peers = NOBODY  # for types with `is_claimed`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.errors import AccessDenied
@@ -10,6 +10,16 @@ from orchestrator.store.access import AccessRow
 
 ADMIN_ROLES: Final = ("admin", "member", "reader")
 USER_ROLES: Final = ("member", "reader")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a caller of Keystone's showed: by it a stack is given the right to act for them later."""
+
+    token: str = field(repr=False)
+    project_id: str  # that the token is for, whatever the path says
+    role_ids: tuple[str, ...] = ()
+    role_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,7 @@ class Caller:
     is_admin: bool = False  # of no project: reaches every project's stacks
     bearer: AccessRow | None = None  # of a key or token that a resource gave: nothing else may be seen
     user_id: str = ""  # Keystone's; elsewhere users have names only
+    login: Login | None = None  # of who showed a token of Keystone's
     is_admin_project: bool = True  # False: Keystone says that admins are made in another project
 
     @property

@@ -14,7 +14,7 @@ from orchestrator.clients.ec2_tokens import ServiceUser
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.bearers import STACK_USER
-from orchestrator.security.caller import Caller
+from orchestrator.security.caller import Caller, Login
 from orchestrator.security.remembered import Remembered
 
 SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
@@ -61,7 +61,7 @@ class Keystone:
         asked = {name: environ[name] for name in JUDGED if name in environ}
         status, token = self._ask({**asked, REMEMBERED: self._remembered})
         if token is not None:
-            return caller_of(token)
+            return caller_of(token, environ["HTTP_X_AUTH_TOKEN"])
         if status == 401:
             raise Unauthenticated(self._challenge)
         raise Unavailable(UNAVAILABLE)
@@ -86,15 +86,20 @@ class Keystone:
         return (said or [503])[0], found[0] if found else None
 
 
-def caller_of(token: Mapping[str, Any]) -> Caller:
-    """Return whom a token's contents stand for; without a project none of the API's paths is theirs."""
-    user, project = token["user"], token.get("project") or {}
-    roles = (role["name"] for role in token.get("roles") or ())
+def caller_of(token: Mapping[str, Any], text: str) -> Caller:
+    """Return whom a token's contents stand for; without a project none of the API's paths is theirs.
+
+    `text` is the token itself, as it was shown or as Keystone gave it for a signature.
+    """
+    user, project_id = token["user"], (token.get("project") or {}).get("id", "")
+    roles = token.get("roles") or ()
+    names = tuple(role["name"] for role in roles)
     return Caller(
-        project_id=project.get("id", ""),
+        project_id=project_id,
         user=user["name"],
-        roles=tuple(role for role in roles if role != STACK_USER),  # our stacks' users have tokens of ours
+        roles=tuple(name for name in names if name != STACK_USER),  # our stacks' users have tokens of ours
         user_id=user["id"],
+        login=Login(text, project_id, tuple(role["id"] for role in roles), names) if text else None,
         is_admin_project=token.get("is_admin_project", True),
     )
 

@@ -73,7 +73,7 @@ class QueryCallers:
         told = self._keystone.ask(_as_keystone_has_it(request, given))
         if isinstance(told, Unknown):
             raise Refused(REASONS.get(told.why, "AccessDenied"))
-        return caller_of(told)
+        return caller_of(told.told, told.token)
 
     def _known(self, key: str) -> AccessRow | Signer | None:
         with self._database.lent() as db:

@@ -16,7 +16,7 @@ from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, NotSupported, StackExists
-from orchestrator.store import sinks
+from orchestrator.store import credentials, sinks
 from orchestrator.store.traversals import STACK_EVENT, Locked, Opened, bring, bump, first_nodes, lock
 from orchestrator.telemetry import request_id
 
@@ -97,6 +97,7 @@ class Wanted:
     timeout_mins: int | None
     tags: tuple[str, ...]
     keep_going: bool = False
+    credential_id: int | None = None  # that the stack holds from now on
     adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
     delete_on_failure: bool = False
     sinks: Sequence[Mapping[str, Any]] = ()  # the webhooks among its event sinks that are new
@@ -110,6 +111,7 @@ def accept_create(
     Raises:
         StackExists: a live stack of the project has the name.
         LimitExceeded: the project has `quota` stacks already.
+        Unavailable: its credential was given up meanwhile.
     """
     with db.transaction():
         refuse_beyond(db, wanted.project_id, quota)
@@ -141,6 +143,8 @@ def accept_create(
         sinks.add(db, stack_id, wanted.sinks)
         bring(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
+        if wanted.credential_id is not None:
+            credentials.take(db, wanted.credential_id, stack_id)
         return first_nodes(
             db,
             stack_id=stack_id,
@@ -197,6 +201,8 @@ def accept_update(
         db.execute(
             SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
         )
+        if wanted.credential_id is not None:
+            credentials.take(db, wanted.credential_id, stack_id)
         return bump(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
 
 

@@ -80,7 +80,7 @@ GONE = """
 DELETE FROM snapshot x WHERE x.id = %s AND x.action = 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM resource_snapshot c WHERE c.snapshot_id = x.id)
 """
-PROJECT = "SELECT k.project_id FROM snapshot x JOIN stack k ON k.id = x.stack_id WHERE x.id = %s"
+PROJECT = "SELECT k.project_id, k.root_id FROM snapshot x JOIN stack k ON k.id = x.stack_id WHERE x.id = %s"
 AGAIN = """
 UPDATE snapshot SET due_at = now() + make_interval(secs => %(seconds)s)
 WHERE id = %(id)s
@@ -245,10 +245,10 @@ def take(db: Db) -> tuple[int, str, bool] | None:
     return None if row is None else (row[0], row[1], row[2])
 
 
-def project_of(db: Db, snapshot_id: int) -> str:
-    """Return whose a snapshot is."""
+def owner_of(db: Db, snapshot_id: int) -> tuple[str, int]:
+    """Return the project that a snapshot is of, and the root of its stack's tree."""
     row = db.execute(PROJECT, (snapshot_id,)).fetchone()
-    return "" if row is None else str(row[0])
+    return ("", 0) if row is None else (str(row[0]), int(row[1]))
 
 
 def next_copies(db: Db, snapshot_id: int, limit: int) -> list[Copy]:

@@ -156,3 +156,18 @@ def test_a_certificate_that_is_none_is_refused():
 
 def test_the_token_is_not_shown():
     assert "t0ken" not in repr(Endpoint("north", "http://x/v1/p", "t0ken"))
+
+
+def test_a_token_that_is_not_good_any_more_is_renewed_once(server: Server) -> None:
+    server.answer = (401, {}, {})
+    renewed: list[str] = []
+
+    def renew() -> str:
+        renewed.append("new")
+        return "new"
+
+    endpoint = Endpoint("north", f"http://127.0.0.1:{server.server_port}/v1/p", "old", None, renew)
+    with pytest.raises(ProviderError):
+        RemoteStacks(endpoint, 5.0).with_tag("t")
+    assert renewed == ["new"]
+    assert [headers["X-Auth-Token"] for _, _, headers in server.asked] == ["old", "new"]

@@ -5,8 +5,8 @@ stacks that are no roots are found by their names.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0019"
-down_revision = "0015"
+revision = "0017"
+down_revision = "0016"
 branch_labels = None
 depends_on = None
 

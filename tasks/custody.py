@@ -1,0 +1,40 @@
+"""A thread beside a worker that calls services: it removes what users gave at Keystone and no stack holds."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import psycopg
+import sqlalchemy.exc
+
+from orchestrator.operations.credentials import Custodian
+from orchestrator.telemetry import logger
+
+log = logger()
+
+POLL_SECONDS: Final = 1.0
+
+
+class Custody(threading.Thread):
+    """Looks for what is due until stopped; whatever fails is logged and tried again."""
+
+    def __init__(self, custodian: Custodian, poll_seconds: float = POLL_SECONDS) -> None:
+        """Take who removes it."""
+        super().__init__(name="custody", daemon=True)
+        self.custodian, self.poll_seconds = custodian, poll_seconds
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Remove until stopped."""
+        while not self._stopped.wait(self.poll_seconds):
+            try:
+                self.custodian.run()
+            except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
+                log.warning("credentials_unreadable", error=str(error))
+            except Exception:
+                log.exception("custody_broken")
+
+    def stop(self) -> None:
+        """Begin with nothing any more."""
+        self._stopped.set()

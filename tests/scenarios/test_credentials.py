@@ -1,0 +1,480 @@
+"""What lets a stack act for its user when that one is away: given at a stand-in for Keystone, kept with the
+stack, and gone with it, whoever dies on the way.
+"""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+
+from orchestrator.clients.delegation import Delegation
+from orchestrator.config import Settings
+from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unavailable
+from orchestrator.operations.credentials import Custodian, cloud_of_stack
+from orchestrator.resources.base import Context, Created, Observation, ResourceType
+from orchestrator.security.caller import Caller, Login
+from orchestrator.security.tokens import create_token
+from orchestrator.store import credentials
+from tests.plugins.region_fixture import Region, region  # noqa: F401 - a fixture
+from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
+from tests.scenarios.world import World
+
+pytest.importorskip("keystoneauth1")
+
+PROJECT = "p1"
+NOTHING: dict[str, Any] = {"one": {"type": "OS::Heat::Value", "properties": {"value": 1}}}
+CALLS = {"one": {"type": "Test::Calls"}}
+
+
+class Calls(ResourceType):
+    """Notes with which token it would call a service."""
+
+    name = "Test::Calls"
+    shown: list[str | None] = []  # noqa: RUF012 - the test's
+
+    def create(self, ctx: Context, props: Any) -> Created:
+        assert ctx.cloud is not None
+        self.shown.append(ctx.cloud.session().get_token())
+        return Created("made")
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        return Observation(exists=ctx.action != "DELETE")
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        assert ctx.cloud is not None
+        self.shown.append(ctx.cloud.session().get_token())
+
+
+@pytest.fixture
+def keystone(identity: StandIn) -> StandIn:
+    """The stand-in, knowing of nothing."""
+    identity.reset()
+    return identity
+
+
+@pytest.fixture
+def installation(postgres_url: str, keystone: StandIn) -> Iterator[Callable[..., World]]:
+    """Makes an installation that asks the stand-in, with ada as the caller."""
+    made: list[World] = []
+
+    def make(**settings: Any) -> World:
+        world = World(postgres_url, types={"Test::Calls": Calls()}, **keystone.settings(**settings))
+        made.append(world)
+        sign_in(world, keystone, "ada")
+        return world
+
+    yield make
+    for world in made:
+        world.close()
+
+
+@pytest.fixture
+def world(installation: Callable[..., World]) -> World:
+    """An installation as shipped."""
+    return installation()
+
+
+def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, **more: Any) -> None:
+    """Go on as a user of a project."""
+    text = f"token of {user}"
+    keystone.knows(text, project=project, user=user, **more)
+    told = keystone.tokens[text]
+    names = tuple(role["name"] for role in told["roles"])
+    login = Login(text, project, names, names)
+    world.caller = Caller(PROJECT, user, names, user_id=told["user"]["id"], login=login)
+    world.context = replace(world.context, caller=world.caller)
+
+
+def tidy(world: World) -> int:
+    """Do what the custodian does, all that is due."""
+    return Custodian(world.database, world.cipher, world.settings).run()
+
+
+def later(world: World) -> None:
+    """Let what is to be looked after some time be due now."""
+    with world.database.lent() as db:
+        db.execute("UPDATE credential SET due_at = now() WHERE due_at IS NOT NULL")
+
+
+def states(world: World) -> list[str]:
+    return [row.state for row in world.rows("SELECT state FROM credential ORDER BY id")]
+
+
+def test_whoever_makes_a_stack_gives_a_trust_that_goes_with_it(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    [trust] = keystone.trusts.values()
+    assert (trust["trustor_user_id"], trust["project_id"]) == ("u1", PROJECT)
+    assert trust["roles"] == ["member", "reader"]
+    assert not trust["allow_redelegation"]
+    world.deliver_all()
+    later(world)
+    assert tidy(world) == 0
+    assert keystone.trusts
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 1
+    assert not keystone.trusts
+    assert states(world) == []
+
+
+def test_what_was_given_is_kept_encrypted(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    [trust_id] = keystone.trusts
+    [row] = world.rows("SELECT sealed, c::text AS whole FROM credential c")
+    assert trust_id not in row.whole
+    assert world.cipher.open(row.sealed)["trust_id"] == trust_id
+
+
+def test_no_transaction_is_open_while_keystone_is_asked(
+    world: World, keystone: StandIn, postgres_url: str
+) -> None:
+    seen: list[Any] = []
+
+    def look() -> None:
+        query = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND state ~ 'idle in'"
+        with psycopg.connect(postgres_url) as db:
+            seen.append(db.execute(query).fetchall())
+
+    keystone.watch = look
+    world.create("mine", NOTHING)
+    world.deliver_all()
+    world.delete("mine")
+    world.deliver_all()
+    tidy(world)
+    assert len(seen) >= 3
+    assert all(found == [] for found in seen)
+
+
+def test_what_a_stack_does_later_it_does_by_the_trust_children_too(world: World, keystone: StandIn) -> None:
+    Calls.shown.clear()
+    child = json.dumps({"heat_template_version": "2021-04-16", "resources": CALLS})
+    world.create("mine", {"in": {"type": "child.yaml"}, **CALLS}, files={"child.yaml": child})
+    [trust_id] = keystone.trusts
+    world.deliver_all()
+    world.delete("mine")
+    world.deliver_all()
+    assert len(Calls.shown) == 4
+    for shown in Calls.shown:
+        assert keystone.tokens[shown or ""]["OS-TRUST:trust"]["id"] == trust_id
+
+
+def test_only_the_roles_that_the_operator_names_are_given(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    installation(trusts_delegated_roles="reader").create("mine", NOTHING)
+    assert [trust["roles"] for trust in keystone.trusts.values()] == [["reader"]]
+
+
+def test_who_has_not_the_roles_makes_no_stack(installation: Callable[..., World], keystone: StandIn) -> None:
+    world = installation(trusts_delegated_roles="heat_stack_owner, member")
+    with pytest.raises(OrchestratorError) as refused:
+        world.create("mine", NOTHING)
+    assert refused.value.heat_type == "MissingCredentialError"
+    assert str(refused.value) == "Missing required credential: roles ['heat_stack_owner']"
+    assert world.rows("SELECT 1 FROM stack") == []
+    assert states(world) == []
+
+
+@pytest.mark.parametrize(
+    "token_of", [{"application_credential": {"id": "a"}}, {"OS-TRUST:trust": {"id": "t"}}]
+)
+def test_a_token_that_may_give_nothing_makes_no_stack_and_leaves_nothing(
+    world: World, keystone: StandIn, token_of: dict[str, Any]
+) -> None:
+    keystone.trusts["t"] = {"id": "t", "trustor_user_id": "u1", "allow_redelegation": False}
+    sign_in(world, keystone, "ada", **token_of)
+    with pytest.raises(Forbidden, match="does not let your token give the stack a trust"):
+        world.create("mine", NOTHING)
+    assert world.rows("SELECT 1 FROM stack") == []
+    tidy(world)
+    assert states(world) == []
+    assert list(keystone.trusts) == ["t"]
+
+
+def test_a_trust_may_be_given_by_a_trust_that_says_so(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    world = installation(allow_trusts_redelegation=True)
+    world.create("first", NOTHING)
+    [trust_id] = keystone.trusts
+    assert keystone.trusts[trust_id]["allow_redelegation"]
+    sign_in(world, keystone, "ada", **{"OS-TRUST:trust": {"id": trust_id}})
+    world.create("second", NOTHING)
+    assert len(keystone.trusts) == 2
+
+
+def test_a_name_that_is_taken_leaves_no_trust(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    with pytest.raises(StackExists):
+        world.create("mine", NOTHING)
+    assert tidy(world) == 1
+    assert len(keystone.trusts) == 1
+
+
+def test_a_trust_whose_answer_was_lost_is_found_and_removed(world: World, keystone: StandIn) -> None:
+    world.create("other", NOTHING)
+    keystone.lose_answers = True
+    with pytest.raises(Unavailable):
+        world.create("mine", NOTHING)
+    assert len(keystone.trusts) >= 2
+    keystone.lose_answers = False
+    tidy(world)
+    assert len(keystone.trusts) == 1
+    assert [row.name for row in world.rows("SELECT name FROM stack")] == ["other"]
+
+
+def test_while_keystone_is_away_no_stack_is_made_and_none_forgotten(world: World, keystone: StandIn) -> None:
+    world.create("old", NOTHING)
+    world.deliver_all()
+    world.delete("old")
+    world.deliver_all()
+    keystone.away = True
+    with pytest.raises(Unavailable):
+        world.create("new", NOTHING)
+    assert tidy(world) == 0
+    keystone.away = False
+    later(world)
+    assert tidy(world) == 2
+    assert not keystone.trusts
+
+
+def test_the_trust_of_a_user_who_may_do_nothing_is_removed_once_it_can_be(
+    world: World, keystone: StandIn
+) -> None:
+    world.create("mine", NOTHING)
+    world.deliver_all()
+    keystone.powerless.add("u1")
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 0
+    [row] = world.rows("SELECT state, tries, due_at > now() AS later, last_error FROM credential")
+    assert (row.state, row.tries, row.later) == ("going", 1, True)
+    assert "its user may do nothing" in row.last_error
+    keystone.powerless.clear()
+    later(world)
+    assert tidy(world) == 1
+    assert not keystone.trusts
+
+
+def test_an_application_credential_does_as_well(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    Calls.shown.clear()
+    world = installation(deferred_auth_method="application_credential")
+    world.create("mine", CALLS)
+    [given] = keystone.application_credentials.values()
+    assert (given["unrestricted"], given["roles"]) == (True, ["member", "reader"])
+    world.deliver_all()
+    shown = keystone.tokens[Calls.shown[0] or ""]
+    assert shown["application_credential"]["id"] == given["id"]
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 1
+    assert not keystone.application_credentials
+    sign_in(world, keystone, "ada", application_credential={"id": "a", "restricted": True})
+    with pytest.raises(Forbidden, match="an application credential"):
+        world.create("other", NOTHING)
+
+
+def test_an_application_credential_whose_answer_was_lost_is_removed(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    world = installation(deferred_auth_method="application_credential")
+    keystone.lose_answers = True
+    with pytest.raises(Unavailable):
+        world.create("mine", NOTHING)
+    keystone.lose_answers = False
+    assert keystone.application_credentials
+    tidy(world)
+    assert not keystone.application_credentials
+
+
+def test_nothing_is_given_where_nothing_is_wanted(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    world = installation(deferred_auth_method="none")
+    uuid = world.create("mine", CALLS)
+    assert not keystone.trusts
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    [reason] = [row.reason for row in world.rows("SELECT reason FROM failure")]
+    assert "the stack has no credentials for the cloud" in reason
+
+
+def test_an_update_by_another_user_takes_theirs(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    world.deliver_all()
+    [first] = keystone.trusts
+    world.update("mine", {**NOTHING, "two": NOTHING["one"]})
+    assert list(keystone.trusts) == [first]
+    sign_in(world, keystone, "bob")
+    world.update("mine", NOTHING)
+    world.deliver_all()
+    assert tidy(world) == 1
+    [trust] = keystone.trusts.values()
+    assert trust["trustor_user_id"] == "id of bob"
+    assert states(world) == ["held"]
+
+
+def test_an_update_by_who_can_give_nothing_leaves_what_there_is(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    world.deliver_all()
+    [first] = keystone.trusts
+    sign_in(world, keystone, "bob", application_credential={"id": "a"})
+    world.update("mine", {**NOTHING, "two": NOTHING["one"]})
+    sign_in(world, keystone, "admin", project="of the admins")
+    world.update("mine", NOTHING)
+    tidy(world)
+    assert list(keystone.trusts) == [first]
+    assert states(world) == ["held"]
+
+
+def test_a_stack_that_had_none_is_given_one_by_its_next_update(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    installation(deferred_auth_method="none").create("mine", NOTHING)
+    world = installation()
+    world.update("mine", NOTHING)
+    assert len(keystone.trusts) == 1
+    assert states(world) == ["held"]
+
+
+def test_who_took_too_long_is_told_so_and_leaves_nothing(world: World, keystone: StandIn) -> None:
+    def slow() -> None:
+        with world.database.lent() as db:
+            db.execute("UPDATE credential SET state = 'going' WHERE state = 'making'")
+
+    keystone.watch = slow
+    with pytest.raises(Unavailable, match="took too long"):
+        world.create("mine", NOTHING)
+    keystone.watch = lambda: None
+    later(world)
+    tidy(world)
+    assert world.rows("SELECT 1 FROM stack") == []
+    assert not keystone.trusts
+
+
+CHILD = """
+import sys
+from orchestrator.config import Settings
+from orchestrator.operations import stacks
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.caller import Caller, Login
+from orchestrator.security.encryption import cipher
+from orchestrator.store.database import Database
+settings = Settings()
+login = Login("token of ada", "p1", ("member",), ("member",))
+caller = Caller("p1", "ada", ("member",), user_id="u1", login=login)
+database = Database(sys.argv[1], "to be killed")
+context = OperationContext(database, cipher(settings), caller, settings, load_registry())
+stacks.create(context, Body(sys.argv[2].encode()))
+"""
+
+
+@pytest.mark.parametrize("moment", ["before the answer", "after the answer"])
+def test_a_process_killed_between_the_trust_and_the_stack_leaks_nothing(
+    postgres_url: str, keystone: StandIn, installation: Callable[..., World], moment: str
+) -> None:
+    world = installation()
+    key = world.cipher._newest._signing_key + world.cipher._newest._encryption_key
+    import base64
+
+    given = keystone.settings(encryption_keys=base64.urlsafe_b64encode(key).decode())
+    environment = {f"ORCHESTRATOR_{name.upper()}": value for name, value in given.items()}
+    body = json.dumps(
+        {"stack_name": "mine", "template": {"heat_template_version": "2021-04-16", "resources": NOTHING}}
+    )
+    with psycopg.connect(postgres_url) as holding:
+        if moment == "before the answer":
+            keystone.go_on.clear()
+        else:
+            holding.execute("LOCK TABLE stack IN EXCLUSIVE MODE")  # read, and not written
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, postgres_url, body], env={**os.environ, **environment}
+        )
+        try:
+            assert keystone.made.wait(30)
+            if moment == "after the answer":
+                _until_blocked(postgres_url)
+        finally:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+    keystone.go_on.set()
+    assert len(keystone.trusts) == 1
+    assert world.rows("SELECT 1 FROM stack") == []
+    assert states(world) == ["making"]
+    assert tidy(world) == 0  # it may still be on its way
+    later(world)
+    assert tidy(world) == 1
+    assert not keystone.trusts
+    assert states(world) == []
+
+
+def _until_blocked(url: str) -> None:
+    """Wait until the child stands before the table."""
+    query = """SELECT pg_sleep(0.02), count(*) FROM pg_stat_activity
+        WHERE application_name = 'to be killed' AND wait_event_type = 'Lock'"""
+    with psycopg.connect(url, autocommit=True) as db:
+        for _ in range(1_000):
+            if (db.execute(query).fetchone() or (0, 0))[1]:
+                return
+    raise AssertionError("it never came to write the stack")
+
+
+def test_another_region_is_found_in_keystones_catalog_and_called_with_the_trust(
+    postgres_url: str, keystone: StandIn, region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keystone, "regions", [("elsewhere", f"{region.url}/{region.projects['north']}")])
+    # The other region knows its own tokens only: what a trust gives here is one of those, and ada's another.
+    by_trust = region.tokens["north"]
+    by_hand = create_token(region.world.database, region.projects["north"])
+    monkeypatch.setattr("tests.plugins.stand_in_keystone.Handler.issue", _issue_of(by_trust))
+    keystone.knows(by_hand, project=PROJECT)
+    world = World(postgres_url, **keystone.settings())
+    try:
+        login = Login(by_hand, PROJECT, ("member",), ("member",))
+        world.context = replace(world.context, caller=Caller(PROJECT, "ada", user_id="u1", login=login))
+        there = {"heat_template_version": "2021-04-16", "resources": NOTHING}
+        where = {"context": {"region_name": "elsewhere"}, "template": json.dumps(there)}
+        uuid = world.create("mine", {"far": {"type": "OS::Heat::Stack", "properties": where}})
+        assert keystone.asked == [*keystone.asked[:-1], by_hand]  # as whom the template was looked at
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE", world.rows("SELECT reason FROM failure")
+        assert list(region.stacks().values()) == ["CREATE_COMPLETE"]
+    finally:
+        world.close()
+
+
+def _issue_of(text: str) -> Callable[..., None]:
+    def issue(self: Any, made: dict[str, Any]) -> None:
+        self.told(201, made, text)
+
+    return issue
+
+
+def test_a_credential_is_its_stacks_alone(world: World, keystone: StandIn) -> None:
+    world.create("mine", NOTHING)
+    world.create("other", NOTHING)
+    ids = [row.id for row in world.rows("SELECT id FROM stack ORDER BY id")]
+    with world.database.lent() as db:
+        found = [credentials.held(db, id_) for id_ in ids]
+    trusts = [Delegation(**world.cipher.open(one.sealed)).trust_id for one in found if one]
+    assert set(trusts) == set(keystone.trusts)
+    cloud = cloud_of_stack(world.database.lent, world.cipher, Settings(**keystone.settings()), ids[0])
+    assert cloud is not None
+    shown = keystone.tokens[cloud.session().get_token() or ""]
+    assert shown["OS-TRUST:trust"]["id"] == trusts[0]
