@@ -32,7 +32,6 @@ from orchestrator.template.template import Template
 _PARTS: Final = {
     "template", "template_url", "files", "files_container", "environment", "environment_files", "parameters",
 }  # fmt: skip
-Lease = int | None
 TRIES: Final = 10  # of a PATCH, each over a change by somebody else
 
 
