@@ -4,7 +4,7 @@ to be as wanted; or found faulty. In the forms of `ending_statements.py`.
 
 from __future__ import annotations
 
-from orchestrator.store.ending_statements import (
+from orchestrator.store.ending_parts import (
     EVENTS,
     HALTS,
     HELD,

@@ -5,7 +5,22 @@ though only those for nodes that no claim was made for are ever used.
 
 from __future__ import annotations
 
-from orchestrator.store.ending_statements import HELD, OURS, RELEASE, ROWS, SETTLED, forms
+from orchestrator.store.ending_parts import HELD, OURS, RELEASE, ROWS, SETTLED, forms, moved
+
+MARK_READY = f"""
+, done AS (
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id, lease = NULL,
+        leased_until = NULL, retry_count = 0, last_error = NULL
+    FROM i JOIN made m ON m.replaces = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    RETURNING n.id, n.needed_by, i.changed
+)"""
+MOVED = moved(
+    "made",
+    """
+        resource_id = CASE WHEN l.nth = 0 THEN l.made ELSE n.resource_id END, retry_count = 0,""",
+)
 
 # What is written is the heir's, but for the id of the resource: that of the one whose place it takes. Users
 # read of the old one that its update is over (`was_fine`), then how the new one was made.
@@ -33,14 +48,10 @@ SETTLE_HEIR = (
         CASE WHEN i.action = 'CREATE' THEN NULL ELSE now() END, i.observed, now()
     FROM i JOIN r ON r.id = i.resource_id
     RETURNING id, replaces
-), done AS (
-    UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id, lease = NULL,
-        leased_until = NULL, retry_count = 0, last_error = NULL
-    FROM i JOIN made m ON m.replaces = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
-    RETURNING n.id, n.needed_by, i.changed
-), told AS (
+)"""
+    + MARK_READY
+    + """
+, told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
@@ -58,4 +69,4 @@ SETTLE_HEIR = (
     + SETTLED
 )
 
-UNCLAIMED, OF_ONE = forms((SETTLE_HEIR,))
+UNCLAIMED, OF_ONE = forms((SETTLE_HEIR,), MARK_READY, MOVED)

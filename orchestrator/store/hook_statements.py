@@ -6,6 +6,7 @@ either is seen here or sees the paused node, and lets go of it (`GIVE_UP`).
 
 from __future__ import annotations
 
+from orchestrator.store import ending_parts as parts
 from orchestrator.store import ending_statements as ending
 from orchestrator.store.node_statements import CHECKING, QUEUED
 
@@ -47,7 +48,7 @@ _PAUSED = f"""
     SET state = CASE WHEN x.alive THEN 'paused' ELSE 'dropped' END, hooks = ARRAY[%(hook)s], lease = NULL,
         leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now(), last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id CROSS JOIN (SELECT EXISTS (SELECT 1 FROM s) AS alive) AS x
-    WHERE n.id = i.node_id AND {ending.OURS}
+    WHERE n.id = i.node_id AND {parts.OURS}
     RETURNING n.state
 ), told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
@@ -64,18 +65,18 @@ _PAUSED = f"""
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
 """
 
-_SETTLE_PAUSED = ending.SETTLE.partition(ending.MARK_READY)[0] + _PAUSED
+_SETTLE_PAUSED = ending.SETTLE.partition(parts.MARK_READY)[0] + _PAUSED
 
 # What is gone keeps its row until the hook is cleared, as one that was never made: whoever comes next drops
 # it.
 _GONE_PAUSED = (
-    ending.ROWS
+    parts.ROWS
     + f"""
 , r AS (
     UPDATE resource r
     SET action = i.action, status = i.status, status_reason = i.reason, physical_id = NULL, attempt = 0,
         updated_at = now(), op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i WHERE {ending.HELD}
+    FROM i WHERE {parts.HELD}
     RETURNING r.id
 )"""
     + _PAUSED
@@ -84,10 +85,10 @@ _GONE_PAUSED = (
 
 # Whether the resource is gone, and whether the node was claimed -> the statement that pauses after it.
 AFTER = {
-    (False, True): ending.of_one(_SETTLE_PAUSED),
-    (False, False): ending.of_one(ending.unclaimed(_SETTLE_PAUSED)),
-    (True, True): ending.of_one(_GONE_PAUSED),
-    (True, False): ending.of_one(ending.unclaimed(_GONE_PAUSED)),
+    (False, True): parts.of_one(_SETTLE_PAUSED),
+    (False, False): parts.of_one(parts.unclaimed(_SETTLE_PAUSED)),
+    (True, True): parts.of_one(_GONE_PAUSED),
+    (True, False): parts.of_one(parts.unclaimed(_GONE_PAUSED)),
 }
 
 # Every node of the name that waits at the hook goes on: two copies of a resource may be waiting to be

@@ -18,7 +18,7 @@ from psycopg.types.json import Json
 from orchestrator.engine.messages import Ring, SignalRing
 from orchestrator.engine.visit import Visit
 from orchestrator.store import nodes, peers
-from orchestrator.store.ending_statements import WOKEN
+from orchestrator.store.ending_parts import WOKEN
 from orchestrator.store.hook_statements import TELL
 from orchestrator.store.hot import fetched
 from orchestrator.store.node_statements import AROUND, SEEN

@@ -18,6 +18,7 @@ import pytest
 from orchestrator.store import ending_statements as sql
 from orchestrator.store import nodes
 from orchestrator.store.database import Database
+from orchestrator.store.hot import fetched
 
 THREADS = 8
 LEASE = 77
@@ -42,9 +43,9 @@ class Graph:
         """Put a node there that is being visited under LEASE."""
         return self._node("checking", needed_by=list(needed_by), lease=LEASE)
 
-    def queued(self, resource_id: int | None = None) -> int:
+    def queued(self, resource_id: int | None = None, needed_by: Sequence[int] = ()) -> int:
         """Put a node there that may be claimed."""
-        return self._node("queued", resource_id=resource_id)
+        return self._node("queued", resource_id=resource_id, needed_by=list(needed_by))
 
     def resource(self) -> int:
         """Put a resource there."""
@@ -101,6 +102,16 @@ def settle(
     return [row[1] for row in rows if row[0] in {"ring", "queued"}]
 
 
+def settle_unclaimed(
+    db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, ring: int = 1000
+) -> nodes.Settled:
+    """Settle a node that nobody claimed, with its own resource."""
+    row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
+    statement = sql.OF_ONE[sql.UNCLAIMED[sql.SETTLE_KEPT]]
+    values = nodes.of_one(row | {"changed": False, "continued": False}, statement)
+    return nodes.settled(fetched(db, statement, {**values, "ring": ring}), "root")
+
+
 @pytest.fixture
 def graph(postgres_url: str) -> Iterator[Graph]:
     made = Graph(postgres_url)
@@ -142,6 +153,44 @@ def test_feeders_of_many_shared_nodes_neither_deadlock_nor_lose_a_wake_up(graph:
     released = Counter(node for each in graph.at_once(work) for node in each)
     assert released == {targets[target]: 1 for target in counts}
     assert graph.states([targets[target] for target in counts]) == {("queued", 0): len(counts)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_feeders_that_nobody_claimed_neither_deadlock_nor_lose_a_wake_up(graph: Graph, seed: int):
+    chosen = random.Random(seed)
+    wanted = [chosen.sample(range(12), chosen.randint(2, 12)) for _ in range(THREADS * 20)]
+    counts = Counter(target for row in wanted for target in row)
+    targets = [graph.blocked(counts[target] or 1) for target in range(12)]
+    feeders = []
+    for row in wanted:
+        resource = graph.resource()
+        feeders.append((graph.queued(resource, [targets[t] for t in row]), resource))
+
+    def work(db: psycopg.Connection[Any], number: int) -> list[int]:
+        settled = [settle_unclaimed(db, graph, *feeder) for feeder in feeders[number::THREADS]]
+        assert [len(one.held) for one in settled] == [1] * len(settled)
+        return [ring.node_id for one in settled for ring in one.rings]
+
+    released = Counter(node for each in graph.at_once(work) for node in each)
+    assert released == {targets[target]: 1 for target in counts}
+    assert graph.states([targets[target] for target in counts]) == {("queued", 0): len(counts)}
+    assert graph.states([node for node, _ in feeders]) == {("ready", 0): len(feeders)}
+
+
+def test_a_node_that_nobody_claimed_is_settled_once_by_however_many(graph: Graph):
+    target, resource = graph.blocked(2), graph.resource()
+    feeder = graph.queued(resource, [target])
+    settled = graph.at_once(lambda db, _: settle_unclaimed(db, graph, feeder, resource))
+    assert sorted(len(one.held) for one in settled) == [0] * (THREADS - 1) + [1]
+    assert graph.states([target]) == {("blocked", 1): 1}
+    assert graph.states([feeder]) == {("ready", 0): 1}
+
+
+def test_a_node_that_nobody_claimed_rings_no_more_than_the_window_has_room_for(graph: Graph):
+    targets, resource = [graph.blocked(1) for _ in range(5)], graph.resource()
+    result = settle_unclaimed(graph.db, graph, graph.queued(resource, targets), resource, ring=2)
+    assert [ring.node_id for ring in result.rings] == targets[:2]
+    assert result.unrung == 3
 
 
 def test_a_batch_counts_every_feeder_of_a_node_and_not_the_node(graph: Graph):
