@@ -126,6 +126,7 @@ class Database:
                 self.url,
                 autocommit=True,
                 application_name=name or self.application_name,
+                client_encoding="UTF8",  # what store/hot.py writes
                 connect_timeout=self._connect_seconds,
                 **NETWORK,
                 prepare_threshold=None if hot else 5,  # what is prepared there is prepared by store/hot.py

@@ -1,7 +1,8 @@
 """The connections checks are made on: statements known beforehand, run thousands of times a second.
 
 What psycopg does for a statement costs a check as much as all rules of the engine together. So the statements
-of a visit are prepared once and run as libpq has it, their values dumped and loaded by psycopg as ever. All
+of a visit are prepared once and run as libpq has it. What reads their rows is kept with them, and texts go
+there as they are; other values are dumped by psycopg, and all are loaded by it, as ever. All
 other statements go through its cursors, which prepare nothing here: after a ROLLBACK psycopg has the server
 forget whatever was prepared in the session.
 """
@@ -9,7 +10,8 @@ forget whatever was prepared in the session.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -41,11 +43,48 @@ def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
     return text, tuple(name for name in numbers if name[0] != " ")
 
 
+@dataclass(slots=True)
+class Prepared:
+    """A statement that the server knows by a name, and what reads its rows."""
+
+    name: bytes
+    transformer: Any = None  # a Transformer, once there were rows: made for their types, which stay
+
+    def rows(self, connection: psycopg.Connection[Any], result: pq.abc.PGresult) -> list[TupleRow]:
+        """Return the rows of one run of it."""
+        transformer = self.transformer
+        if transformer is None:
+            transformer = self.transformer = Transformer(connection)
+            transformer.set_pgresult(result)
+        else:
+            transformer.set_pgresult(result, set_loaders=False)
+        try:
+            rows: list[TupleRow] = transformer.load_rows(0, result.ntuples, tuple)
+        finally:
+            transformer.set_pgresult(None, set_loaders=False)  # it may be large
+        return rows
+
+
+def as_texts(values: Sequence[Any]) -> list[bytes | None] | None:
+    """Return values as PostgreSQL reads them when they are but texts and nulls, None when they are not, or
+    when psycopg is to say what is wrong with one: the wire would cut it off at a NUL.
+    """
+    texts: list[bytes | None] = []
+    for value in values:
+        if value is None:
+            texts.append(None)
+        elif value.__class__ is str and "\0" not in value:
+            texts.append(value.encode())
+        else:
+            return None
+    return texts
+
+
 class HotConnection(psycopg.Connection[TupleRow]):
     """A connection in autocommit with one cursor: rows are fetched before the next statement is run."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
-    _names: dict[tuple[bytes, tuple[int, ...]], bytes] | None = None
+    _known: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
     _given = 0  # names so far; none is given twice
 
     def execute(
@@ -73,36 +112,40 @@ class HotConnection(psycopg.Connection[TupleRow]):
         except errors.InvalidSqlStatementName:
             # After a transaction was rolled back psycopg has all statements of the connection deallocated,
             # ours with its own.
-            self._names = None
+            self._known = None
             if self.info.transaction_status != pq.TransactionStatus.IDLE:
                 raise
             return self._fetched(statement, values)
 
     def _fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         text, names = numbered(statement)
-        transformer = Transformer(self)
         given = [values[name] for name in names]
-        dumped = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
-        name = self._prepared_name(text, transformer.types or ())
-        if name is None:
+        dumped: Any = as_texts(given)
+        types: tuple[int, ...] = ()
+        formats = None
+        if dumped is None:
+            transformer = Transformer(self)
+            dumped = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
+            types, formats = transformer.types or (), transformer.formats
+        prepared = self._named(text, types)
+        if prepared is None:
             return self.execute(statement, values).fetchall()
-        result = self.pgconn.exec_prepared(name, dumped, transformer.formats)  # type: ignore[arg-type]  # None: NULL
+        result = self.pgconn.exec_prepared(prepared.name, dumped, formats)
         self._raise_failed(result)
-        transformer.set_pgresult(result)
-        return transformer.load_rows(0, result.ntuples, tuple)
+        return prepared.rows(self, result)
 
-    def _prepared_name(self, text: bytes, types: tuple[int, ...]) -> bytes | None:
-        """Return the name under which a statement is prepared, None when there are too many already."""
-        names = self._names
-        if names is None:
-            names = self._names = {}
-        name = names.get((text, types))
-        if name is None and len(names) < PREPARED:
-            name = b"visit_%d" % self._given
+    def _named(self, text: bytes, types: tuple[int, ...]) -> Prepared | None:
+        """Return a statement as the server knows it, None when it knows too many already."""
+        known = self._known
+        if known is None:
+            known = self._known = {}
+        prepared = known.get((text, types))
+        if prepared is None and len(known) < PREPARED:
+            prepared = Prepared(b"visit_%d" % self._given)
             self._given += 1
-            self._raise_failed(self.pgconn.prepare(name, text, types))
-            names[text, types] = name
-        return name
+            self._raise_failed(self.pgconn.prepare(prepared.name, text, types))
+            known[text, types] = prepared
+        return prepared
 
     def _raise_failed(self, result: Any) -> None:
         if result.status in GAVE_ROWS:

@@ -143,10 +143,10 @@ def write(
     values: dict[str, Any]
     if len(rows) == 1:
         statement = OF_ONE[statement]
-        values = of_one(rows[0], statement)
+        values = of_one({**rows[0], "lease": lease, "ring": ring}, statement)
     else:
-        values = {"rows": Json(list(rows))}
-    return settled(retried(db, statement, {**values, "lease": lease, "ring": ring}), root)
+        values = {"rows": Json(list(rows)), "lease": lease, "ring": ring}
+    return settled(retried(db, statement, values), root)
 
 
 def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:

@@ -91,3 +91,23 @@ def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
         assert fetched(db, f"SELECT {number} + %(n)s::int", {"n": 1}) == [(number + 1,)]
     query = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'visit_%'"
     assert db.execute(query).fetchall() == [(2,)]
+
+
+def test_one_that_is_run_again_reads_what_there_is_now(db: psycopg.Connection) -> None:
+    query = "SELECT x, '[1]'::json FROM unnest(string_to_array(%(t)s, ',')) AS x"
+    for texts in (["é", "b"], [], ["c"], ["d"] * 1000):
+        assert fetched(db, query, {"t": ",".join(texts)}) == [(text, [1]) for text in texts]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_text_that_cannot_be_stored_is_refused_and_not_cut_off(db: psycopg.Connection, number: int) -> None:
+    with pytest.raises(psycopg.DataError, match="NUL"):
+        fetched(db, "SELECT %(t)s::text, %(n)s::int", {"t": "half\0of it", "n": (None, 1)[number]})
+
+
+def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_says(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with Database(postgres_url).connect(hot=True) as db:
+        assert fetched(db, "SELECT %(t)s::text, length(%(t)s::text)", {"t": "é"}) == [("é", 1)]
