@@ -22,7 +22,7 @@ SEEN = """
 n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
         s.revision_id,
-    s.timeout_mins * 60.0, s.converge, s.retain, s.request_id,
+    (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id,
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
@@ -52,7 +52,8 @@ CROSS JOIN LATERAL (
         END,
         convert_from(q.sealed, 'UTF8'), q.value_digest)) AS handed_on
     FROM resource q
-    WHERE n.kind = 'update' AND q.stack_id = n.stack_id AND q.name = ANY(d.requires) AND NOT q.leftover
+    WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires)
+        AND NOT q.leftover
 ) AS inputs
 """
 
@@ -109,13 +110,20 @@ RETURNING n.id
 
 # What a check of types that call nobody reads. It claims nothing: the statement that writes its outcome takes
 # the node and the resource, if both are still free (operations/adr/0001).
+GLANCED = f"SELECT {SEEN}, r.leased_until >= clock_timestamp()"
+STILL_QUEUED = f"n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}"
 GLANCE = f"""
-SELECT {SEEN}, r.leased_until >= clock_timestamp()
+{GLANCED}
 FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
-{AROUND}WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}
+{AROUND}WHERE x.id > 0 AND {STILL_QUEUED}
 """
-GLANCE_AT_ONE = GLANCE.replace("unnest(%(ids)s::bigint[]) AS x(id)", "(SELECT %(id)s::bigint AS id) AS x")
+# With no list to go through there is one step less that would pass on all those columns.
+GLANCE_AT_ONE = f"""
+{GLANCED}
+FROM graph_node n
+{AROUND}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {STILL_QUEUED}
+"""
 
 # Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of
 # milliseconds.
