@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from uuid import UUID
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [one + other for one in _BASE32 for other in _BASE32]  # ten bits each
 
 
+@lru_cache(maxsize=256)  # a visit asks several times for that of its resource
 def short_id(uuid: UUID | str) -> str:
     """Return twelve characters for a random uuid: the 60 bits of its time fields in lower-case base32."""
     digits = (uuid.hex if isinstance(uuid, UUID) else uuid).replace("-", "").lower()
