@@ -58,10 +58,15 @@ WITH i AS MATERIALIZED (
 
 
 def of_one(statement: str) -> str:
-    """Return an ending for just one row."""
+    """Return an ending for just one row.
+
+    Its events are told in the order they are written in: a list of VALUES, joined with one row, is gone
+    through as it is.
+    """
     used = set(re.findall(r"\bi\.(\w+)", statement))
     columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in COLUMNS if name in used)
-    return statement.replace(ROWS, f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)")
+    text = statement.replace(ROWS, f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)")
+    return re.sub(r"\s+ORDER BY i\.node_id, .*", "", text)
 
 
 # A node is ours to settle while our claim of it stands.

@@ -1,10 +1,10 @@
 """The connections checks are made on: statements known beforehand, run thousands of times a second.
 
 What psycopg does for a statement costs a check as much as all rules of the engine together. So the statements
-of a visit are prepared once and run as libpq has it. What reads their rows is kept with them, and texts go
-there as they are; other values are dumped by psycopg, and all are loaded by it, as ever. All
-other statements go through its cursors, which prepare nothing here: after a ROLLBACK psycopg has the server
-forget whatever was prepared in the session.
+of a visit are prepared once and run as libpq has it. Texts go there as they are, other values are dumped by
+psycopg; what loads their rows, psycopg's too, is made once. All other statements go through its cursors,
+which prepare nothing here: after a ROLLBACK psycopg has the server forget whatever was prepared in the
+session.
 """
 
 from __future__ import annotations

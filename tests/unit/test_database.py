@@ -37,6 +37,13 @@ def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
 
+@pytest.mark.parametrize("module", [act_statements, ending_statements, heir_statements])
+def test_an_ending_that_nothing_was_claimed_for_asks_for_no_lease(module: ModuleType) -> None:
+    texts = [text for form in module.UNCLAIMED.values() for text in (form, module.OF_ONE[form])]
+    assert texts
+    assert [text for text in texts if "%(lease)s" in text] == []
+
+
 def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
     statement = "SELECT %(a)s /* " + "x" * 10_000 + " */"
     assert numbered(statement)[0] is numbered(statement)[0]
