@@ -50,6 +50,8 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
             return [*rings, *signals.let_go(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
             rings += _TakeIn(engine, pending, lease).run()
+        if not signals.remain(db, resource_id):
+            return rings
         again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > AT_ONCE_SECONDS:
             break

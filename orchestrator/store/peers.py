@@ -14,6 +14,8 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.store.hot import fetched
+
 Db = Connection[TupleRow]
 
 # What the engine tells a resource in a signal, besides what people send.
@@ -24,8 +26,8 @@ _PEER: Final = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id, r.properties,
     r.metadata, convert_from(r.sealed, 'UTF8')
 FROM resource r WHERE """
-REQUIRED = f"{_PEER}r.id = ANY(%s) ORDER BY r.leftover, r.id DESC"
-ONE = f"{_PEER}r.id = %s"
+REQUIRED = f"{_PEER}r.id = ANY(%(ids)s::bigint[]) ORDER BY r.leftover, r.id DESC"
+ONE = f"{_PEER}r.id = %(id)s"
 
 WATCH = """
 INSERT INTO watcher (resource_id, watcher_id, stack_id)
@@ -61,14 +63,14 @@ class PeerRow:
 
 def required(db: Db, ids: Sequence[int]) -> list[PeerRow]:
     """Return these resources, those that stay first."""
-    return [PeerRow(*row) for row in db.execute(REQUIRED, (list(ids),)).fetchall()] if ids else []
+    return [PeerRow(*row) for row in fetched(db, REQUIRED, {"ids": list(ids)})] if ids else []
 
 
 def watch(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
     """Have a resource told when another one is signalled; return that one as it is now."""
-    db.execute(WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
-    row = db.execute(ONE, (resource_id,)).fetchone()
-    return None if row is None else PeerRow(*row)
+    fetched(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
+    rows = fetched(db, ONE, {"id": resource_id})
+    return PeerRow(*rows[0]) if rows else None
 
 
 def forget(db: Db, watcher_id: int, details: bytes) -> None:

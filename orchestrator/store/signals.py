@@ -89,6 +89,8 @@ WHERE g.resource_id = %(resource_id)s AND g.tries = 0 AND r.id = g.resource_id
     AND r.leased_until >= clock_timestamp()
 """
 
+REMAIN = "SELECT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = %(resource_id)s)"
+
 _VISITED = f"""
 FROM (
     SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
@@ -303,10 +305,18 @@ def is_planning(db: Db, stack_id: int) -> bool:
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
     """Take a resource that has a signal to take in now; False when there is none or somebody else has it."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
-    if db.execute(CLAIM, values).fetchone() is not None:
+    if fetched(db, CLAIM, values):
         return True
-    db.execute(HELD_UP, {"resource_id": resource_id})
+    fetched(db, HELD_UP, {"resource_id": resource_id})
     return False
+
+
+def remain(db: Db, resource_id: int) -> bool:
+    """Return whether a resource has signals to take in, now or later.
+
+    Asked when those before are committed: what came since with one of them still there rang for nobody.
+    """
+    return bool(fetched(db, REMAIN, {"resource_id": resource_id})[0][0])
 
 
 def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
