@@ -131,16 +131,22 @@ def _accept(
 ) -> list[Message]:
     if kind is None or not kind.takes_signals:
         raise ActionNotSupported("signal")
-    sealed = context.cipher.seal(details)
-    seconds = context.settings.ring_again_seconds
-    with context.database.lent() as db:
-        accepted = signals.accept(
-            db, stack.id, row.id, sealed, always=kind.signals_always, ring_seconds=seconds
-        )
+    accepted = context.database.together(signals.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
         _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
     return [SignalRing(row.id, row.name, str(stack.uuid))] if accepted else []
+
+
+def _given(
+    context: OperationContext,
+    stack_id: int,
+    row: signals.Receiver,
+    kind: ResourceType,
+    details: dict[str, Any] | None,
+) -> signals.Given:
+    sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
+    return signals.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 
 def _foreseen(
@@ -151,8 +157,7 @@ def _foreseen(
     Raises:
         InvalidRequest: the type does not take it.
     """
-    with context.database.lent() as db:
-        found = signals.values(db, row.id)
+    found = context.database.together(signals.values, row.id)
     if found is None:
         raise ResourceNotAvailable(row.name)
     properties, data, metadata, sealed = found

@@ -335,7 +335,8 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Have a resource look again at its deployment: the next sweep rings for it."""
-    signals.accept(db, stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    again = signals.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    signals.accept(db, [again])
 
 
 def not_found(kind: str, id_: str) -> str:

@@ -23,8 +23,7 @@ def find_bearer(database: Database, token: str) -> AccessRow | None:
     """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
     if not token.startswith(TOKEN_PREFIX):
         return None
-    with database.lent() as db:
-        return access.by_token(db, token_hash(token))
+    return database.together(access.by_token, token_hash(token))
 
 
 def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> None:

@@ -76,8 +76,7 @@ class QueryCallers:
         return caller_of(told.told, told.token)
 
     def _known(self, key: str) -> AccessRow | Signer | None:
-        with self._database.lent() as db:
-            found = access.by_key(db, key)
+        found = self._database.together(access.by_key, key)
         return found or find_signer(self._database, key)
 
     def _signed(self, request: SignedRequest, known: AccessRow | Signer) -> Caller:

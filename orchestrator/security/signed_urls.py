@@ -18,8 +18,7 @@ def authenticate(database: Database, cipher: Cipher, settings: Settings, request
         Refused: no resource gave the key, or the signature is not the secret's.
     """
     given = presented(request)
-    with database.lent() as db:
-        found = access.by_key(db, given.key)
+    found = database.together(access.by_key, given.key)
     if found is None or found.secret is None:
         raise Refused("InvalidClientTokenId")
     if not is_signed(cipher.open(found.secret), request, given, settings.endpoint):

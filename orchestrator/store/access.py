@@ -36,7 +36,7 @@ WHERE a.id = %(resource_id)s AND r.id = a.id AND r.lease = %(lease)s
 # a key whose user is gone none either.
 _FIND: Final = """
 SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id,
-    s.id, s.uuid::text, s.name, s.project_id, a.user_name, u.policies, a.secret
+    s.id, s.uuid::text, s.name, s.project_id, a.user_name, u.policies, a.secret, {}
 FROM access a
 JOIN resource r ON r.id = a.id AND NOT r.suspended
 JOIN stack s ON s.id = a.stack_id AND s.deleted_at IS NULL
@@ -44,8 +44,8 @@ LEFT JOIN LATERAL (
     SELECT u.policies FROM access u JOIN resource o ON o.id = u.id AND NOT o.suspended
     WHERE u.stack_id = a.stack_id AND u.user_name = a.user_name AND u.key IS NULL LIMIT 1) AS u ON true
 WHERE (a.user_name IS NULL OR u.policies IS NOT NULL) AND """
-BY_KEY = f"{_FIND}a.key = %(key)s"
-BY_TOKEN = f"{_FIND}a.token_hash = %(token_hash)s"
+BY_KEY = f"{_FIND.format('a.key')}a.key = ANY(%(keys)s::text[])"
+BY_TOKEN = f"{_FIND.format('a.token_hash')}a.token_hash = ANY(%(hashes)s::bytea[])"
 
 # The lists of names that access policies of a stack allow, by the policies' names.
 ALLOWED = """
@@ -104,14 +104,16 @@ def drop(db: Db, resource_id: int, lease: int) -> None:
     db.execute(DROP, {"resource_id": resource_id, "lease": lease})
 
 
-def by_key(db: Db, key: str) -> AccessRow | None:
-    """Return what an access key opens."""
-    return _row(fetched(db, BY_KEY, {"key": key}))
+def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
+    """Return what access keys open."""
+    found = {row[-1]: _row(row) for row in fetched(db, BY_KEY, {"keys": list(keys)})}
+    return [found.get(key) for key in keys]
 
 
-def by_token(db: Db, token_hash: bytes) -> AccessRow | None:
-    """Return what a token opens."""
-    return _row(fetched(db, BY_TOKEN, {"token_hash": token_hash}))
+def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
+    """Return what tokens open."""
+    found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": list(hashes)})}
+    return [found.get(one) for one in hashes]
 
 
 def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:
@@ -119,11 +121,7 @@ def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[st
     return dict(db.execute(ALLOWED, (stack_id, list(policies))).fetchall())
 
 
-def _row(rows: Sequence[TupleRow]) -> AccessRow | None:
-    if not rows:
-        return None
-    stack_id, uuid, name, project, user, policies, secret = rows[0][6:]
+def _row(row: TupleRow) -> AccessRow:
+    stack_id, uuid, name, project, user, policies, secret = row[6:13]
     sealed = None if secret is None else bytes(secret)
-    return AccessRow(
-        Receiver(*rows[0][:6]), stack_id, uuid, name, project, user, tuple(policies or ()), sealed
-    )
+    return AccessRow(Receiver(*row[:6]), stack_id, uuid, name, project, user, tuple(policies or ()), sealed)

@@ -11,7 +11,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -26,8 +26,11 @@ from sqlalchemy.exc import DisconnectionError
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 from orchestrator.store.hot import HotConnection
+from orchestrator.store.together import Together
 
 T = TypeVar("T")
+Asked = TypeVar("Asked")
+Told = TypeVar("Told")
 
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
@@ -73,6 +76,7 @@ class Database:
         self._engine_pid = 0
         self._local = threading.local()
         self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # that nobody uses just now
+        self._together: dict[Any, Together[Any, Any]] = {}
         self._outage = Outage(patience_seconds)
 
     @property
@@ -159,6 +163,24 @@ class Database:
                 connection.close()
             else:
                 kept.append(connection)
+
+    def together(
+        self, ask: Callable[[psycopg.Connection[TupleRow], Sequence[Asked]], Sequence[Told]], one: Asked
+    ) -> Told:
+        """Return what `ask`, a function of a module, tells of `one`: asked together with what other threads
+        ask of it at this moment, on one connection (`store/together.py`).
+        """
+        key = (os.getpid(), ask)
+        found = self._together.get(key)
+        if found is None:
+
+            def lent(several: Sequence[Asked]) -> Sequence[Told]:
+                with self.lent() as db:
+                    return ask(db, several)
+
+            found = self._together.setdefault(key, Together(lent))
+        told: Told = found(one)
+        return told
 
     def _close_lent(self, _engine: Any) -> None:
         while self._lent:

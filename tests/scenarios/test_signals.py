@@ -484,8 +484,29 @@ def test_other_projects_see_nothing_of_it(world):
     with world.database.engine.begin() as connection:
         other = connection.execute(text("SELECT id FROM resource")).scalar_one()
     with world.database.connect() as db:
-        assert not signals.accept(db, stack.id + 1, other, b"x", always=True, ring_seconds=1.0)
+        assert signals.accept(db, [signals.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
         signals.tell_refused(db, stack.id + 1, other, "DELETE")
         signals.mark(db, stack.id + 1, other, "r", healthy=False)
     assert pending(world) == []
     assert not [one for one in world.told(str(stack.uuid), "b") if "CHECK" in one or "Cannot" in one]
+
+
+def test_signals_that_come_together_are_written_down_together(world):
+    """Each caller is told of its own, and only the oldest of a resource rings."""
+    world.create("s", {"a": bell(), "b": bell(), "gone": bell()})
+    world.deliver_all()
+    stack = world.stack_row("s")
+    ids = {row.name: row.id for row in world.rows("SELECT id, name FROM resource")}
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE resource SET action = 'SUSPEND' WHERE name = 'gone'"))
+
+    def given(name, always=False):
+        return signals.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
+
+    with world.database.connect(hot=True) as db:
+        told = signals.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
+        assert told == [True, None, True, False]
+        assert signals.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
+        assert signals.accept(db, [given("gone")]) == [None]
+    rows = world.rows("SELECT resource_id FROM signal ORDER BY id")
+    assert [row.resource_id for row in rows] == [ids[name] for name in ("a", "b", "a", "b", "gone")]

@@ -1,0 +1,84 @@
+"""Several threads ask one thing at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from orchestrator.store.together import MOST, Together
+
+
+class Slow:
+    """Doubles numbers, refuses some; holds its first caller until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[int]] = []
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, numbers: Sequence[int]) -> list[int]:
+        self.asked.append(list(numbers))
+        self.begun.set()
+        assert self.go_on.wait(10)
+        if 13 in numbers:
+            raise ValueError("13")
+        if 99 in numbers:
+            raise psycopg.OperationalError("gone")
+        return [2 * number for number in numbers]
+
+
+def ask(slow: Slow, first: int, others: Sequence[int]) -> list[object]:
+    """Return what each is told: the first alone, the others while it is under way."""
+    together = Together(slow)
+
+    def one(number: int) -> object:
+        try:
+            return together(number)
+        except Exception as error:
+            return repr(error)
+
+    with ThreadPoolExecutor(1 + len(others)) as pool:
+        told = [pool.submit(one, first)]
+        assert slow.begun.wait(10)
+        for number in others:
+            told.append(pool.submit(one, number))
+            while len(together._queue) < len(told) - 1:  # in this order
+                pass
+        slow.go_on.set()
+        return [each.result(10) for each in told]
+
+
+def test_who_comes_alone_goes_at_once_and_who_comes_meanwhile_goes_together() -> None:
+    slow = Slow()
+    assert ask(slow, 1, [2, 3, 4]) == [2, 4, 6, 8]
+    assert slow.asked == [[1], [2, 3, 4]]
+
+
+def test_there_is_a_most_that_goes_together() -> None:
+    slow = Slow()
+    others = list(range(1000, 1000 + MOST + 5))
+    assert ask(slow, 1, others) == [2, *(2 * number for number in others)]
+    assert [len(numbers) for numbers in slow.asked] == [1, MOST, 5]
+
+
+def test_one_that_cannot_be_answered_does_not_spoil_it_for_the_others() -> None:
+    slow = Slow()
+    assert ask(slow, 1, [2, 13, 4]) == [2, 4, "ValueError('13')", 8]
+
+
+def test_a_server_that_is_gone_is_told_to_all_and_asked_once() -> None:
+    slow = Slow()
+    assert ask(slow, 1, [2, 99, 4]) == [2, *["OperationalError('gone')"] * 3]
+    assert slow.asked == [[1], [2, 99, 4]]
+
+
+def test_it_goes_on_after_a_refusal() -> None:
+    slow = Slow()
+    slow.go_on.set()
+    together = Together(slow)
+    with pytest.raises(ValueError, match="13"):
+        together(13)
+    assert together(1) == 2
