@@ -70,6 +70,7 @@ def operations() -> Operations:
         differ=intake.differ,
         preview_create=intake.preview_create,
         preview_update=intake.preview_update,
+        signal_soon=signals.signal_soon,
     )
 
 

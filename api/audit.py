@@ -25,19 +25,43 @@ def record(response: Response) -> None:
     if name not in CHANGES:
         return
     who: Caller | None = g.get("caller")
-    log.info(
-        "audit",
-        action=name,
+    tell(
+        name,
+        who,
         stack=_stack(response),
         status=response.status_code,
-        user=who.user if who else None,
-        user_id=who.user_id or None if who else None,
         project=who.project_id if who else (request.view_args or {}).get("project_id"),
-        roles=list(who.roles) if who else [],
-        is_admin=who.is_admin if who else False,
         method=request.method,
         path=f"{request.script_root}{request.path}",
         address=request.remote_addr,
+    )
+
+
+def tell(
+    name: str,
+    who: Caller | None,
+    *,
+    stack: str | None,
+    status: int,
+    project: str | None,
+    method: str,
+    path: str,
+    address: str | None,
+) -> None:
+    """Write the line of a change that was asked for; `name` is the policy's."""
+    log.info(
+        "audit",
+        action=name,
+        stack=stack,
+        status=status,
+        user=who.user if who else None,
+        user_id=who.user_id or None if who else None,
+        project=project,
+        roles=list(who.roles) if who else [],
+        is_admin=who.is_admin if who else False,
+        method=method,
+        path=path,
+        address=address,
     )
 
 

@@ -19,6 +19,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.database import Database
 from orchestrator.store.hooks import Paused
+from orchestrator.store.sent_signals import Address
 from orchestrator.store.stacks import StackPlace, StackRow
 from tasks.broker import Broker
 
@@ -112,6 +113,15 @@ class SignalByUrl(Protocol):
         """Return what to enqueue, and the metadata; see `orchestrator.operations.signals`."""
 
 
+class SignalSoon(Protocol):
+    """Accepts a signal that is plainly good."""
+
+    def __call__(
+        self, context: OperationContext, address: Address, body: Body, *, by_url: bool, shown: bool
+    ) -> tuple[Sequence[Message], Mapping[str, Any] | None] | None:
+        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operations:
     """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
@@ -130,6 +140,7 @@ class Operations:
     differ: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
     preview_create: Callable[[OperationContext, Body], CreatePreview]
     preview_update: PreviewUpdate
+    signal_soon: SignalSoon | None = None  # None: there is no short way for signals
 
 
 @dataclass(frozen=True, slots=True)

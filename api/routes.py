@@ -33,6 +33,7 @@ from api import (
     policies,
     previews,
     resources,
+    short_way,
     signals,
     snapshots,
     software_configs,
@@ -107,6 +108,7 @@ def assemble(made_of: Parts) -> Flask:
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = short_way.ShortWay(app, app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     proxies = made_of.settings.trusted_proxies
     if proxies:

@@ -33,9 +33,10 @@ from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.groups import scaling
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.security.bearers import require
-from orchestrator.store import children, resizing, signals
+from orchestrator.store import children, resizing, sent_signals, signals
 from orchestrator.store import hooks as store_hooks
 from orchestrator.store.resources import get_resource
+from orchestrator.store.sent_signals import Receiver
 from orchestrator.store.stacks import StackPlace, StackRow
 from orchestrator.template.parse import Limits, check_size
 
@@ -122,16 +123,51 @@ def signal_by_url(
     return _accept(context, stack, row, kind, details), metadata
 
 
+def signal_soon(
+    context: OperationContext, address: sent_signals.Address, body: Body, *, by_url: bool, shown: bool
+) -> tuple[list[Message], dict[str, Any] | None] | None:
+    """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
+
+    None for all others: nothing came of those, and the two say what is amiss.
+
+    Raises:
+        InvalidRequest: the two would say so, too.
+    """
+    bearer = context.caller.bearer
+    if bearer is None:
+        found = context.database.together(sent_signals.reach, address)
+        if found is None or found.deleted_at is not None:
+            return None
+        stack_id, row = found.stack_id, found.row
+    else:
+        where = (bearer.stack_uuid, bearer.stack_name, bearer.project_id, bearer.resource)
+        if bearer.user is not None or where != address:
+            return None
+        stack_id, row = bearer.stack_id, bearer.gave
+    data = body.read().lstrip() if by_url else body.read()
+    details = _details(context, data) if data.startswith(b"{") or (by_url and data) else None
+    kind = context.types.get(row.kind)
+    if kind is None or not kind.takes_signals or (details is not None and UNSET_HOOK in details):
+        return None
+    if row.action in sent_signals.REFUSING and not kind.signals_always:
+        return None
+    metadata = _foreseen(context, row, kind, details) if shown and not kind.calls_out else None
+    ring = context.database.together(sent_signals.accept, _given(context, stack_id, row, kind, details))
+    if ring is None:
+        return None
+    return [SignalRing(row.id, row.name, address.uuid)] if ring else [], metadata
+
+
 def _accept(
     context: OperationContext,
     stack: Addressed,
-    row: signals.Receiver,
+    row: Receiver,
     kind: ResourceType | None,
     details: dict[str, Any] | None,
 ) -> list[Message]:
     if kind is None or not kind.takes_signals:
         raise ActionNotSupported("signal")
-    accepted = context.database.together(signals.accept, _given(context, stack.id, row, kind, details))
+    accepted = context.database.together(sent_signals.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
         _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
@@ -141,23 +177,23 @@ def _accept(
 def _given(
     context: OperationContext,
     stack_id: int,
-    row: signals.Receiver,
+    row: Receiver,
     kind: ResourceType,
     details: dict[str, Any] | None,
-) -> signals.Given:
+) -> sent_signals.Given:
     sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
-    return signals.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
+    return sent_signals.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 
 def _foreseen(
-    context: OperationContext, row: signals.Receiver, kind: ResourceType, details: dict[str, Any] | None
+    context: OperationContext, row: Receiver, kind: ResourceType, details: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the metadata that a signal leads to.
 
     Raises:
         InvalidRequest: the type does not take it.
     """
-    found = context.database.together(signals.values, row.id)
+    found = context.database.together(sent_signals.values, row.id)
     if found is None:
         raise ResourceNotAvailable(row.name)
     properties, data, metadata, sealed = found
@@ -248,9 +284,9 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
     return text == "true", reason or MARKED
 
 
-def _receiver(context: OperationContext, stack: Addressed, name: str) -> signals.Receiver:
+def _receiver(context: OperationContext, stack: Addressed, name: str) -> Receiver:
     with context.database.lent() as db:
-        row = signals.receiver(db, stack.id, name)
+        row = sent_signals.receiver(db, stack.id, name)
         if row is not None:
             return row
         if signals.is_planning(db, stack.id):  # it may still come
@@ -290,21 +326,21 @@ def _clear(context: OperationContext, stack: Addressed, name: str, hook: str) ->
 
 
 def _refuse_now(
-    context: OperationContext, stack: Addressed, row: signals.Receiver, kind: ResourceType | None
+    context: OperationContext, stack: Addressed, row: Receiver, kind: ResourceType | None
 ) -> None:
     """Refuse, with an event, what comes while the resource's action allows no signals.
 
     Raises:
         NotSupported: it does not.
     """
-    if row.action not in signals.REFUSING or (kind is not None and kind.signals_always):
+    if row.action not in sent_signals.REFUSING or (kind is not None and kind.signals_always):
         return
     with context.database.lent() as db:
         signals.tell_refused(db, stack.id, row.id, row.action)
     raise NotSupported(f"Signal resource during {row.action}")
 
 
-def _no_hook(stack: Addressed, row: signals.Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
+def _no_hook(stack: Addressed, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
     """Return the refusal to clear a hook, its resource as Heat writes one."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     shown = type(kind).__name__ if kind is not None else row.type

@@ -30,7 +30,7 @@ from orchestrator.resources.software import (
     DeploymentDraft,
 )
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import signals
+from orchestrator.store import sent_signals
 from orchestrator.store import software as store
 from orchestrator.store.database import Database
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
@@ -335,8 +335,8 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Have a resource look again at its deployment: the next sweep rings for it."""
-    again = signals.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
-    signals.accept(db, [again])
+    again = sent_signals.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    sent_signals.accept(db, [again])
 
 
 def not_found(kind: str, id_: str) -> str:

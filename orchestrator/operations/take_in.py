@@ -27,6 +27,7 @@ from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store import peers, signals
+from orchestrator.store.sent_signals import REFUSING
 from orchestrator.store.signals import Pending, Sent, Told
 from orchestrator.telemetry import logger
 
@@ -80,7 +81,7 @@ class _TakeIn:
             return self._dismiss([first], Told("Signal failed: signal is not supported", "FAILED"))
         if kind is None:
             return self._dismiss([first])
-        refused = self.resource.action in signals.REFUSING and not kind.signals_always
+        refused = self.resource.action in REFUSING and not kind.signals_always
         if first.about is not None:
             return self._told(kind, first, refused=refused)
         if refused:

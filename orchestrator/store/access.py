@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.store.hot import fetched
-from orchestrator.store.signals import Receiver
+from orchestrator.store.sent_signals import Receiver
 
 Db = Connection[TupleRow]
 
@@ -44,7 +45,7 @@ LEFT JOIN LATERAL (
     SELECT u.policies FROM access u JOIN resource o ON o.id = u.id AND NOT o.suspended
     WHERE u.stack_id = a.stack_id AND u.user_name = a.user_name AND u.key IS NULL LIMIT 1) AS u ON true
 WHERE (a.user_name IS NULL OR u.policies IS NOT NULL) AND """
-BY_KEY = f"{_FIND.format('a.key')}a.key = ANY(%(keys)s::text[])"
+BY_KEY = f"{_FIND.format('a.key')}a.key = ANY (ARRAY(SELECT json_array_elements_text(%(keys)s::json)))"
 BY_TOKEN = f"{_FIND.format('a.token_hash')}a.token_hash = ANY(%(hashes)s::bytea[])"
 
 # The lists of names that access policies of a stack allow, by the policies' names.
@@ -106,13 +107,14 @@ def drop(db: Db, resource_id: int, lease: int) -> None:
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
     """Return what access keys open."""
-    found = {row[-1]: _row(row) for row in fetched(db, BY_KEY, {"keys": list(keys)})}
+    found = {row[-1]: _row(row) for row in fetched(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})}
     return [found.get(key) for key in keys]
 
 
 def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
     """Return what tokens open."""
-    found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": list(hashes)})}
+    texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
+    found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
     return [found.get(one) for one in hashes]
 
 

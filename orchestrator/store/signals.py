@@ -7,10 +7,9 @@ read before is written over it afterwards, for types that take signals are claim
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
@@ -26,48 +25,8 @@ from orchestrator.store.node_statements import AROUND, SEEN
 
 Db = Connection[TupleRow]
 
-# While a resource's action is one of these, it takes no signals; its type may say otherwise.
-REFUSING: Final = ("SUSPEND", "DELETE")
-
-# Several at once, of any resources: those of one resource are all accepted or none.
-ACCEPT = """
-INSERT INTO signal (stack_id, resource_id, details, due_at)
-SELECT r.stack_id, r.id, x.details, now() + make_interval(secs => x.ring_seconds)
-FROM unnest(%(stacks)s::bigint[], %(resources)s::bigint[], %(details)s::bytea[], %(always)s::boolean[],
-    %(seconds)s::float8[]) WITH ORDINALITY AS x(stack_id, resource_id, details, always, ring_seconds, nth)
-JOIN resource r ON r.id = ANY (ARRAY[x.resource_id])
-WHERE x.resource_id > 0 AND r.stack_id = x.stack_id AND r.physical_id IS NOT NULL
-    AND (x.always OR r.action <> ALL(%(refusing)s))
-ORDER BY x.nth
-RETURNING stack_id, resource_id, id
-"""
-
-# Asked when they were written down: with an older one still there, whoever takes that in finds these, too.
-OLDEST = """
-SELECT x.resource_id FROM unnest(%(resources)s::bigint[], %(ids)s::bigint[]) AS x(resource_id, id)
-WHERE NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = x.resource_id AND g.id < x.id)
-"""
-
 REFUSE = f"""
 {TELL} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
-"""
-
-_RECEIVER = """SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id FROM resource r
-    WHERE r.stack_id = {stack_id} AND r.name = {name} ORDER BY r.leftover, r.id DESC LIMIT 1"""
-RECEIVER = _RECEIVER.format(stack_id="%(stack_id)s", name="%(name)s")
-
-# By where they are; several at once.
-REACH = f"""
-SELECT x.nth, s.id, s.uuid::text, s.name, s.project_id, s.deleted_at, o.*
-FROM unnest(%(uuids)s::uuid[], %(stacks)s::text[], %(projects)s::text[], %(names)s::text[])
-    WITH ORDINALITY AS x(uuid, stack, project_id, name, nth)
-JOIN stack s ON s.uuid = x.uuid AND s.name = x.stack AND s.project_id = x.project_id
-CROSS JOIN LATERAL ({_RECEIVER.format(stack_id="s.id", name="x.name")}) AS o
-WHERE x.nth > 0
-"""
-VALUES = """
-SELECT r.id, r.properties, r.data, r.metadata, convert_from(r.sealed, 'UTF8') FROM resource r
-WHERE r.id = ANY(%(ids)s::bigint[])
 """
 
 PLANNING = """
@@ -217,23 +176,6 @@ SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r W
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
-    """A resource to which a signal is sent: the current incarnation."""
-
-    id: int
-    name: str
-    type: str  # as written
-    runs_as: str | None
-    action: str
-    physical_id: str | None
-
-    @property
-    def kind(self) -> str:
-        """Return the name of the type that carries it out."""
-        return self.runs_as or self.type
-
-
 class Sent(NamedTuple):
     """A signal on its way."""
 
@@ -266,81 +208,6 @@ class Pending:
     def name(self) -> str:
         """The resource's."""
         return self.visit.resource.name if self.visit.resource is not None else ""
-
-
-class Given(NamedTuple):
-    """A signal to be written down."""
-
-    stack_id: int
-    resource_id: int
-    details: bytes  # sealed
-    always: bool  # whatever the resource's action
-    ring_seconds: float  # the sweep rings for it then, unless it is taken in
-
-
-def accept(db: Db, several: Sequence[Given]) -> list[bool | None]:
-    """Write signals down, durably; for each whether to ring for it, None when its resource takes none now."""
-    stacks, resources, details, always, seconds = map(list, zip(*several, strict=True))
-    values = {"stacks": stacks, "resources": resources, "details": details, "always": always}
-    first: dict[tuple[int, int], int] = {}
-    for *place, id_ in fetched(db, ACCEPT, {**values, "seconds": seconds, "refusing": list(REFUSING)}):
-        first.setdefault((place[0], place[1]), id_)
-    if not first:
-        return [None] * len(several)
-    asked = {"resources": [resource for _, resource in first], "ids": list(first.values())}
-    ring = {row[0] for row in fetched(db, OLDEST, asked)}
-    told: list[bool | None] = []
-    for one in several:
-        told.append(one.resource_id in ring if one[:2] in first else None)
-        ring.discard(one.resource_id)  # once is enough
-    return told
-
-
-class Address(NamedTuple):
-    """Where somebody says that a resource is."""
-
-    uuid: str  # of its stack
-    stack: str
-    project_id: str
-    name: str
-
-
-class Reached(NamedTuple):
-    """What is there."""
-
-    stack_id: int
-    stack_uuid: str
-    stack_name: str
-    project_id: str
-    deleted_at: dt.datetime | None
-    row: Receiver
-
-
-def reach(db: Db, several: Sequence[Address]) -> list[Reached | None]:
-    """Return the resources that are to be found somewhere; None where there is none."""
-    uuids, stacks, projects, names = map(list, zip(*several, strict=True))
-    values = {"uuids": uuids, "stacks": stacks, "projects": projects, "names": names}
-    told: list[Reached | None] = [None] * len(several)
-    for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetched(db, REACH, values):
-        row = Receiver(id_, name, type_, runs_as, action, physical_id)
-        stack_id, uuid, stack_name, project_id, deleted_at = stack
-        told[nth - 1] = Reached(stack_id, uuid, stack_name, project_id, deleted_at, row)
-    return told
-
-
-def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:
-    """Return the resource of a name that takes a signal."""
-    rows = fetched(db, RECEIVER, {"stack_id": stack_id, "name": name})
-    return Receiver(*rows[0]) if rows else None
-
-
-Values = tuple[Any, Any, Any, str | None]
-
-
-def values(db: Db, several: Sequence[int]) -> list[Values | None]:
-    """Return properties, data and metadata of resources, and all of them sealed when any is secret."""
-    found = {row[0]: (row[1], row[2], row[3], row[4]) for row in fetched(db, VALUES, {"ids": list(several)})}
-    return [found.get(id_) for id_ in several]
 
 
 def tell_refused(db: Db, stack_id: int, resource_id: int, action: str) -> None:

@@ -20,7 +20,7 @@ from orchestrator.operations.rotate_keys import rotate_keys
 from orchestrator.operations.signals import signal
 from orchestrator.operations.take_in import AT_ONCE, take_in
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store import signals
+from orchestrator.store import sent_signals, signals
 from tests.scenarios.cloud import Bell, Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -484,7 +484,7 @@ def test_other_projects_see_nothing_of_it(world):
     with world.database.engine.begin() as connection:
         other = connection.execute(text("SELECT id FROM resource")).scalar_one()
     with world.database.connect() as db:
-        assert signals.accept(db, [signals.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
+        assert sent_signals.accept(db, [sent_signals.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
         signals.tell_refused(db, stack.id + 1, other, "DELETE")
         signals.mark(db, stack.id + 1, other, "r", healthy=False)
     assert pending(world) == []
@@ -501,12 +501,12 @@ def test_signals_that_come_together_are_written_down_together(world):
         connection.execute(text("UPDATE resource SET action = 'SUSPEND' WHERE name = 'gone'"))
 
     def given(name, always=False):
-        return signals.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
+        return sent_signals.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
 
     with world.database.connect(hot=True) as db:
-        told = signals.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
+        told = sent_signals.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
         assert told == [True, None, True, False]
-        assert signals.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
-        assert signals.accept(db, [given("gone")]) == [None]
+        assert sent_signals.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
+        assert sent_signals.accept(db, [given("gone")]) == [None]
     rows = world.rows("SELECT resource_id FROM signal ORDER BY id")
     assert [row.resource_id for row in rows] == [ids[name] for name in ("a", "b", "a", "b", "gone")]
