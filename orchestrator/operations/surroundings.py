@@ -73,11 +73,11 @@ class _Required:
     def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
         """Return the one with this reference id, and have this resource told of its signals if wanted."""
         db = self.surroundings.db
-        for row in peers.required(db, self.known.requires):
+        for row in peers.required(db, self.known.requires, self.id):
             opened = self._opened(row)
             if reference_id != (opened.get("reference_id", row.reference_id) or row.physical_id):
                 continue
-            now = peers.watch(db, row.id, self.id) if watch else row
+            now = peers.watch(db, row.id, self.id) if watch and not row.watched else row
             if now is not None:
                 return self._peer(now)
         return None

@@ -1,8 +1,9 @@
 """Who watches whose signals, in SQL.
 
 A watcher registers before it reads: the row of the one it watches is locked for share meanwhile, so that a
-signal just being written down is either read by the watcher, or its writer sees the watcher. Whoever watches
-is told by a signal of its own (`store/signals.py`), as durable as any: nobody polls.
+signal just being written down is either read by the watcher, or its writer sees the watcher; and once it is
+registered, reading is enough. Whoever watches is woken, or told by a signal of its own (`store/signals.py`),
+as durable as any: nobody polls.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ FORGET: Final = "forget"  # what earlier signals told is over
 
 _PEER: Final = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id, r.properties,
-    r.metadata, convert_from(r.sealed, 'UTF8')
+    r.metadata, convert_from(r.sealed, 'UTF8'),
+    EXISTS (SELECT 1 FROM watcher w WHERE w.resource_id = r.id AND w.watcher_id = %(watcher_id)s)
 FROM resource r WHERE """
 REQUIRED = f"{_PEER}r.id = ANY(%(ids)s::bigint[]) ORDER BY r.leftover, r.id DESC"
 ONE = f"{_PEER}r.id = %(id)s"
@@ -59,17 +61,22 @@ class PeerRow:
     properties: Mapping[str, Any] | None
     metadata: Mapping[str, Any] | None
     sealed: str | None
+    watched: bool  # by who asks, since before it was read
 
 
-def required(db: Db, ids: Sequence[int]) -> list[PeerRow]:
+def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[PeerRow]:
     """Return these resources, those that stay first."""
-    return [PeerRow(*row) for row in fetched(db, REQUIRED, {"ids": list(ids)})] if ids else []
+    return (
+        [PeerRow(*row) for row in fetched(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})]
+        if ids
+        else []
+    )
 
 
 def watch(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
     """Have a resource told when another one is signalled; return that one as it is now."""
     fetched(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
-    rows = fetched(db, ONE, {"id": resource_id})
+    rows = fetched(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
     return PeerRow(*rows[0]) if rows else None
 
 

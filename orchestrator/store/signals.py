@@ -126,16 +126,30 @@ PUT_OFF = (
 )
 
 # Those that watch it are told, in the transaction that writes what a signal did, by a statement that begins
-# when the resource's row is locked by it (store/peers.py).
+# when the resource's row is locked by it (store/peers.py). One whose operation is open and whose node waits
+# is woken at once: who visits that node now reads what is written here. All others are sent a signal; it may
+# be that somebody looks just now, and has read already.
 TELL_WATCHERS = f"""
-WITH told AS (
-    INSERT INTO signal (stack_id, resource_id, details, about, due_at)
-    SELECT r.stack_id, r.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
-    FROM watcher w JOIN resource r ON r.id = w.watcher_id
+WITH w AS MATERIALIZED (
+    SELECT r.id, r.stack_id, r.op, r.name FROM watcher w JOIN resource r ON r.id = ANY (ARRAY[w.watcher_id])
     WHERE w.resource_id = %(resource_id)s
+), woken AS (
+    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+    FROM w JOIN stack s ON s.id = ANY (ARRAY[w.stack_id]) CROSS JOIN LATERAL (
+        SELECT m.id FROM graph_node m
+        WHERE m.stack_id = w.stack_id AND m.resource_id = w.id
+            AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+    WHERE w.op IS NOT NULL AND n.id = ANY (ARRAY[held_up.id]) AND n.traversal + 0 = s.traversal
+        AND n.state IN ('waiting', '') AND n.due_at IS NOT NULL
+    RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
+), told AS (
+    INSERT INTO signal (stack_id, resource_id, details, about, due_at)
+    SELECT w.stack_id, w.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
+    FROM w WHERE NOT EXISTS (SELECT 1 FROM woken WHERE woken.resource_id = w.id)
     RETURNING resource_id
 )
-SELECT r.id, r.name FROM told JOIN resource r ON r.id = told.resource_id
+SELECT 'told', w.id, NULL, NULL, w.name FROM told JOIN w ON w.id = told.resource_id
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
 
 # Message lost, or held up: rung again, ever later for those that nobody tried yet.
@@ -265,7 +279,7 @@ def record(
 ) -> list[Ring | SignalRing]:
     """Write what signals did, and let go of the resource; return whom that wakes.
 
-    Those that watch the resource are sent what is `told`.
+    Those that watch the resource are woken, or sent what is `told`.
     """
     given = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
     root = pending.visit.stack.uuid
@@ -277,7 +291,8 @@ def record(
                 rows = fetched(db, TELL_WATCHERS, watchers) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
-        return [*ended.rings, *(SignalRing(row[0], row[1], root) for row in rows)]
+        looks = [SignalRing(row[1], row[4], root) for row in rows if row[0] == "told"]
+        return [*ended.rings, *nodes.settled(rows, root).rings, *looks]
 
 
 def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:

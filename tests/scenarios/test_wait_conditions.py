@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
-from orchestrator.store import signals
+from orchestrator.resources.builtin.wait_condition import WaitCondition
+from orchestrator.store import peers, signals
 from tests.scenarios.world import World, test_resource
 
 HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
@@ -59,6 +60,46 @@ def test_a_condition_waits_for_as_many_signals_as_it_counts_and_is_woken_by_them
         "SIGNAL_COMPLETE Signal: status:SUCCESS reason:done",
     ]
     assert not [one for one in world.told(uuid, "w") if one.startswith("SIGNAL")]
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, monkeypatch):
+    """A signal for it as well would be a task more; to register again, a statement and a commit more."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    monkeypatch.setattr(peers, "watch", None)
+    for sent in range(2):
+        [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
+        world.signal("s", "h")
+        world.deliver()
+        assert [ring.node_id for ring in world.messages] == [node.id], sent
+        assert world.rows("SELECT 1 FROM signal") == []
+        drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_condition_that_looks_just_now_is_told_by_a_signal(world: World, monkeypatch):
+    """It has read its handle before this was written; its node does not wait yet."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    observe = WaitCondition.observe
+
+    def late(self, ctx, physical_id):
+        seen = observe(self, ctx, physical_id)
+        monkeypatch.setattr(WaitCondition, "observe", observe)
+        before = list(world.messages)
+        world.signal("s", "h", {"id": "second"})
+        ring = world.messages.pop()
+        world.messages[:] = []
+        world.deliver_one(ring)
+        world.messages[:] = [*before, *world.messages]
+        return seen
+
+    world.signal("s", "h", {"id": "first"})
+    world.deliver()
+    monkeypatch.setattr(WaitCondition, "observe", late)
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.rows("SELECT 1 FROM signal") == []
 
 
