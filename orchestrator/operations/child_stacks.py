@@ -35,11 +35,12 @@ from orchestrator.store.models import Revision, Stack
 from orchestrator.store.nodes import Hot
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
+from orchestrator.template.formats import Format
 from orchestrator.template.global_environment import global_environment
-from orchestrator.template.members import is_members, load_stored, read_stored
-from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.members import MembersDraft, is_members, load_stored, read_stored
+from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.template import Template, load
+from orchestrator.template.template import Draft, Template, load
 from orchestrator.template.view import ParentResourceProxy
 
 K = TypeVar("K")
@@ -51,6 +52,7 @@ CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Con
 # when the root is accepted was counted then, and counting for each of many children would take its square.
 MOST_PLAIN: Final = 100
 FEW: Final = 10_000
+SHORT: Final = 32 * 1024  # characters of a text up to which a process keeps what it made of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,17 @@ class Around:
     environment: Environment
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
     kinds: Kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What a text is read as, where that is the same whatever the values: it has no conditions."""
+
+    form: Format
+    parameters: Mapping[str, ParameterSchema]
+    template: Template
+    stored: bytes  # as JSON
+    outline: Mapping[str, Any]
 
 
 class Texts(Mapping[str, str]):
@@ -103,6 +116,7 @@ class ChildStacks:
         self._shared: OrderedDict[bytes, Around] = OrderedDict()
         self._roots: OrderedDict[int, str] = OrderedDict()
         self._templates: OrderedDict[str, Template | None] = OrderedDict()
+        self._plain: OrderedDict[str, Plain] = OrderedDict()
         self._lock = threading.Lock()
 
     def root_of(self, stack: StackView) -> str:
@@ -192,7 +206,8 @@ class ChildStacks:
         settings, limits = self.settings, Limits.of(self.settings)
         around = self.around(visit.stack)
         environment = child.environment
-        draft = read_stored(child.text, limits)
+        found = self._plain.get(child.text)  # of a thousand children alike, the text is read once
+        draft = found or read_stored(child.text, limits)
         given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
@@ -201,7 +216,8 @@ class ChildStacks:
             given,
             parent=parent,
         )
-        template = draft.define(values)
+        plain = draft if isinstance(draft, Plain) else self._defined(child.text, draft, values)
+        template = plain.template
         count = len(template.resources)
         if around.kinds.depth >= settings.max_nested_stack_depth:
             raise LimitExceeded(f"Recursion depth exceeds {settings.max_nested_stack_depth}.")
@@ -216,15 +232,28 @@ class ChildStacks:
         wanted = ChildWanted(
             uuid=child_uuid,
             name=name,
-            template=orjson.dumps(draft.document),
+            template=plain.stored,
             files=around.files if keeps is None else {**self._files_of(keeps), **around.files},
             environment=kept,
             parameters=shown,
             sealed=self.cipher.seal(hidden) if hidden else None,
-            outline=template.outline(),
+            outline=plain.outline,
             timeout_mins=child.timeout_mins,
         )
         return wanted, bool(hidden)
+
+    def _defined(self, text: str, draft: Draft | MembersDraft, values: ParameterValues) -> Plain:
+        """Return a template with these values, kept when it is the same with others.
+
+        Raises:
+            InvalidTemplate: with these values it is wrong.
+        """
+        template = draft.define(values)
+        stored = orjson.dumps(draft.document)
+        made = Plain(draft.form, draft.parameters, template, stored, template.outline())
+        if len(text) <= SHORT and not is_members(text) and CONDITIONAL.search(stored.decode()) is None:
+            return self._kept(self._plain, text, lambda: made)
+        return made
 
     def restored(self, wanted: ChildWanted, snapshot_id: int) -> ChildWanted:
         """Return a child that is brought back to a snapshot: what that copied is made from the copies."""

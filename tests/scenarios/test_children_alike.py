@@ -1,0 +1,66 @@
+"""Many children of one template: it is read once, and each is made with its own values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.operations import child_stacks
+from tests.scenarios.trees import CHILD, child, deliver, nested, text
+from tests.scenarios.world import World
+
+CONDITIONAL = """
+heat_template_version: 2021-04-16
+parameters:
+  value: {type: string, default: v, constraints: [{allowed_values: [v, many, one]}]}
+conditions:
+  many: {equals: [{get_param: value}, many]}
+resources:
+  a: {type: 'OS::Heat::Value', properties: {value: {if: [many, 'of many', 'of one']}}}
+  b: {type: 'OS::Heat::Value', condition: many, properties: {value: x}}
+outputs:
+  of_many: {condition: many, value: {get_attr: [b, value]}}
+"""
+PLAIN = text({"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "value"}}}})
+
+
+@pytest.fixture
+def world(emptied_url: str) -> Iterator[World]:
+    made = World(emptied_url)
+    yield made
+    made.close()
+
+
+def made_in(world: World, *resources: str) -> list[dict[str, Any]]:
+    """Return the values of all that is in these children."""
+    query = "SELECT name, properties->>'value' AS value FROM resource WHERE stack_id = :s ORDER BY name"
+    return [{row.name: row.value for row in world.rows(query, s=child(world, one).id)} for one in resources]
+
+
+def test_each_is_made_with_its_own_values(world: World):
+    uuid = world.create("s", {n: nested(value=n) for n in ("x", "y", "z")}, files={CHILD: PLAIN})
+    deliver(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert made_in(world, "x", "y", "z") == [{"a": "x"}, {"a": "y"}, {"a": "z"}]
+
+
+def test_conditions_are_decided_for_each(world: World):
+    resources = {"x": nested(value="many"), "y": nested(value="one"), "z": nested(value="many")}
+    uuid = world.create("s", resources, files={CHILD: CONDITIONAL})
+    deliver(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    many, one = {"a": "of many", "b": "x"}, {"a": "of one"}
+    assert made_in(world, "x", "y", "z") == [many, one, many]
+    told = [world.outputs(child(world, name).uuid) for name in ("x", "y", "z")]
+    assert told == [{"of_many": "x"}, {}, {"of_many": "x"}]
+
+
+def test_a_text_without_conditions_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
+    texts = []
+    read = child_stacks.read_stored
+    monkeypatch.setattr(child_stacks, "read_stored", lambda *given: texts.append(given[0]) or read(*given))
+    world.create("s", {f"c{n}": nested(value=str(n)) for n in range(5)}, files={CHILD: PLAIN})
+    deliver(world)
+    assert texts == [PLAIN]
