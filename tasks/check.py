@@ -35,7 +35,9 @@ def check(self: Any, node_ids: list[int], traversal: int) -> None:
     begun = time.perf_counter()
     for pause in PAUSES:
         try:
-            rings = check_nodes(engine(), node_ids, traversal, durable=queue == "provider")
+            rings = check_nodes(
+                engine(), node_ids, traversal, durable=queue == "provider", bulk=queue == "bulk"
+            )
             break
         except psycopg.OperationalError as error:
             log.warning("database_unreachable", nodes=node_ids, error=str(error))

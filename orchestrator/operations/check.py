@@ -39,12 +39,13 @@ from orchestrator.operations.engine import Engine
 from orchestrator.operations.known import Done, Known, Unwritten, is_told, known_before
 from orchestrator.operations.leases import new_lease
 from orchestrator.operations.nested import NestedPlugin
+from orchestrator.operations.planner import may_be_small
 from orchestrator.operations.software import Software
 from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
-from orchestrator.store import act_statements, heir_statements, nodes
+from orchestrator.store import act_statements, heir_statements, nodes, small_plans
 from orchestrator.store import ending_statements as ending
 from orchestrator.store import hooks as store_hooks
 from orchestrator.telemetry import concerning, logger
@@ -55,15 +56,17 @@ HALTING = (ending.FAIL, act_statements.UNFIT, act_statements.RESTRICT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
-def check_nodes(engine: Engine, ids: Sequence[int], traversal: int, *, durable: bool) -> list[Ring]:
+def check_nodes(
+    engine: Engine, ids: Sequence[int], traversal: int, *, durable: bool, bulk: bool = False
+) -> list[Ring]:
     """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
 
     `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
-    5).
+    5). `bulk` nodes visit no resource: they plan, join and finish.
     """
     try:
         if not durable:
-            return _check_unclaimed(engine, ids, traversal)
+            return _check_unclaimed(engine, ids, traversal, may_plan=bulk and traversal == 1)
         return _check_claimed(engine, ids, traversal)
     finally:
         concerning(None)
@@ -80,17 +83,18 @@ def _check_claimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[R
         return _Round(engine, db, lease).run(visits)
 
 
-def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list[Ring]:
+def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int, *, may_plan: bool) -> list[Ring]:
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001)."""
     db = engine.database.hot(durable=False)
-    visits, busy = nodes.glance(db, ids, traversal)
+    planned = small_plans.glance(db, ids[0]) if may_plan and len(ids) == 1 else None
+    visits, busy = nodes.glance(db, ids, traversal) if planned is None else ([planned[0]], [])
     own: list[Visit] = []
     others: list[Visit] = []
     for visit in visits:
         (own if _is_unclaimed(engine, visit) else others).append(visit)
     rings: list[Ring] = []
     if own:
-        round_ = _Round(engine, db, None)
+        round_ = _Round(engine, db, None, None if planned is None else planned[1])
         rings += round_.run(own)
         others += round_.left
     if busy:
@@ -101,16 +105,16 @@ def _check_unclaimed(engine: Engine, ids: Sequence[int], traversal: int) -> list
 
 
 def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
-    """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning and end."""
+    """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning, its
+    removal's and any end.
+    """
     if visit.resource is not None:
         kind = engine.types.get(visit.resource.kind)
         if kind is not None:
             return not kind.is_claimed
         return visit.definition is not None and "nested" in visit.definition.body
     return (
-        visit.kind in {"plan", "finish"}
-        and visit.traversal == 1
-        and visit.stack.action == "CREATE"
+        (visit.kind == "finish" or (visit.kind == "plan" and may_be_small(visit)))
         and visit.stack.root_id != visit.stack.id  # nobody is told of it but the stack around it
         and not (visit.superseded or visit.halted or visit.lost_leases)
     )
@@ -122,12 +126,15 @@ _Write = tuple[Visit, Known, dict[str, Any]]
 class _Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
-    def __init__(self, engine: Engine, db: nodes.Hot, lease: int | None) -> None:
-        self.engine, self.db, self.lease = engine, db, lease
+    def __init__(
+        self, engine: Engine, db: nodes.Hot, lease: int | None, read: small_plans.Read | None = None
+    ) -> None:
+        self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = Surroundings(db, engine.cipher, lease, engine.settings.endpoint)
         self.writes: dict[str, list[_Write]] = {}
         self.rings: list[Ring] = []
         self.left: list[Visit] = []  # that take a claim after all
+        self.inner = False  # whether the visits are in child stacks
         self.moves: list[tuple[Visit, Done]] = []  # of child stacks
         self.pauses: list[tuple[Visit, str, Known | None, dict[str, Any]]] = []  # at a hook; what was done
 
@@ -162,19 +169,19 @@ class _Round:
         windows, root_id = self.engine.windows, visit.stack.root_id
         allowance = windows.allowance(root_id)
         if self.lease is None:
-            small = self.engine.plan.small(self.db, visit, allowance)
+            small = self.engine.plan.small(self.db, visit, allowance, self.read)
             if small is None:
                 self.left.append(visit)
                 return
-            rings = small
+            rings, unrung = small.rings, small.unrung
         else:
-            rings = self.engine.plan(visit, self.lease, allowance)
-        windows.rung(root_id, len(rings), 1)  # others may be left
+            rings, unrung = self.engine.plan(visit, self.lease, allowance), 1  # others may be left
+        windows.rung(root_id, len(rings), unrung)
         self.rings += rings
 
     def _finish_child(self, visit: Visit) -> None:
-        """End a child's first traversal."""
-        woken = lifecycle.complete(self.db, visit)
+        """End a child's traversal."""
+        woken = lifecycle.end_child(self.db, visit.node_id, self.engine.stacks.root_of(visit.stack))
         if woken is None:
             self.left.append(visit)
         else:
@@ -361,6 +368,7 @@ class _Round:
     def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
         windows, root_id = self.engine.windows, first.stack.root_id
         root = self.engine.stacks.root_of(first.stack)
+        self.inner = first.stack.id != root_id
         settled = self._move(drops, root_id, root)
         unwinding = {visit.stack.id for visit in drops}
         for statement, items in self.writes.items():
@@ -464,8 +472,9 @@ class _Round:
             self._take(
                 root_id, root, nodes.pass_clean(self.db, result.clean, root, windows.allowance(root_id))
             )
-        self.rings += result.rings
-        self.engine.windows.rung(root_id, len(result.rings), result.unrung)
+        rings = lifecycle.end_children(self.db, result.rings, root) if self.inner else result.rings
+        self.rings += rings
+        self.engine.windows.rung(root_id, len(rings), result.unrung)
 
     def _lost(self, visit: Visit, known: Known, row: Mapping[str, Any]) -> None:
         """Write down what was made under a lease that is no longer ours; what was only taken over is

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import metrics
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
-from orchestrator.store import children, snapshots, traversals
+from orchestrator.store import child_ends, children, snapshots, traversals
 from orchestrator.store.acceptance import accept_rollback
 from orchestrator.store.database import Database
 from orchestrator.store.traversals import Opened
@@ -41,12 +44,31 @@ def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     return wind_down(database, stack.id, visit.traversal)
 
 
-def complete(db: Connection[TupleRow], visit: Visit) -> list[Ring] | None:
-    """End a child's first traversal, whose finish node nobody has claimed; None when that takes a claim."""
-    woken = traversals.complete(db, visit.node_id, None)
-    if woken is not None:
-        log.info("stack_complete", stack=visit.stack.uuid, action=visit.stack.action)
-    return woken
+def end_children(db: Connection[TupleRow], rings: Sequence[Ring], root: str) -> list[Ring]:
+    """End the child stacks whose finish nodes are among these, as far as that takes no claim; return what to
+    enqueue in their place.
+
+    Whoever dies before has released the finish node as any other: the sweep rings for it.
+    """
+    found: list[Ring] = []
+    for ring in rings:
+        finishes = ring.queue == "bulk" and ring.label == "finish"
+        woken = end_child(db, ring.node_id, root) if finishes else None
+        if woken is None:
+            found.append(ring)
+        else:
+            metrics.checked("finish", "visit", "done")
+            found += woken
+    return found
+
+
+def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Ring] | None:
+    """End the child stack of a finish node that nobody has claimed; None when that takes a claim."""
+    ended = child_ends.end(db, node_id, root)
+    if ended is None:
+        return None
+    log.info("stack_complete", stack=ended.uuid, action=ended.action)
+    return ended.rings
 
 
 def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:

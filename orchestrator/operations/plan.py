@@ -34,7 +34,7 @@ from orchestrator.operations.plan_rows import Ids, Visits, Work, row_key
 from orchestrator.operations.plan_small import plan_small
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import children, group_planning, hooks, nodes, planning, stalls
+from orchestrator.store import children, group_planning, hooks, nodes, planning, small_plans, stalls
 from orchestrator.store.database import Database
 from orchestrator.store.planning import Target
 from orchestrator.telemetry import logger
@@ -99,14 +99,20 @@ class Planner:
         return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
 
     def run_small(
-        self, db: Connection[TupleRow], visit: Visit, lease: int | None, allowance: int
-    ) -> list[Ring] | None:
-        """Write the whole first plan of a small stack in one go; None when it takes more than that.
+        self,
+        db: Connection[TupleRow],
+        visit: Visit,
+        lease: int | None,
+        allowance: int,
+        read: small_plans.Read | None = None,
+    ) -> nodes.Settled | None:
+        """Write the whole plan of a small stack's first traversal, from what was `read` of it, if that was
+        done, or of its removal, in one go; None when it takes more than that.
 
         Return what to enqueue, `allowance` at most.
         """
         try:
-            settled = plan_small(
+            return plan_small(
                 db,
                 visit,
                 lease,
@@ -115,14 +121,14 @@ class Planner:
                 self._queue,
                 allowance,
                 self.settings.inline_body_size,
+                read,
             )
         except Superseded:
             if lease is None:
-                return []  # whoever has it, or the sweep, sees to it
-            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(visit.stack)).rings
+                return nodes.Settled([], frozenset())  # whoever has it, or the sweep, sees to it
+            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(visit.stack))
         except OrchestratorError as error:
-            return self._failed(visit, error)
-        return None if settled is None else settled.rings
+            return nodes.Settled(self._failed(visit, error), frozenset())
 
     def _failed(self, visit: Visit, error: OrchestratorError) -> list[Ring]:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))

@@ -38,16 +38,17 @@ def plan_small(
     queue: Callable[[str], str],
     ring: int,
     largest: int,
+    read: small_plans.Read | None = None,
 ) -> Settled | None:
     """Plan a stack's first traversal, ringing `ring` nodes at most; None when it takes more than that, or
-    its template has more than `largest` bytes.
+    its template has more than `largest` bytes. It is made from what was `read`, if that is known.
 
     Raises:
         Superseded: the traversal is over, or another planner took over.
         InvalidTemplate: with its values the template is wrong.
     """
     stack = visit.stack
-    read = small_plans.read(db, stack.id, visit.traversal, stack.revision_id)
+    read = read or small_plans.read(db, stack.id, visit.traversal, stack.revision_id)
     if read is None:
         raise Superseded(f"traversal {visit.traversal} is over")
     if read.is_begun or read.length > min(LARGEST, largest):

@@ -36,7 +36,7 @@ from orchestrator.operations.plan import DESTROYS, Planner
 from orchestrator.operations.plan_group import FEW, spans_of
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
-from orchestrator.store import group_planning, nodes, planning
+from orchestrator.store import group_planning, nodes, planning, small_plans
 from orchestrator.store.database import open_database
 from orchestrator.telemetry import concerning, configure_logs, logger
 from orchestrator.template.members import Members, is_members
@@ -82,17 +82,17 @@ class PlanVisit:
 
     def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[Ring]:
         """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue, of a small
-        one's first plan `allowance` rings at most.
+        one's first plan or removal `allowance` rings at most.
         """
         planner, stack = self.planner, visit.stack
         if visit.lost_leases > planner.settings.action_retry_limit:
             reason = "Planning failed repeatedly; see the log"
             return lifecycle.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.hot(durable=True)
-        if visit.traversal == 1 and stack.action == "CREATE" and allowance is not None:
-            rings = planner.run_small(db, visit, lease, allowance)
-            if rings is not None:
-                return rings
+        if may_be_small(visit) and allowance is not None:
+            small = planner.run_small(db, visit, lease, allowance)
+            if small is not None:
+                return small.rings
         if self._is_large(db, visit):
             seconds = max(planner.settings.lease_seconds, START_SECONDS)
             nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
@@ -100,9 +100,13 @@ class PlanVisit:
             return []
         return planner.run(db, visit, lease)
 
-    def small(self, db: Connection[TupleRow], visit: Visit, allowance: int) -> list[Ring] | None:
-        """Plan a small stack's first traversal without a claim of its node; None when it takes more."""
-        return self.planner.run_small(db, visit, None, allowance)
+    def small(
+        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_plans.Read | None
+    ) -> nodes.Settled | None:
+        """Plan a small stack's first traversal or its removal without a claim of the node; None when it takes
+        more.
+        """
+        return self.planner.run_small(db, visit, None, allowance, read)
 
     def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
@@ -130,6 +134,14 @@ class PlanVisit:
             return True
         spans = spans_of(members, self.planner.stacks.around(stack).kinds)
         return spans is None or len(group_planning.differing(db, stack.id, spans, FEW + 1)) > FEW
+
+
+def may_be_small(visit: Visit) -> bool:
+    """Whether a plan can be written in one go if the stack is small: that of a first traversal, that of a
+    removal.
+    """
+    stack = visit.stack
+    return visit.traversal == 1 and stack.action == "CREATE"
 
 
 def limit_memory(limit: int) -> None:

@@ -12,13 +12,14 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.visit import StackView, Visit
 from orchestrator.store.hot import fetched
+from orchestrator.store.node_statements import QUEUED
 from orchestrator.store.planning import DefinitionRow, NodeRow
 
 Db = Connection[TupleRow]
 
-READ = """
-SELECT encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.sealed, s.depth,
+ASKED = """encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.sealed, s.depth,
     (SELECT f.id FROM graph_node f
         WHERE f.stack_id = s.id AND f.traversal = s.traversal AND f.kind = 'finish'),
     (SELECT length(c.body) FROM content c WHERE c.hash = v.template_hash),
@@ -29,21 +30,51 @@ SELECT encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.s
             nextval((SELECT pg_get_serial_sequence('resource', 'id'))),
             nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))]
         FROM generate_series(1, %(ahead)s::integer))
-FROM stack s JOIN revision v ON v.id = s.revision_id
+"""
+READ = f"""
+SELECT {ASKED}FROM stack s JOIN revision v ON v.id = s.revision_id
 WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
     AND s.revision_id = %(revision_id)s::bigint
 """
 
+# The same by the plan node, where nobody claims that: what the visit is, and what it will need. Of any other
+# node, nothing.
+GLANCE = f"""
+SELECT n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
+    s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
+    s.revision_id, s.timeout_mins * 60.0, s.converge, s.retain, s.request_id,
+    {ASKED}FROM graph_node n
+JOIN stack s ON s.id = ANY (ARRAY[n.stack_id]) JOIN revision v ON v.id = ANY (ARRAY[s.revision_id])
+WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_leases = 0
+    AND n.traversal + 0 = 1 AND s.traversal = n.traversal AND s.halted_traversal IS NULL
+    AND s.action = 'CREATE' AND s.owner_id IS NOT NULL
+"""
+
 # The stack is taken for share, so that no newer traversal begins before this one's nodes are there.
-WRITE = """
-WITH ours AS MATERIALIZED (
+OURS = """ours AS MATERIALIZED (
     SELECT n.id, s.id AS stack_id, s.root_id, s.traversal
     FROM graph_node n JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.id = %(plan_id)s::bigint AND CASE WHEN %(lease)s::bigint IS NULL THEN n.state = 'queued'
             ELSE n.state = 'checking' AND n.lease = %(lease)s::bigint END
         AND s.traversal = n.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
     FOR UPDATE OF n FOR SHARE OF s
-), x AS MATERIALIZED (
+)"""
+ENDS = """finish AS (
+    UPDATE graph_node n SET blocked_by = %(feeders)s::integer
+    FROM ours WHERE n.id = %(finish_id)s::bigint AND n.state = 'blocked'
+), plan AS (
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
+        last_error = NULL
+    FROM ours WHERE n.id = ANY (ARRAY[ours.id])
+)"""
+SETTLED = """
+SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
+FROM nodes WHERE state = 'queued'
+UNION ALL SELECT 'held', id, NULL, NULL, NULL FROM ours
+"""
+WRITE = f"""
+WITH {OURS}, x AS MATERIALIZED (
     SELECT x.* FROM ours CROSS JOIN json_to_recordset(%(rows)s::json) AS x(definition_id bigint,
         resource_id bigint, node_id bigint, name text, type text, runs_as text, digest text, body json,
         requires text[], dep_attrs jsonb, queue text, needed_by bigint[], blocked_by integer, nth integer)
@@ -63,19 +94,7 @@ WITH ours AS MATERIALIZED (
         CASE WHEN x.blocked_by = 0 AND x.nth <= %(ring)s::integer THEN now() END
     FROM x CROSS JOIN ours
     RETURNING id, traversal, queue, label, state, rung_at
-), finish AS (
-    UPDATE graph_node n SET blocked_by = %(feeders)s::integer
-    FROM ours WHERE n.id = %(finish_id)s::bigint AND n.state = 'blocked'
-), plan AS (
-    UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
-        last_error = NULL
-    FROM ours WHERE n.id = ANY (ARRAY[ours.id])
-)
-SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
-FROM nodes WHERE state = 'queued'
-UNION ALL SELECT 'held', id, NULL, NULL, NULL FROM ours
-"""
+), {ENDS}{SETTLED}"""
 IDS: Final = """
 SELECT nextval((SELECT pg_get_serial_sequence('resource_definition', 'id'))),
     nextval((SELECT pg_get_serial_sequence('resource', 'id'))),
@@ -100,6 +119,13 @@ class Read(NamedTuple):
     length: int  # of the template, in bytes
     is_begun: bool
     ids: Sequence[Sequence[int]]  # of AHEAD definitions, resources and nodes
+
+
+def glance(db: Db, node_id: int) -> tuple[Visit, Read] | None:
+    """Return the visit to a queued plan node, and what the plan is made from, if that is a child's first."""
+    for row in fetched(db, GLANCE, {"node_id": str(node_id), "ahead": str(AHEAD)}):
+        return Visit(*row[:7], StackView(*row[7:21]), None, None, ()), Read(*row[21:])  # type: ignore[call-arg]  # a row of Any
+    return None
 
 
 def new_ids(db: Db, count: int) -> list[tuple[Any, ...]]:

@@ -371,19 +371,11 @@ def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float,
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
-COMPLETE_UNCLAIMED = COMPLETE.replace(
-    """g.state IN ('checking', '')
-        AND g.lease = %(lease)s""",
-    "g.state IN ('queued', '')",
-)
-
-
-def complete(db: Connection[TupleRow], node_id: int, lease: int | None) -> list[Ring] | None:
-    """Settle a finish node, without a lease one that nobody has claimed: the stack is COMPLETE. Return what
-    that wakes; None when the traversal is no longer the stack's, or has failed.
+def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] | None:
+    """Settle a claimed finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is
+    no longer the stack's, or has failed.
     """
-    statement = COMPLETE if lease is not None else COMPLETE_UNCLAIMED
-    for row in fetched(db, statement, {"node_id": node_id, "lease": lease}):
+    for row in fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}):
         return _rings(row[1])
     return None
 

@@ -207,8 +207,8 @@ class Simulator(World):
         worker = self.workers[self.depth]
         self.depth += 1
         try:
-            durable = ring.queue == "provider"
-            rings = check_nodes(worker.engine, [ring.node_id], ring.traversal, durable=durable)
+            durable, bulk = ring.queue == "provider", ring.queue == "bulk"
+            rings = check_nodes(worker.engine, [ring.node_id], ring.traversal, durable=durable, bulk=bulk)
             if self.faults.lose and self.dice.random() < self.faults.lose / 2:
                 return  # it died before it could send them
             self.messages += rings

@@ -63,7 +63,8 @@ class Chaos(World):
             return
         try:
             ids = [ring.node_id for ring in group]
-            rings = check_nodes(self.engine, ids, group[0].traversal, durable=group[0].queue == "provider")
+            durable, bulk = group[0].queue == "provider", group[0].queue == "bulk"
+            rings = check_nodes(self.engine, ids, group[0].traversal, durable=durable, bulk=bulk)
             if self.chosen.random() > self.faults:  # or it died before it could send them
                 self.messages += rings
         except Crash:

@@ -164,9 +164,8 @@ class World:
         if isinstance(ring, SignalRing):
             self.messages += take_in(self.engine, ring.resource_id)
             return
-        self.messages += check_nodes(
-            self.engine, [ring.node_id], ring.traversal, durable=ring.queue == "provider"
-        )
+        durable, bulk = ring.queue == "provider", ring.queue == "bulk"
+        self.messages += check_nodes(self.engine, [ring.node_id], ring.traversal, durable=durable, bulk=bulk)
 
     def deliver_all(
         self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000
