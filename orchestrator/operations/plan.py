@@ -32,6 +32,7 @@ from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan_group import Narrowed, narrowed
 from orchestrator.operations.plan_rows import Ids, Visits, Work, row_key
 from orchestrator.operations.plan_small import plan_small
+from orchestrator.operations.plan_small_removal import plan_small_removal
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import children, group_planning, hooks, nodes, planning, small_plans, stalls
@@ -112,6 +113,8 @@ class Planner:
         Return what to enqueue, `allowance` at most.
         """
         try:
+            if visit.stack.action in DESTROYS:
+                return plan_small_removal(db, visit, lease, self.stacks, self._queue, allowance)
             return plan_small(
                 db,
                 visit,

@@ -141,6 +141,8 @@ def may_be_small(visit: Visit) -> bool:
     removal.
     """
     stack = visit.stack
+    if stack.action in DESTROYS:
+        return visit.label != planning.REMOVALS
     return visit.traversal == 1 and stack.action == "CREATE"
 
 

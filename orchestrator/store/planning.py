@@ -61,9 +61,11 @@ FROM STDIN
 """
 
 OLDER_CHECKS = """
-SELECT 1 FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = %s AND pid <> pg_backend_pid() AND xact_start < %s
-    LIMIT 1
+WITH now AS MATERIALIZED (SELECT coalesce(%(since)s::timestamptz, clock_timestamp()) AS since)
+SELECT now.since, EXISTS (SELECT 1 FROM pg_stat_activity a
+    WHERE a.datname = current_database() AND a.application_name = %(name)s AND a.pid <> pg_backend_pid()
+        AND a.xact_start < now.since)
+FROM now
 """
 WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = %s"
 CLEANUPS = """
@@ -146,10 +148,13 @@ def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
     Raises:
         TimeoutError: one ran on for `seconds`. The plan is taken up again when its lease has run out.
     """
-    row = db.execute("SELECT clock_timestamp()").fetchone()
-    assert row is not None
-    deadline = time.monotonic() + seconds
-    while db.execute(OLDER_CHECKS, (CHECKS, row[0])).fetchone() is not None:
+    since, deadline = None, time.monotonic() + seconds
+    while True:
+        row = db.execute(OLDER_CHECKS, {"since": since, "name": CHECKS}).fetchone()
+        assert row is not None
+        since, there_are = row
+        if not there_are:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError("a worker's statement runs on; see pg_stat_activity")
         time.sleep(0.002)
@@ -389,7 +394,7 @@ def drop_rows(db: Db, ids: Sequence[int]) -> None:
 
 def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
     """Remove, in slices, what earlier traversals left, but what somebody is at: the next plan finds it."""
-    while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount:
+    while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount == length:
         pass
 
 
