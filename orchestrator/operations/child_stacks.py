@@ -52,7 +52,7 @@ CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Con
 # when the root is accepted was counted then, and counting for each of many children would take its square.
 MOST_PLAIN: Final = 100
 FEW: Final = 10_000
-SHORT: Final = 32 * 1024  # characters of a text up to which a process keeps what it made of it
+SHORT: Final = 32 * 1024  # bytes of a text up to which a process keeps what it made of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +288,9 @@ class ChildStacks:
         return files or {}
 
     def _around_of(self, stack: StackView) -> Around:
-        with self.database.engine.connect() as connection:
-            row = connection.execute(
-                select(Revision.environment, Revision.files).where(Revision.id == stack.revision_id)
-            ).one()
-            depth = connection.execute(select(Stack.depth).where(Stack.id == stack.id)).scalar_one()
-        return self._shared_by(row.environment or {}, row.files or {}, depth)
+        with self.database.lent() as db:
+            environment, files, depth = children.around(db, stack.id, stack.revision_id)
+        return self._shared_by(environment, files, depth)
 
     def _shared_by(self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int) -> Around:
         """Return what stacks have in common whose environments differ in parameters only."""

@@ -9,7 +9,7 @@ releases is there before it, and a second planner reads what the first wrote.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -26,12 +26,12 @@ from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import lay_out
 from orchestrator.operations import lifecycle, plan_rows
 from orchestrator.operations.adopted import AdoptedThings
-from orchestrator.operations.child_stacks import ChildStacks
+from orchestrator.operations.child_stacks import SHORT, ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan_group import Narrowed, narrowed
 from orchestrator.operations.plan_rows import Ids, Visits, Work, row_key
-from orchestrator.operations.plan_small import plan_small
+from orchestrator.operations.plan_small import MOST, plan_small
 from orchestrator.operations.plan_small_removal import plan_small_removal
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -177,9 +177,17 @@ class Planner:
         stack: StackView,
         values: ParameterValues,
         kinds: Kinds,
+        revision: planning.RevisionTexts,
     ) -> Template:
-        text = planning.template_text(db, stack.revision_id)
-        return with_implicit(load_stored(text, Limits.of(self.settings), values), kinds)
+        """Return a stack's template; a short one is read once a process, children are alike."""
+        short = revision.length <= SHORT
+        template = self.stacks.template(revision.template_hash, values, MOST) if short else None
+        if template is None:
+            text = planning.template_text(db, stack.revision_id)
+            template = load_stored(text, Limits.of(self.settings), values)
+        elif isinstance(template.resources, dict):  # a plan lets go of those that it does not write
+            template = replace(template, resources=dict(template.resources))
+        return with_implicit(template, kinds)
 
     def _bring(
         self, db: Connection[TupleRow], stack: StackView, target: Target, template: Template | None
@@ -190,7 +198,7 @@ class Planner:
         kinds, gone = self.stacks.around(stack).kinds, stack.action in DESTROYS
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
-            template = self._template(db, stack, values, kinds)
+            template = self._template(db, stack, values, kinds, revision)
         pending = self._take_over_first(db, stack, target)
         narrow = None if pending else self._narrowed(db, stack, template, kinds, hooked)
         if narrow is not None:
@@ -264,8 +272,9 @@ class Planner:
         revision_id, number, sealed = pending
         then = stack._replace(revision_id=revision_id)
         values, kinds = self.parameters.get(then), self.stacks.around(then).kinds
-        template = self._template(db, then, values, kinds)
-        drafts = Drafts(template, values, kinds, planning.revision(db, revision_id).files)
+        revision = planning.revision(db, revision_id)
+        template = self._template(db, then, values, kinds, revision)
+        drafts = Drafts(template, values, kinds, revision.files)
         AdoptedThings(self.cipher, sealed).take_over_first(db, target, drafts, number)
         return True
 

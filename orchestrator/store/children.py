@@ -214,6 +214,10 @@ FAILED = """
 SELECT name FROM resource
 WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
 """
+AROUND = """
+SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
+WHERE v.id = %(revision_id)s::bigint
+"""
 TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
@@ -407,6 +411,13 @@ def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
 def failed(db: Db, child_id: int) -> list[str]:
     """Return the names of a child's broken resources."""
     return [row[0] for row in db.execute(FAILED, (child_id,)).fetchall()]
+
+
+def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
+    """Return what a stack says about its children: a revision's environment and files, and its own depth."""
+    values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
+    [(environment, files, depth)] = fetched(db, AROUND, values)
+    return environment or {}, files or {}, depth
 
 
 def template(db: Db, revision_id: int) -> str | None:

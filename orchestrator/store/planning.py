@@ -29,6 +29,7 @@ SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DIS
 STILL_HELD = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
 
 STREAMED = 5_000  # rows that come at a time
+FEW = 500  # rows, below which all come at once
 
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
@@ -310,7 +311,11 @@ def _by_id(row: Row) -> int:
 
 
 def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query without holding all of them at once."""
+    """Yield the rows of a query without holding all of them at once: few come in one round trip."""
+    few = db.execute(f"{query} LIMIT {FEW}", values).fetchall()
+    if len(few) < FEW:
+        yield from few
+        return
     with db.transaction(), db.cursor(name="streamed") as cursor:
         cursor.itersize = STREAMED
         yield from cursor.execute(query, values)
@@ -404,13 +409,21 @@ class RevisionTexts:
 
     environment: Mapping[str, Any]
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    template_hash: str
+    length: int  # of the template, in bytes
+
+
+REVISION = """
+SELECT v.environment, v.files, encode(v.template_hash, 'hex'), length(c.body)
+FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
+"""
 
 
 def revision(db: Db, revision_id: int) -> RevisionTexts:
-    """Return a revision's environment and the hashes of its files."""
-    row = db.execute("SELECT environment, files FROM revision WHERE id = %s", (revision_id,)).fetchone()
+    """Return a revision's environment, the hashes of its files and its template's."""
+    row = db.execute(REVISION, (revision_id,)).fetchone()
     assert row is not None
-    return RevisionTexts(row[0] or {}, row[1] or {})
+    return RevisionTexts(row[0] or {}, row[1] or {}, row[2], row[3])
 
 
 @overload

@@ -23,7 +23,13 @@ resources:
 outputs:
   of_many: {condition: many, value: {get_attr: [b, value]}}
 """
-PLAIN = text({"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "value"}}}})
+
+
+def value(of: Any) -> dict[str, Any]:
+    return {"type": "OS::Heat::Value", "properties": {"value": of}}
+
+
+PLAIN = text({"a": value({"get_param": "value"})})
 
 
 @pytest.fixture
@@ -64,3 +70,15 @@ def test_a_text_without_conditions_is_read_once(world: World, monkeypatch: pytes
     world.create("s", {f"c{n}": nested(value=str(n)) for n in range(5)}, files={CHILD: PLAIN})
     deliver(world)
     assert texts == [PLAIN]
+
+
+def test_a_plan_that_writes_a_part_of_a_template_leaves_it_whole_for_the_next(world: World):
+    files = {CHILD: text({"a": value({"get_param": "value"}), "b": value("same")})}
+    uuid = world.create("s", {"x": nested(value="1"), "y": nested(value="1")}, files=files)
+    deliver(world)
+    world.update("s", {"x": nested(value="2"), "y": nested(value="1")}, files=files)
+    deliver(world)
+    world.update("s", {"x": nested(value="2"), "y": nested(value="3"), "z": nested(value="4")}, files=files)
+    deliver(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert made_in(world, "x", "y", "z") == [{"a": n, "b": "same"} for n in "234"]
