@@ -18,11 +18,12 @@ QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
 # What `nodes.visit_of` reads, out of n (node), s (stack), r (resource) and d (definition).
-SEEN = """
-n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
-    s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
-        s.revision_id,
-    (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id,
+NODE_SEEN = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
+STACK_SEEN = """s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal,
+    s.action, s.status, s.revision_id, (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id"""
+SEEN = f"""
+{NODE_SEEN},
+    {STACK_SEEN},
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
@@ -31,7 +32,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
-    inputs.handed_on, nullif(n.hooks, '{}')
+    inputs.handed_on, nullif(n.hooks, '{{}}')
 """
 
 # What it reads from. What a subquery in SEEN would be is joined: PostgreSQL goes through all expressions of a

@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.visit import StackView, Visit
 from orchestrator.store.hot import fetched
-from orchestrator.store.node_statements import QUEUED
+from orchestrator.store.node_statements import NODE_SEEN, QUEUED, STACK_SEEN
 from orchestrator.store.planning import DefinitionRow, NodeRow
 
 Db = Connection[TupleRow]
@@ -40,9 +40,8 @@ WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
 # The same by the plan node, where nobody claims that: what the visit is, and what it will need. Of any other
 # node, nothing.
 GLANCE = f"""
-SELECT n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
-    s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal, s.action, s.status,
-    s.revision_id, s.timeout_mins * 60.0, s.converge, s.retain, s.request_id,
+SELECT {NODE_SEEN},
+    {STACK_SEEN},
     {ASKED}FROM graph_node n
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id]) JOIN revision v ON v.id = ANY (ARRAY[s.revision_id])
 WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_leases = 0
