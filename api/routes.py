@@ -126,6 +126,8 @@ def _enter() -> None:
     theirs = request.headers.get(REQUEST_ID, "")
     if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
+    if (gone := request.environ.get(short_way.GONE)) is not None:
+        raise gone
     if versions.versioned() == (request.endpoint in UNVERSIONED):
         raise NoSuchPath
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):

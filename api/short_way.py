@@ -52,6 +52,7 @@ SIGNED: Final = re.compile(
 VIEWS: Final = {("PUT", "waitcondition"): "cfn.wait_condition", ("POST", "signal"): "cfn.signal"}
 JSON_TYPES: Final = frozenset({"", "application/json", "application/json; charset=utf-8"})
 LONGEST: Final = 2_000  # characters of an address
+GONE: Final = "orchestrator.gone"  # in the environment: how the database went away
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,9 @@ class ShortWay:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
             who, rings, answer = self._take(environ, asked)
+        except psycopg.OperationalError as error:
+            environ[GONE] = error  # the signal may be written down: to do it again would be a second one
+            return self.inner(environ, start_response)
         except (_Elsewhere, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
         self.parts.publish(rings)

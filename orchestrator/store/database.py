@@ -202,7 +202,11 @@ def _is_closed(connection: Any) -> bool:
     """Whether the server has ended an idle connection: then there is something to read. Asking the server, as
     `pool_pre_ping` does, would cost a request as much as one of its statements.
     """
-    return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
+    if connection.closed:
+        return True
+    said = select.poll()  # not select(): that refuses a process's thousandth connection
+    said.register(connection.fileno(), select.POLLIN)
+    return bool(said.poll(0))
 
 
 def _refuse_closed(connection: Any, _record: Any, _proxy: Any) -> None:
