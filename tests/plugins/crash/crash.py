@@ -17,7 +17,7 @@ from typing import Any
 
 import thing_type
 
-from orchestrator.operations import plan_rows, plan_small
+from orchestrator.operations import plan_rows, plan_small, plan_small_removal
 from orchestrator.operations.sweep import Sweep
 from orchestrator.store import nodes, planning, traversals
 from tasks.dispatch import Dispatcher
@@ -77,4 +77,4 @@ for each in POINTS:
     wrap(*each)
 plan_rows.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", plan_rows.SLICE))
 if "ORCHESTRATOR_TEST_SLICE" in os.environ:
-    plan_small.MOST = 0  # else a small stack is planned in one go
+    plan_small.MOST = plan_small_removal.MOST = 0  # else a small stack is planned in one go
