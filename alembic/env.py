@@ -14,6 +14,7 @@ from orchestrator.store import (  # noqa: F401 - for their tables
     models,
     software_models,
     webhook_models,
+    worker_models,
 )
 from orchestrator.store.base import Xid8
 

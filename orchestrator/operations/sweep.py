@@ -47,6 +47,7 @@ class Sweep:
     settings: Settings
     types: Mapping[str, ResourceType]
     cipher: Cipher
+    apart: float = 0.0  # seconds between the beginnings of two sweeps, whoever sweeps
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
@@ -58,7 +59,7 @@ class Sweep:
         self._purging = Purging(Policy.of(self.settings))
 
     def run(self) -> list[Message]:
-        """Sweep once, unless another is at it; return what to enqueue."""
+        """Sweep once, unless another is at it or was just now; return what to enqueue."""
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
             self._db.execute(
@@ -66,8 +67,7 @@ class Sweep:
             )  # a stopped process holds nobody up
         db = self._db
         with db.transaction():
-            row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
-            if row is None or not row[0]:
+            if not overdue.is_our_turn(db, LOCK, self.apart):
                 return []
             rings: list[Message] = [*self._ring(db)]
             sent = signals.due(db, self.settings.ring_again_seconds, LIMIT)
@@ -82,6 +82,11 @@ class Sweep:
         """Forget a little of what is kept no longer; for when there is nothing to ring."""
         if self._db is not None and not self._db.closed:
             self._purging.tick(self._db)
+
+    def close(self) -> None:
+        """Close the connection; the next sweep opens another."""
+        if self._db is not None:
+            self._db.close()
 
     def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
         rings = overdue.due(db, LIMIT)

@@ -482,17 +482,3 @@ class DisturbedStack(Base):
     __tablename__ = "disturbed_stack"
 
     stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-
-
-class Worker(Base):
-    """One worker process that runs or ran, as long as it reports now and then (operations/workers.py)."""
-
-    __tablename__ = "worker"
-
-    uuid: Mapped[uuid_.UUID] = mapped_column(primary_key=True)  # of this run of it
-    name: Mapped[str]  # as Celery knows it: check1@host
-    hostname: Mapped[str]
-    queues: Mapped[str]  # that it reads: check,observe,bulk
-    report_interval: Mapped[int]  # seconds; after twice as many of silence it counts as gone
-    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    updated_at: Mapped[dt.datetime] = mapped_column(server_default=now)

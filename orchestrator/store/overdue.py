@@ -16,6 +16,17 @@ from orchestrator.engine.messages import Ring
 
 Db = Connection[TupleRow]
 
+# Whether nobody sweeps now, nor began to lately: then it is ours until the transaction ends. Where two ask at
+# one moment both may have it, which costs a sweep.
+TURN = """
+SELECT CASE WHEN EXISTS (
+        SELECT 1 FROM sweep_turn WHERE begun_at > clock_timestamp() - make_interval(secs => %(apart)s))
+    THEN false ELSE pg_try_advisory_xact_lock(%(lock)s) END
+"""
+TAKEN = """INSERT INTO sweep_turn (id, begun_at) VALUES (1, clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET begun_at = excluded.begun_at
+"""
+
 # What a traversal began is followed to its end also when the stack was told at once that it failed: it was
 # cancelled, or timed out. An operation that goes on and on is looked at for a day beyond the time it had.
 FOLLOWED = """
@@ -131,6 +142,17 @@ WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTIN
             AND n.traversal = s.traversal AND n.state = 'queued')
 LIMIT %(limit)s
 """
+
+
+def is_our_turn(db: Db, lock: int, apart: float) -> bool:
+    """Return whether to sweep, which nobody else does until the transaction is over: unless somebody is at
+    it, or began to less than `apart` seconds ago.
+    """
+    row = db.execute(TURN, {"lock": lock, "apart": apart}).fetchone()
+    ours = row is not None and bool(row[0])
+    if ours:
+        db.execute(TAKEN)
+    return ours
 
 
 def due(db: Db, limit: int) -> list[Ring]:

@@ -16,7 +16,7 @@ from sqlalchemy import delete
 
 from orchestrator.operations.workers import KEPT, Reporting
 from orchestrator.security.tokens import create_token
-from orchestrator.store.models import Worker
+from orchestrator.store.worker_models import Worker
 from orchestrator.store.workers import list_workers
 
 

@@ -23,7 +23,7 @@ __all__ = ["new_cluster", "thing_type_known", "things"]
 
 URL = "file:///child.yaml"
 QUIET_SECONDS = 4.0
-SWEEP, SWEEP_BEGINS = "orchestrator-sweep", "pg_try_advisory_xact_lock"
+SWEEP, SWEEP_BEGINS = "orchestrator-sweep", "INSERT INTO sweep_turn"
 # What works on stacks. The others are this test's own.
 WORKERS = (CHECKS, "orchestrator-worker", "orchestrator-leases", "orchestrator-planner")
 

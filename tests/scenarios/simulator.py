@@ -145,8 +145,7 @@ class Simulator(World):
             worker.database.engine.dispose()
             for durable in (True, False):
                 worker.database.hot(durable=durable).close()
-            if worker.sweep._db is not None:
-                worker.sweep._db.close()
+            worker.sweep.close()
 
     # Where something may happen.
 

@@ -86,8 +86,7 @@ class World:
         self.database.engine.dispose()
         for durable in (True, False):
             self.database.hot(durable=durable).close()
-        if self.sweep._db is not None:
-            self.sweep._db.close()
+        self.sweep.close()
 
     # What a user does.
 

@@ -1,0 +1,20 @@
+"""When the last sweep began: however many workers there are, there is one in each interval."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0019"
+down_revision = "0017"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the table; its row comes with the first sweep."""
+    op.create_table(
+        "sweep_turn",
+        sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("begun_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("id = 1", name=op.f("ck_sweep_turn_only_one")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_turn")),
+    )
