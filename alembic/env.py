@@ -13,6 +13,7 @@ from orchestrator.store import (  # noqa: F401 - for their tables
     credential_models,
     models,
     software_models,
+    stack_user_models,
     webhook_models,
     worker_models,
 )

@@ -84,6 +84,12 @@ class Settings(BaseSettings):
     allow_trusts_redelegation: bool = Field(
         default=False, description="whether what is called with a trust may make further ones from it"
     )
+    # The domain in which stacks have users of their own, for signals: operations/stack_users.py. Unset: none.
+    stack_user_domain_id: str | None = None
+    stack_user_domain_name: str | None = None  # where its id is not known
+    stack_domain_admin: str | None = None
+    stack_domain_admin_password: SecretStr | None = None
+    heat_stack_user_role: str = "heat_stack_user"
 
     # Watching it.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -33,6 +33,7 @@ from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import Planner
 from orchestrator.operations.planner import PlanVisit, stop_planners
+from orchestrator.operations.stack_users import Keeper
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
 from orchestrator.operations.workers import Reporting
@@ -131,9 +132,8 @@ def _start_tick(sender: Any, **_: Any) -> None:
         couriers.start()
         _threads.append(couriers)
         if chosen.auth == "keystone":
-            custody = Custody(
-                Custodian(open_database(chosen, "orchestrator-custodian"), cipher(chosen), chosen)
-            )
+            beside = open_database(chosen, "orchestrator-custodian")
+            custody = Custody(Custodian(beside, cipher(chosen), chosen), Keeper(beside, chosen))
             custody.start()
             _threads.append(custody)
 

@@ -1,14 +1,18 @@
-"""A thread beside a worker that calls services: it removes what users gave at Keystone and no stack holds."""
+"""A thread beside a worker that calls services: it removes what users gave at Keystone and no stack holds,
+and the users of stacks that are gone.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import psycopg
 import sqlalchemy.exc
 
 from orchestrator.operations.credentials import Custodian
+from orchestrator.operations.stack_users import Keeper
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -19,21 +23,25 @@ POLL_SECONDS: Final = 1.0
 class Custody(threading.Thread):
     """Looks for what is due until stopped; whatever fails is logged and tried again."""
 
-    def __init__(self, custodian: Custodian, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, custodian: Custodian, keeper: Keeper, poll_seconds: float = POLL_SECONDS) -> None:
         """Take who removes it."""
         super().__init__(name="custody", daemon=True)
-        self.custodian, self.poll_seconds = custodian, poll_seconds
+        self.custodian, self.keeper, self.poll_seconds = custodian, keeper, poll_seconds
         self._stopped = threading.Event()
 
     def run(self) -> None:
         """Remove until stopped."""
         while not self._stopped.wait(self.poll_seconds):
-            try:
-                self.custodian.run()
-            except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
-                log.warning("credentials_unreadable", error=str(error))
-            except Exception:
-                log.exception("custody_broken")
+            self._once(self.custodian.run)
+            self._once(self.keeper.run)
+
+    def _once(self, remove: Callable[[], int]) -> None:
+        try:
+            remove()
+        except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
+            log.warning("credentials_unreadable", error=str(error))
+        except Exception:
+            log.exception("custody_broken")
 
     def stop(self) -> None:
         """Begin with nothing any more."""

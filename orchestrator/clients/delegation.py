@@ -87,7 +87,7 @@ class Delegations:
         return asked
 
     def _give_trust(self, asked: Delegation, giver: Giver, *, redelegate: bool) -> Delegation:
-        with _answers():
+        with answers():
             trustee = self._session.get_user_id()
         body: dict[str, Any] = {
             "trustor_user_id": giver.user_id,
@@ -130,7 +130,7 @@ class Delegations:
 
     def _marked(self, mark: str) -> list[str]:
         """Return the trusts that carry a mark."""
-        with _answers():
+        with answers():
             trustee = self._session.get_user_id()
         listed = self._ask("GET", f"/OS-TRUST/trusts?trustee_user_id={trustee}", None) or {}
         return [str(one["id"]) for one in listed.get("trusts", ()) if one.get(MARK) == mark]
@@ -139,7 +139,7 @@ class Delegations:
         """Return a new token that a right gives, None when it gives none."""
         from keystoneauth1.exceptions import http  # noqa: PLC0415 - an extra
 
-        with _answers():
+        with answers():
             try:
                 session.invalidate()
                 token: str | None = session.get_token()
@@ -149,7 +149,7 @@ class Delegations:
 
     def _ask(self, method: str, path: str, token: str | None, body: Any = None) -> Any:
         """Return what Keystone answers, None where there is nothing; without a token we ask as ourselves."""
-        with _answers():
+        with answers():
             answer = self._session.request(
                 f"{self._base}{path}",
                 method,
@@ -164,7 +164,7 @@ class Delegations:
                 return answer.json() if answer.content else {}
             if answer.status_code >= 500:
                 raise Unavailable(UNAVAILABLE)
-            raise Refused(_words(answer))
+            raise Refused(words(answer))
 
 
 @lru_cache(maxsize=SESSIONS)
@@ -216,7 +216,7 @@ def session_with(user: ServiceUser, token: str) -> Any:
     from keystoneauth1.session import Session  # noqa: PLC0415
 
     session = Session(verify=_verified(user), timeout=SECONDS)
-    with _answers():
+    with answers():
         answer = session.get(
             f"{user.auth_url.rstrip('/')}/auth/tokens",
             headers={"X-Auth-Token": token, "X-Subject-Token": token},
@@ -231,7 +231,7 @@ def _verified(user: ServiceUser) -> str | bool:
 
 
 @contextmanager
-def _answers() -> Iterator[None]:
+def answers() -> Iterator[None]:
     """Turn what goes wrong on the way into Unavailable, unless Keystone's answer is asked for."""
     from keystoneauth1.exceptions import ClientException, http  # noqa: PLC0415 - an extra
 
@@ -243,7 +243,7 @@ def _answers() -> Iterator[None]:
         raise Unavailable(UNAVAILABLE) from error
 
 
-def _words(answer: Any) -> str:
+def words(answer: Any) -> str:
     """Return Keystone's words of a refusal."""
     try:
         return str(answer.json()["error"]["message"])

@@ -235,6 +235,8 @@ class Plugin(Resolving):
         seen = self.kind.observe(ctx, physical_id)
         if not seen.exists and self.kind.is_claimed:
             self.surroundings.take_back(self.resource.id)
+            if (users := self.users()) is not None:
+                users.release()
         return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
 
     def _judge(self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False) -> Done:

@@ -14,6 +14,7 @@ from orchestrator.errors import Superseded
 from orchestrator.operations.credentials import cloud_of_stack
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import Begin, KeepCopy, Known, known_before, value_digest
+from orchestrator.operations.stack_users import Users
 from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.around import NOBODY, Place
 from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
@@ -60,9 +61,17 @@ class Dealing:
         """Keep what was seen, and a digest of what it hands on."""
         take(self.known, self.kind, seen)
 
+    def users(self) -> Users | None:
+        """Return the users that the stack has at Keystone, None where it has none."""
+        if self.settings is None or not self.kind.is_claimed or self.settings.auth != "keystone":
+            return None
+        return Users.of(self.visit, self.surroundings.db, self.cipher, self.settings)
+
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
         known = context(self.visit, self.known, action, elapsed, self.software, self.surroundings)
+        if (users := self.users()) is not None:
+            known = replace(known, users=users)
         if not self.kind.calls_out:
             return known
         stack, cloud = self.visit.stack, None

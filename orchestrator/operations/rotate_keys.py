@@ -24,6 +24,7 @@ SEALED = (
     ("resource_snapshot", "kept"),
     ("stack", "credentials"),
     ("credential", "sealed"),
+    ("stack_user", "sealed"),
     ("software_config", "sealed"),
     ("software_deployment", "sealed"),
     ("software_agent", "sealed"),

@@ -53,6 +53,7 @@ class Surroundings:
             token_hash=None if grant.token is None else token_hash(grant.token),
             user=grant.user,
             policies=grant.policies,
+            keystone_user=grant.keystone_user,
         )
         if not given:
             raise Superseded("the lease was lost before access was given")

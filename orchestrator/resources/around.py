@@ -54,6 +54,32 @@ class Grant:
     token: str | None = field(default=None, repr=False)
     user: str | None = None  # the user that is made, or the one whose key it is
     policies: tuple[str, ...] = ()  # names of access policies in the same stack, of a user that is made
+    keystone_user: str | None = None  # the id of the resource's user at Keystone, whose tokens open it, too
+
+
+@dataclass(frozen=True, slots=True)
+class StackUser:
+    """A resource's user at Keystone, and what it takes to sign in as them."""
+
+    id: str
+    name: str
+    password: str = field(repr=False)
+    project_id: str  # of the stack's users, not the stack's own
+    domain_id: str
+    auth_url: str
+    region_name: str
+
+
+class StackUsers(Protocol):
+    """The users that resources have at Keystone."""
+
+    def make(self) -> StackUser:
+        """Return the user of this resource, made when first asked for, and gone with the resource.
+
+        Raises:
+            ProviderError: Keystone does not let us.
+            ProviderBusy: Keystone cannot be asked now.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 
 from orchestrator.clients.catalog import Catalog
 from orchestrator.clients.cloud import Cloud
-from orchestrator.resources.around import NOBODY, Grant, Peers, Place
+from orchestrator.resources.around import NOBODY, Grant, Peers, Place, StackUsers
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
@@ -94,6 +94,7 @@ class Context:
     around: Around | None = None  # None where nothing of the stack is known any more
     place: Place = field(default_factory=Place)
     peers: Peers = NOBODY  # for types with `is_claimed`
+    users: StackUsers | None = None  # the same; None where stacks have no users at Keystone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Who acts by what a stack's resource gave: a key or a token. They see one stack, and of it little.
+"""Who acts by what a stack's resource gave: a key, a token, or a user at Keystone. They see one stack, and
+of it little.
 
 They may read the metadata of the resource that made the key, and signal it; with a key of a user, whatever
 all policies of that user allow (spec/resource-types.md A10).
@@ -6,10 +7,13 @@ all policies of that user allow (spec/resource-types.md A10).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from orchestrator.config import Settings
 from orchestrator.errors import Forbidden
 from orchestrator.resources.signing import TOKEN_PREFIX
+from orchestrator.security.caller import Caller
 from orchestrator.security.tokens import token_hash
 from orchestrator.store import access
 from orchestrator.store.access import AccessRow
@@ -24,6 +28,20 @@ def find_bearer(database: Database, token: str) -> AccessRow | None:
     if not token.startswith(TOKEN_PREFIX):
         return None
     return database.together(access.by_token, token_hash(token))
+
+
+def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Caller:
+    """Return a caller of Keystone's who has the role of stacks' users as what they are: one resource's user,
+    or, whatever other roles they have, nobody. Others stay as they are, and so do all where stacks have no
+    users there.
+    """
+    has_role = caller.login is not None and settings.heat_stack_user_role in caller.login.role_names
+    if not has_role or not (settings.stack_user_domain_id or settings.stack_user_domain_name):
+        return caller
+    with database.lent() as db:
+        bearer = access.by_user(db, caller.user_id)
+    roles = () if bearer is None else (STACK_USER,)
+    return replace(caller, roles=roles, bearer=bearer, login=None)
 
 
 def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> None:

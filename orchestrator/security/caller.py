@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestrator.errors import AccessDenied
@@ -30,7 +30,7 @@ class Caller:
     user: str = ""
     roles: tuple[str, ...] = ()
     is_admin: bool = False  # of no project: reaches every project's stacks
-    bearer: AccessRow | None = None  # of a key or token that a resource gave: nothing else may be seen
+    bearer: AccessRow | None = None  # of a key, token or user that a resource has: nothing else may be seen
     user_id: str = ""  # Keystone's; elsewhere users have names only
     login: Login | None = None  # of who showed a token of Keystone's
     is_admin_project: bool = True  # False: Keystone says that admins are made in another project
@@ -45,13 +45,16 @@ def for_project(caller: Caller | None, project_id: str, *, admin: bool = False) 
     """Return the caller as one of the project named in the path.
 
     Without authentication anyone is, and with `admin` an admin there. An admin may name any project in the
-    path and stays in their own.
+    path and stays in their own. Who acts by what a resource gave is of its stack's project; a user of a
+    stack's at Keystone, whose own project is another, may name either.
 
     Raises:
         AccessDenied: the caller's token is another project's.
     """
     if caller is None:
         return Caller(project_id=project_id, roles=ADMIN_ROLES if admin else USER_ROLES, is_admin=admin)
+    if caller.bearer is not None and project_id in (caller.project_id, caller.bearer.project_id):
+        return replace(caller, project_id=caller.bearer.project_id)
     if caller.project_id != project_id and not (caller.is_admin and caller.project_id):
         raise AccessDenied
     return caller

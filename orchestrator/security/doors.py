@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
-from orchestrator.security.bearers import STACK_USER, find_bearer
+from orchestrator.security.bearers import STACK_USER, as_stack_user, find_bearer
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
@@ -46,7 +46,7 @@ def door(settings: Settings, database: Database) -> Door:
         bearer = find_bearer(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
         if bearer is not None:
             return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-        caller = ask(environ)
+        caller = as_stack_user(database, settings, ask(environ))
         return replace(caller, is_admin=caller.is_admin_project and allowed(policy, IS_ADMIN, caller))
 
     return asked

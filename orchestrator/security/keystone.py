@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from orchestrator.clients.ec2_tokens import ServiceUser
+from orchestrator.clients.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.bearers import STACK_USER
@@ -47,6 +48,7 @@ class Keystone:
         """
         self._challenge = f'Keystone uri="{_told(settings)}"'
         self._middleware = _middleware(settings)
+        domain_admin(settings)
         self._remembered = Remembered()
 
     def __call__(self, environ: Environ) -> Caller:
@@ -97,7 +99,7 @@ def caller_of(token: Mapping[str, Any], text: str) -> Caller:
     return Caller(
         project_id=project_id,
         user=user["name"],
-        roles=tuple(name for name in names if name != STACK_USER),  # our stacks' users have tokens of ours
+        roles=tuple(name for name in names if name != STACK_USER),  # that takes more: `bearers.as_stack_user`
         user_id=user["id"],
         login=Login(text, project_id, tuple(role["id"] for role in roles), names) if text else None,
         is_admin_project=token.get("is_admin_project", True),
@@ -117,6 +119,32 @@ def service_user(settings: Settings) -> ServiceUser:
         project_name=settings.keystone_project_name,
         user_domain_name=settings.keystone_user_domain_name,
         project_domain_name=settings.keystone_project_domain_name,
+        cafile=settings.keystone_ca_file,
+    )
+
+
+def domain_admin(settings: Settings) -> DomainAdmin | None:
+    """Return who manages the users of stacks, None where they have none at Keystone.
+
+    Raises:
+        Misconfigured: not all is set that it takes.
+    """
+    domain = settings.stack_user_domain_id or settings.stack_user_domain_name
+    admin, password = settings.stack_domain_admin, settings.stack_domain_admin_password
+    if settings.auth != "keystone" or not (domain or admin or password):
+        return None
+    if not (domain and admin and password):
+        raise Misconfigured(
+            "set all or none of ORCHESTRATOR_STACK_USER_DOMAIN_ID (or _NAME), ORCHESTRATOR_STACK_DOMAIN_ADMIN"
+            " and ORCHESTRATOR_STACK_DOMAIN_ADMIN_PASSWORD"
+        )
+    return DomainAdmin(
+        auth_url=_required(settings, "auth_url"),
+        username=admin,
+        password=password.get_secret_value(),
+        role=settings.heat_stack_user_role,
+        domain_id=settings.stack_user_domain_id,
+        domain_name=settings.stack_user_domain_name,
         cafile=settings.keystone_ca_file,
     )
 

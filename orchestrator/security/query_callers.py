@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from orchestrator.clients.ec2_tokens import Ec2Tokens, Unknown
 from orchestrator.config import Settings
-from orchestrator.security.bearers import STACK_USER
+from orchestrator.security.bearers import STACK_USER, as_stack_user
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.key_pairs import Signer, find_signer
@@ -73,7 +73,7 @@ class QueryCallers:
         told = self._keystone.ask(_as_keystone_has_it(request, given))
         if isinstance(told, Unknown):
             raise Refused(REASONS.get(told.why, "AccessDenied"))
-        return caller_of(told.told, told.token)
+        return as_stack_user(self._database, self._settings, caller_of(told.told, told.token))
 
     def _known(self, key: str) -> AccessRow | Signer | None:
         found = self._database.together(access.by_key, key)

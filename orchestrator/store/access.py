@@ -19,12 +19,13 @@ from orchestrator.store.sent_signals import Receiver
 Db = Connection[TupleRow]
 
 PUT = """
-INSERT INTO access (id, stack_id, key, secret, token_hash, user_name, policies)
-SELECT r.id, r.stack_id, %(key)s, %(secret)s, %(token_hash)s, %(user_name)s, %(policies)s::text[]
+INSERT INTO access (id, stack_id, key, secret, token_hash, user_name, policies, keystone_user)
+SELECT r.id, r.stack_id, %(key)s, %(secret)s, %(token_hash)s, %(user_name)s, %(policies)s::text[],
+    %(keystone_user)s::text
 FROM resource r WHERE r.id = %(resource_id)s AND r.lease = %(lease)s
 ON CONFLICT (id) DO UPDATE
 SET key = excluded.key, secret = excluded.secret, token_hash = excluded.token_hash,
-    user_name = excluded.user_name, policies = excluded.policies
+    user_name = excluded.user_name, policies = excluded.policies, keystone_user = excluded.keystone_user
 RETURNING id
 """
 
@@ -47,6 +48,7 @@ LEFT JOIN LATERAL (
 WHERE (a.user_name IS NULL OR u.policies IS NOT NULL) AND """
 BY_KEY = f"{_FIND.format('a.key')}a.key = ANY (ARRAY(SELECT json_array_elements_text(%(keys)s::json)))"
 BY_TOKEN = f"{_FIND.format('a.token_hash')}a.token_hash = ANY(%(hashes)s::bytea[])"
+BY_USER = f"{_FIND.format('a.keystone_user')}a.keystone_user = %(user)s"
 
 # The lists of names that access policies of a stack allow, by the policies' names.
 ALLOWED = """
@@ -86,6 +88,7 @@ def put(
     token_hash: bytes | None,
     user: str | None,
     policies: Sequence[str],
+    keystone_user: str | None = None,
 ) -> bool:
     """Write the access that a resource gives; False when the resource is not ours."""
     values = {
@@ -96,6 +99,7 @@ def put(
         "token_hash": token_hash,
         "user_name": user,
         "policies": list(policies),
+        "keystone_user": keystone_user,
     }
     return db.execute(PUT, values).fetchone() is not None
 
@@ -116,6 +120,12 @@ def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
     texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
     found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
     return [found.get(one) for one in hashes]
+
+
+def by_user(db: Db, user_id: str) -> AccessRow | None:
+    """Return what a user of Keystone's opens by being the user of a resource."""
+    rows = fetched(db, BY_USER, {"user": user_id})
+    return _row(rows[0]) if rows else None
 
 
 def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:

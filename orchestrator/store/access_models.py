@@ -22,11 +22,18 @@ class Access(Base):
     token_hash: Mapped[bytes | None] = mapped_column(unique=True)
     user_name: Mapped[str | None]  # of the user that it is, or whose key it is
     policies: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    keystone_user: Mapped[str | None]  # whose tokens of Keystone's count as well
 
     __table_args__ = (
         CheckConstraint("(key IS NULL) = (secret IS NULL)", name="key_has_a_secret"),
         CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),
         Index("ix_access_user", "stack_id", "user_name"),
+        Index(
+            "uq_access_keystone_user",
+            "keystone_user",
+            unique=True,
+            postgresql_where=text("keystone_user IS NOT NULL"),
+        ),
     )
 
 

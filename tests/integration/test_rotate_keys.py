@@ -126,6 +126,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
         ("resource_snapshot.kept", 1, 0),
         ("stack.credentials", 1, 0),
         ("credential.sealed", 0, 0),
+        ("stack_user.sealed", 0, 0),
         ("software_config.sealed", 1, 0),
         ("software_deployment.sealed", 1, 0),
         ("software_agent.sealed", 1, 0),

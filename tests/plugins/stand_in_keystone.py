@@ -18,6 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.plugins.stand_in_domain import StackDomain
+
 SERVICE = "the service's own token"
 SERVICE_ID = "service-user"
 DOMAIN = {"id": "default", "name": "Default"}
@@ -64,6 +66,7 @@ class StandIn:
         self.regions: list[tuple[str, str]] = []  # of the orchestration service
         self.away = False
         self.powerless: set[str] = set()  # ids of users who may do nothing any more
+        self.stack_domain = StackDomain()
         self.keys = ("their-key", "their-secret")
         self.project, self.roles, self.works = (
             "",
@@ -108,6 +111,7 @@ class StandIn:
         """Forget what was made and what was to go wrong."""
         self.trusts.clear()
         self.application_credentials.clear()
+        self.stack_domain = StackDomain()
         self.powerless.clear()
         self.away = self.lose_answers = False
         self.made.clear()
@@ -132,7 +136,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.validate(self.headers["X-Subject-Token"])
         if knows.away:
             return self.answer(500, {})
+        if self.in_domain(path):
+            return None
         return self.list(path)
+
+    def in_domain(self, path: str, body: dict[str, Any] | None = None) -> bool:
+        """Answer what is asked of the stack domain; False when that is something else."""
+        knows, query = self.keystone, parse_qs(urlsplit(self.path).query)
+        token = knows.tokens.get(self.headers["X-Auth-Token"], {})
+        told = knows.stack_domain.answer(self.command, path, query, body, token)
+        if told is None:
+            return False
+        status, answer = told
+        if self.command == "POST" and status == 201:
+            knows.made.set()
+            knows.go_on.wait(30)
+            if knows.lose_answers:
+                self.close_connection = True
+                return True
+        self.answer(status, answer)
+        return True
+
+    def do_PUT(self) -> None:
+        self.keystone.watch()
+        if self.keystone.away:
+            return self.answer(500, {})
+        assert self.in_domain(self.path)
+        return None
 
     def validate(self, subject: str) -> None:
         knows = self.keystone
@@ -165,6 +195,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.sign_in(asked["auth"])
         if self.path.endswith("/ec2tokens"):
             return self.check_signature(asked["credentials"])
+        if self.in_domain(self.path, asked):
+            return None
         giver = knows.tokens.get(self.headers["X-Auth-Token"])
         if giver is None:
             return self.refuse(401, "The request you have made requires authentication.")
@@ -184,6 +216,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     return self.issue(made)
             return self.refuse(401, "The request you have made requires authentication.")
         user = identity["password"]["user"]
+        within = knows.stack_domain.sign_in(user, auth.get("scope", {}))
+        if within is not None:
+            return self.issue({**token(endpoints=knows.endpoints), **within})
         assert (user["name"], user["password"]) == ("heat", "secret")
         trust_id = auth.get("scope", {}).get("OS-TRUST:trust", {}).get("id")
         if trust_id is None:
@@ -253,6 +288,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         knows.watch()
         if knows.away:
             return self.answer(500, {})
+        if self.in_domain(self.path):
+            return None
         by = knows.tokens.get(self.headers["X-Auth-Token"])
         things = knows.trusts if "OS-TRUST" in self.path else knows.application_credentials
         if id_ not in things:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.resources.around import Place
+from orchestrator.resources.around import Place, StackUser
 from orchestrator.resources.base import Context, Grant
 from orchestrator.resources.signing import signal_url as signed_url
 from orchestrator.resources.software import Credentials
@@ -15,13 +15,31 @@ def signal_url(place: Place, credentials: Credentials) -> str:
     return signed_url(place, credentials.key, credentials.secret)
 
 
-def access(credentials: Credentials) -> Grant:
+def access(credentials: Credentials, user: StackUser | None = None) -> Grant:
     """Return the access that an agent has with its credentials: to the resource it is told of."""
-    return Grant(credentials.key, credentials.secret, credentials.token)
+    of_user = None if user is None else user.id
+    return Grant(credentials.key, credentials.secret, credentials.token, keystone_user=of_user)
+
+
+def signing_in(user: StackUser) -> dict[str, Any]:
+    """Return what it takes to get a token of Keystone's as the user of a resource."""
+    return {
+        "auth_url": user.auth_url,
+        "username": user.name,
+        "user_id": user.id,
+        "password": user.password,
+        "project_id": user.project_id,
+        "domain_id": user.domain_id,
+        "region_name": user.region_name,
+    }
 
 
 def api_access(ctx: Context, credentials: Credentials) -> dict[str, Any]:
-    """Return what an agent calls the API with: its password is a token that opens this one resource."""
+    """Return what an agent calls the API with: a user of Keystone's; where stacks have none, its password is
+    a token that opens this one resource.
+    """
+    if ctx.users is not None:
+        return signing_in(ctx.users.make())
     place = ctx.software.place
     return {
         "auth_url": f"{place.endpoint}/v1",
@@ -29,6 +47,7 @@ def api_access(ctx: Context, credentials: Credentials) -> dict[str, Any]:
         "user_id": credentials.key,
         "password": credentials.token,
         "project_id": place.project_id,
+        "region_name": None,
     }
 
 
@@ -42,7 +61,6 @@ def polling(ctx: Context, transport: str, server_id: str) -> dict[str, Any]:
             **access,
             "stack_id": place.stack_path,
             "resource_name": place.resource,
-            "region_name": None,
         }
     return {
         "metadata_url": f"{place.endpoint}/v1/",

@@ -90,7 +90,9 @@ class DeployedServer(ResourceType):
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
         """Let the agent in with its credentials, to read its metadata."""
-        return access(ctx.software.credentials(physical_id))
+        through_api = ctx.properties.get("software_config_transport") == "POLL_SERVER_HEAT"
+        user = ctx.users.make() if through_api and ctx.users is not None else None
+        return access(ctx.software.credentials(physical_id), user)
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id under which a try with this token noted it."""

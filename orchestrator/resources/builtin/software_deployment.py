@@ -52,6 +52,7 @@ OURS: Final = {
     "deploy_user_id": "User ID for the API",
     "deploy_password": "Password for the API",
     "deploy_project_id": "ID of the project for the API",
+    "deploy_region_name": "Region name for the API",
 }  # what tools on the machine may show
 
 
@@ -141,9 +142,11 @@ class SoftwareDeployment(ResourceType):
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
         """Let the agent in with its credentials, to signal how it went."""
-        if ctx.properties.get("signal_transport") not in ("CFN_SIGNAL", "HEAT_SIGNAL"):
+        transport = ctx.properties.get("signal_transport")
+        if transport not in ("CFN_SIGNAL", "HEAT_SIGNAL"):
             return None
-        return access(ctx.software.credentials(physical_id))
+        user = ctx.users.make() if transport == "HEAT_SIGNAL" and ctx.users is not None else None
+        return access(ctx.software.credentials(physical_id), user)
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id of what a try with this token published."""
@@ -278,6 +281,8 @@ def _ours(
         told = api_access(ctx, ctx.software.credentials(deployment_id))
         for name in ("auth_url", "username", "user_id", "password", "project_id"):
             yield f"deploy_{name}", told[name]
+        if told["region_name"] is not None:
+            yield "deploy_region_name", told["region_name"]
 
 
 def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:

@@ -17,6 +17,7 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
+from orchestrator.resources.builtin.agents import signing_in
 from orchestrator.resources.builtin.handles import HEAT, SUCCESS, Handle
 from orchestrator.resources.signing import access_key, new_secret, new_token, signal_url
 from orchestrator.schema.constraints import AllowedValues
@@ -79,6 +80,10 @@ class WaitConditionHandle(Handle):
                 now = dt.datetime.now(dt.UTC)
                 made["signal"] = {"alarm_url": signal_url(ctx.place, key, secret, "waitcondition", at=now)}
                 grant = Grant(key, secret)
+            case "HEAT_SIGNAL" if ctx.users is not None:
+                user = ctx.users.make()
+                made["signal"] = {"alarm_url": ctx.place.signal_address, **signing_in(user)}
+                grant = Grant(keystone_user=user.id)
             case "TOKEN_SIGNAL" | "HEAT_SIGNAL" as transport:
                 token = new_token()
                 grant = Grant(token=token)

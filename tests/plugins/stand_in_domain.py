@@ -1,0 +1,98 @@
+"""The stack domain of the stand-in for Keystone: its admin, the projects and users there, and their roles.
+
+What it is strict about, it is as Keystone is: a name is taken once, only the domain's admin changes anything,
+and who has no role in a project gets no token for it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+ID, NAME = "id of heat", "heat"
+ADMIN = ("heat_domain_admin", "domain secret")
+ROLE = {"id": "r1", "name": "heat_stack_user"}
+SETTINGS = {
+    "stack_user_domain_id": ID,
+    "stack_domain_admin": ADMIN[0],
+    "stack_domain_admin_password": ADMIN[1],
+}
+Told = tuple[int, Any]
+
+
+@dataclass
+class StackDomain:
+    """What is there, and how often things were made."""
+
+    projects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    users: dict[str, dict[str, Any]] = field(default_factory=dict)
+    roles: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # of a user in a project
+    made: list[str] = field(default_factory=list)  # names
+
+    def answer(
+        self,
+        verb: str,
+        path: str,
+        query: dict[str, list[str]],
+        body: dict[str, Any] | None,
+        token: dict[str, Any],
+    ) -> Told | None:
+        """Return the answer to a request, None when it is not about the domain."""
+        parts = path.split("?", maxsplit=1)[0].removeprefix("/v3/").strip("/").split("/")
+        if parts[0] not in ("projects", "users", "roles") or "application_credentials" in parts:
+            return None
+        if token.get("domain", {}).get("id") != ID or token["user"]["name"] != ADMIN[0]:
+            return 403, {"error": {"message": "You are not authorized to perform the requested action."}}
+        if parts[0] == "roles":
+            return 200, {"roles": [ROLE] if query["name"] == [ROLE["name"]] else []}
+        if "roles" in parts:
+            _, project, _, user, _, role = parts
+            known = project in self.projects and user in self.users and role == ROLE["id"]
+            self.roles.setdefault((user, project), set()).add(role)
+            return (204, None) if known else (404, {})
+        things = {"projects": self.projects, "users": self.users}[parts[0]]
+        match verb:
+            case "GET":
+                assert query["domain_id"] == [ID]
+                found = [one for one in things.values() if [one["name"]] == query["name"]]
+                return 200, {parts[0]: found}
+            case "DELETE":
+                return (404, {}) if things.pop(parts[1], None) is None else (204, None)
+        assert body is not None
+        return self._make(parts[0], things, body)
+
+    def _make(self, kind: str, things: dict[str, dict[str, Any]], body: dict[str, Any]) -> Told:
+        asked = body[kind[:-1]]
+        assert asked["domain_id"] == ID
+        assert len(asked["name"]) <= 64
+        if any(one["name"] == asked["name"] for one in things.values()):
+            return 409, {"error": {"message": "Conflict occurred attempting to store it."}}
+        made = {**asked, "id": uuid.uuid4().hex}
+        things[made["id"]] = made
+        self.made.append(asked["name"])
+        return 201, {kind[:-1]: {name: value for name, value in made.items() if name != "password"}}
+
+    def sign_in(self, user: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what a token says of the domain's admin, or of a user there; None when it is neither."""
+        domain = {"id": ID, "name": NAME}
+        if (user.get("name"), user["password"]) == ADMIN:
+            assert scope["domain"] in ({"id": ID}, {"name": NAME})
+            assert user["domain"] in ({"id": ID}, {"name": NAME})
+            return {
+                "user": {"id": "the domain's admin", "name": ADMIN[0], "domain": domain},
+                "domain": domain,
+            }
+        for one in self.users.values():
+            known = user.get("id") == one["id"] or (
+                user.get("name") == one["name"] and user.get("domain") == {"id": ID}
+            )
+            if known and user["password"] == one["password"]:
+                project = scope["project"]["id"]
+                if project in self.projects and self.roles.get((one["id"], project)) == {ROLE["id"]}:
+                    return {
+                        "user": {"id": one["id"], "name": one["name"], "domain": domain},
+                        "project": {"id": project, "name": self.projects[project]["name"], "domain": domain},
+                        "roles": [ROLE],
+                    }
+        return None

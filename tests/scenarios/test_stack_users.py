@@ -1,0 +1,255 @@
+"""The users that stacks have at Keystone: made in a stand-in for its stack domain, good for one resource, and
+gone with it, whoever dies on the way.
+"""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from orchestrator.clients.stack_domain import StackDomain
+from orchestrator.errors import Misconfigured
+from orchestrator.operations.stack_users import Keeper
+from orchestrator.security.keystone import domain_admin
+from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
+from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
+from tests.scenarios.world import World
+
+pytest.importorskip("keystoneauth1")
+
+PROJECT = "p1"
+
+
+def handle(transport: str = "HEAT_SIGNAL") -> dict[str, Any]:
+    return {"type": "OS::Heat::WaitConditionHandle", "properties": {"signal_transport": transport}}
+
+
+HANDLE = {"handle": handle()}
+SIGNAL = {"signal": {"value": {"get_attr": ["handle", "signal"]}}}
+
+
+@pytest.fixture
+def keystone(identity: StandIn) -> StandIn:
+    """The stand-in, knowing of nothing."""
+    identity.reset()
+    return identity
+
+
+@pytest.fixture
+def installation(postgres_url: str, keystone: StandIn) -> Iterator[Callable[..., World]]:
+    """Makes an installation that asks the stand-in."""
+    made: list[World] = []
+
+    def make(**settings: Any) -> World:
+        chosen = {"deferred_auth_method": "none", **SETTINGS, **settings}
+        world = World(postgres_url, **keystone.settings(**chosen))
+        made.append(world)
+        return world
+
+    yield make
+    for world in made:
+        world.close()
+
+
+@pytest.fixture
+def world(installation: Callable[..., World]) -> World:
+    """An installation with a stack domain."""
+    return installation()
+
+
+def tidy(world: World, *, search: bool = False) -> int:
+    """Do what the keeper does, all that is due."""
+    keeper = Keeper(world.database, world.settings)
+    keeper.searched_at = float("-inf") if search else time.monotonic()
+    return keeper.run()
+
+
+def later(world: World) -> None:
+    """Let what is to be looked after some time be due now."""
+    with world.database.lent() as db:
+        db.execute("UPDATE stack_user SET due_at = now() WHERE due_at IS NOT NULL")
+
+
+def states(world: World) -> list[str]:
+    return [row.state for row in world.rows("SELECT state FROM stack_user ORDER BY id")]
+
+
+def test_a_handle_has_a_user_of_its_own_in_its_stacks_project_and_both_go(
+    world: World, keystone: StandIn
+) -> None:
+    domain = keystone.stack_domain
+    uuid = world.create("mine", {**HANDLE, "other": handle()}, outputs=SIGNAL)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE", world.rows("SELECT reason FROM failure")
+    [project] = domain.projects.values()
+    assert project["name"] == f"{uuid}-p1"
+    assert world.stack_row("mine").user_project_id == project["id"]
+    assert len(domain.users) == 2
+    told = json.loads(world.outputs("mine")["signal"])
+    user = domain.users[told["user_id"]]
+    assert told["password"] == user["password"]
+    assert (told["username"], told["domain_id"], told["project_id"]) == (user["name"], ID, project["id"])
+    assert told["auth_url"] == f"{keystone.place}/v3"
+    assert "token" not in told
+    assert tidy(world) == 0
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 3
+    assert not domain.users
+    assert not domain.projects
+    assert states(world) == []
+
+
+def test_what_signs_in_is_kept_encrypted(world: World, keystone: StandIn) -> None:
+    world.create("mine", HANDLE)
+    world.deliver_all()
+    [user] = keystone.stack_domain.users.values()
+    for table in ("stack_user", "resource", "access"):
+        assert all(
+            user["password"] not in row.whole for row in world.rows(f"SELECT t::text AS whole FROM {table} t")
+        )
+
+
+def test_no_transaction_is_open_while_keystone_is_asked(
+    world: World, keystone: StandIn, postgres_url: str
+) -> None:
+    seen: list[Any] = []
+
+    def look() -> None:
+        query = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND state ~ 'idle in'"
+        with psycopg.connect(postgres_url) as db:
+            seen.append(db.execute(query).fetchall())
+
+    keystone.watch = look
+    world.create("mine", HANDLE)
+    world.deliver_all()
+    world.delete("mine")
+    world.deliver_all()
+    tidy(world)
+    assert len(seen) >= 5
+    assert all(found == [] for found in seen)
+
+
+def test_children_share_the_project_of_their_root(world: World, keystone: StandIn) -> None:
+    child = json.dumps({"heat_template_version": "2021-04-16", "resources": HANDLE})
+    world.create("mine", {"in": {"type": "child.yaml"}, **HANDLE}, files={"child.yaml": child})
+    world.deliver_all()
+    assert len(keystone.stack_domain.users) == 2
+    [project] = keystone.stack_domain.projects
+    found = world.rows("SELECT user_project_id FROM stack")
+    assert [row.user_project_id for row in found] == [project, project]
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 3
+
+
+def test_a_user_goes_with_its_resource_and_the_project_stays(world: World, keystone: StandIn) -> None:
+    world.create("mine", {**HANDLE, "other": handle()})
+    world.deliver_all()
+    world.update("mine", HANDLE)
+    world.deliver_all()
+    assert tidy(world) == 1
+    [user] = keystone.stack_domain.users.values()
+    assert "-handle-" in user["name"]
+    assert len(keystone.stack_domain.projects) == 1
+    assert states(world) == ["held", "held"]
+
+
+@pytest.mark.parametrize("transport", ["TOKEN_SIGNAL", "CFN_SIGNAL", "NO_SIGNAL"])
+def test_who_needs_no_user_has_none(world: World, keystone: StandIn, transport: str) -> None:
+    world.create("mine", {"handle": handle(transport)})
+    world.deliver_all()
+    assert not keystone.stack_domain.made
+    assert world.stack_row("mine").user_project_id is None
+
+
+def test_without_a_stack_domain_nothing_is_asked_for(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
+    world = installation(**dict.fromkeys(SETTINGS))
+    world.create("mine", HANDLE, outputs=SIGNAL)
+    world.deliver_all()
+    assert not keystone.stack_domain.made
+    assert "token" in json.loads(world.outputs("mine")["signal"])
+
+
+def test_lost_answers_make_nothing_twice(world: World, keystone: StandIn) -> None:
+    keystone.lose_answers = True
+    uuid = world.create("mine", HANDLE)
+    world.deliver(1)
+    seen = []
+    while world.messages or world.sweep_once():
+        world.deliver(1)
+        seen.append(states(world))
+    assert seen[0] == ["making"]
+    assert ["held", "making"] in seen
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert len(keystone.stack_domain.made) == len(set(keystone.stack_domain.made)) == 2
+    world.delete("mine")
+    world.deliver_all()
+    assert tidy(world) == 2
+
+
+def test_while_keystone_is_away_it_waits_and_what_is_to_go_is_not_forgotten(
+    world: World, keystone: StandIn
+) -> None:
+    world.create("mine", HANDLE)
+    world.deliver_all()
+    world.delete("mine")
+    world.deliver_all()
+    keystone.away = True
+    assert tidy(world) == 0
+    [row] = world.rows("SELECT state, tries, last_error FROM stack_user WHERE resource_id IS NOT NULL")
+    assert (row.state, row.tries) == ("going", 1)
+    assert "unavailable" in row.last_error
+    keystone.away = False
+    later(world)
+    assert tidy(world) == 2
+    assert not keystone.stack_domain.users
+
+
+def test_a_user_whose_resource_went_without_a_word_is_found(world: World, keystone: StandIn) -> None:
+    world.create("mine", HANDLE)
+    world.deliver_all()
+    with world.database.lent() as db:
+        db.execute("DELETE FROM resource")
+        db.execute("UPDATE stack SET action = 'DELETE', status = 'COMPLETE', deleted_at = now()")
+    assert tidy(world) == 0
+    assert tidy(world, search=True) == 2
+    assert not keystone.stack_domain.users
+    assert not keystone.stack_domain.projects
+
+
+def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: StandIn) -> None:
+    keystone.lose_answers = True
+    world.create("mine", HANDLE)
+    world.deliver_one(world.messages.pop(0))
+    world.deliver(len(world.messages))
+    with world.database.lent() as db:
+        db.execute("DELETE FROM resource")
+        db.execute("UPDATE stack SET action = 'DELETE', status = 'COMPLETE', deleted_at = now()")
+    assert tidy(world, search=True) == 0
+    assert keystone.stack_domain.projects
+    keystone.lose_answers = False
+    later(world)
+    assert tidy(world) == 1
+    assert not keystone.stack_domain.projects
+
+
+def test_half_a_stack_domain_is_refused(world: World) -> None:
+    for name in SETTINGS:
+        with pytest.raises(Misconfigured, match="all or none"):
+            domain_admin(world.settings.model_copy(update={name: None}))
+
+
+def test_the_domains_name_will_do(world: World, keystone: StandIn) -> None:
+    named = {"stack_user_domain_id": None, "stack_user_domain_name": NAME}
+    admin = domain_admin(world.settings.model_copy(update=named))
+    assert admin is not None
+    assert StackDomain(admin).id == ID
