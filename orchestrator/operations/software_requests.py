@@ -25,6 +25,7 @@ from orchestrator.operations.software import (
     shown,
     tell,
 )
+from orchestrator.operations.stack_users import Seen
 from orchestrator.resources.around import Place
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
@@ -185,6 +186,7 @@ def machine_metadata(
     """Return the metadata of a resource whose type `publishes`: in the open, for the machine."""
     with context.database.connect() as db:
         values = store.values_of(db, row.id)
+        users = Seen.of(row.id, db, context.cipher, context.settings)
     if values is None or row.physical_id is None:
         return {}
     properties, data, given, secret = values
@@ -199,6 +201,7 @@ def machine_metadata(
         data=opened.get("data", data) or {},
         metadata=own,
         software=Software.at(context, stack, row.name),
+        users=users,
     )
     return {**own, **kind.published(ctx, row.physical_id)}
 

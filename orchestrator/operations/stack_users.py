@@ -64,12 +64,18 @@ class Users:
         """
         assert self.visit.resource is not None
         try:
-            found = store.held(self.db, self.visit.resource.id)
-            return self._told(found or self._made(self._project()))
+            found = store.held(self.db, self.visit.resource.id) or self._made(self._project())
+            return told(found, self.cipher, self.settings, self.domain)
         except Unavailable as error:
             raise ProviderBusy(str(error), "ServiceUnavailable") from error
         except Forbidden as error:
             raise ProviderError(str(error), "AuthorizationFailure") from error
+
+    def held(self) -> StackUser | None:
+        """Return the resource's user if it was made."""
+        assert self.visit.resource is not None
+        found = store.held(self.db, self.visit.resource.id)
+        return None if found is None else told(found, self.cipher, self.settings, self.domain)
 
     def release(self) -> None:
         """Have the resource's user removed when the resource is gone."""
@@ -103,18 +109,6 @@ class Users:
             self._keep(noted, id_, "user", name)
         return store.Held(id_, name, noted.sealed, project_id)
 
-    def _told(self, user: store.Held) -> StackUser:
-        settings = self.settings
-        return StackUser(
-            id=user.keystone_id,
-            name=user.name,
-            password=self.cipher.open(user.sealed),
-            project_id=user.project_id,
-            domain_id=self.domain.id,
-            auth_url=settings.keystone_www_authenticate_url or str(settings.keystone_auth_url),
-            region_name=settings.region_name,
-        )
-
     def _note(self, resource_id: int | None, name: str, password: str) -> store.Noted:
         sealed = self.cipher.seal(password)
         noted = store.note(self.db, self.visit.stack.root_id, resource_id, name, sealed, MAKING_SECONDS)
@@ -127,6 +121,49 @@ class Users:
         if not store.made(self.db, noted.id, keystone_id):
             self.domain.remove(word, keystone_id, name)
             raise ProviderBusy(GOING, "Conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The user of a resource that is only looked at, as its type sees it (`ctx.users`)."""
+
+    user: StackUser | None
+
+    @classmethod
+    def of(cls, resource_id: int, db: store.Db, cipher: Cipher, settings: Settings) -> Seen | None:
+        """Return that of a resource, None where stacks have no users at Keystone."""
+        admin = domain_admin(settings)
+        if admin is None:
+            return None
+        found = store.held(db, resource_id)
+        return cls(None if found is None else told(found, cipher, settings, StackDomain(admin)))
+
+    def make(self) -> StackUser:
+        """Return the user; none is made for who only looks."""
+        if self.user is None:
+            raise ProviderBusy("it has no user at Keystone yet", "NotFound")
+        return self.user
+
+    def held(self) -> StackUser | None:
+        """Return the user if it was made."""
+        return self.user
+
+
+def told(user: store.Held, cipher: Cipher, settings: Settings, domain: StackDomain) -> StackUser:
+    """Return what it takes to sign in as a user.
+
+    Raises:
+        Unavailable: the domain's id is not set, and Keystone cannot be asked for it.
+    """
+    return StackUser(
+        id=user.keystone_id,
+        name=user.name,
+        password=cipher.open(user.sealed),
+        project_id=user.project_id,
+        domain_id=domain.id,
+        auth_url=settings.keystone_www_authenticate_url or str(settings.keystone_auth_url),
+        region_name=settings.region_name,
+    )
 
 
 def _password() -> str:

@@ -81,6 +81,9 @@ class StackUsers(Protocol):
             ProviderBusy: Keystone cannot be asked now.
         """
 
+    def held(self) -> StackUser | None:
+        """Return the user of this resource if it was made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:

@@ -1,5 +1,5 @@
-"""What the users that stacks have at Keystone may do with tokens that Keystone gives them: one resource's signal
-and metadata, and nothing else.
+"""What the users that stacks have at Keystone may do with tokens that Keystone gives them: one resource's
+signal and metadata, and nothing else.
 """
 
 # ruff: noqa: F811 - fixtures are imported
@@ -22,6 +22,7 @@ from tests.scenarios.test_stack_users import (  # noqa: F401 - fixtures
     handle,
     installation,
     keystone,
+    tidy,
     world,
 )
 from tests.scenarios.test_wait_conditions import condition, drain
@@ -159,3 +160,46 @@ def test_the_role_may_be_called_otherwise(
     stack, headers, _ = agent
     api = served(world, **keystone.settings(**SETTINGS, heat_stack_user_role="signaller"))
     assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=headers).status_code == 403
+
+
+def test_agents_that_poll_and_signal_through_the_api_sign_in_as_users(
+    world: World, api: FlaskClient, keystone: StandIn
+) -> None:
+    server = {
+        "type": "OS::Heat::DeployedServer",
+        "properties": {"software_config_transport": "POLL_SERVER_HEAT"},
+    }
+    deployment = {
+        "type": "OS::Heat::SoftwareDeployment",
+        "properties": {
+            "server": {"get_resource": "server"},
+            "config": {"get_resource": "config"},
+            "signal_transport": "HEAT_SIGNAL",
+        },
+    }
+    config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "true"}}
+    settings = {"settings": {"value": {"get_attr": ["server", "os_collect_config"]}}}
+    uuid = world.create("s", {"server": server, "deploy": deployment, "config": config}, outputs=settings)
+    drain(world)
+    assert len(keystone.stack_domain.users) == 2
+    [row] = world.rows("SELECT physical_id, sealed FROM resource WHERE name = 'server'")
+    polls = world.cipher.open(row.sealed)["attributes"]["os_collect_config"]["heat"]
+    headers = sign_in(polls)
+    stack = f"stacks/s/{uuid}"
+    for path in (f"software_deployments/metadata/{row.physical_id}", f"{stack}/resources/server/metadata"):
+        answer = api.get(f"/v1/{polls['project_id']}/{path}", headers=headers)
+        assert answer.status_code == 200, answer.json
+    assert answer.json["metadata"]["os-collect-config"]["heat"] == polls
+    [published] = answer.json["metadata"]["deployments"]
+    told = {one["name"].removeprefix("deploy_"): one["value"] for one in published["inputs"]}
+    assert told["region_name"] == "RegionOne"
+    signal = f"/v1/{told['project_id']}/{stack}/resources/deploy/signal"
+    assert api.post(signal, json={"deploy_status_code": 0}, headers=headers).status_code == 403
+    done = api.post(signal, json={"deploy_status_code": 0}, headers=sign_in(told))
+    assert done.status_code == 200
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.delete("s")
+    drain(world)
+    assert tidy(world) == 3
+    assert not keystone.stack_domain.users

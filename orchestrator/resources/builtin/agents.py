@@ -34,12 +34,14 @@ def signing_in(user: StackUser) -> dict[str, Any]:
     }
 
 
-def api_access(ctx: Context, credentials: Credentials) -> dict[str, Any]:
-    """Return what an agent calls the API with: a user of Keystone's; where stacks have none, its password is
-    a token that opens this one resource.
+def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) -> dict[str, Any]:
+    """Return what an agent calls the API with: the resource's user at Keystone, if it has one or may have one
+    made; else its password is a token that opens this one resource.
     """
     if ctx.users is not None:
-        return signing_in(ctx.users.make())
+        user = ctx.users.make() if make else ctx.users.held()
+        if user is not None:
+            return signing_in(user)
     place = ctx.software.place
     return {
         "auth_url": f"{place.endpoint}/v1",
@@ -57,6 +59,7 @@ def polling(ctx: Context, transport: str, server_id: str) -> dict[str, Any]:
     if transport == "POLL_SERVER_HEAT":
         access = api_access(ctx, credentials)
         del access["username"]
+        access.pop("domain_id", None)  # who is named by an id needs none
         return {
             **access,
             "stack_id": place.stack_path,

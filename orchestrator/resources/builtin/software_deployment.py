@@ -278,7 +278,8 @@ def _ours(
         yield "deploy_signal_id", signal_url(ctx.software.place, ctx.software.credentials(deployment_id))
         yield "deploy_signal_verb", "POST"
     elif transport == "HEAT_SIGNAL":
-        told = api_access(ctx, ctx.software.credentials(deployment_id))
+        make = action in ("CREATE", "UPDATE")  # which let it in, too
+        told = api_access(ctx, ctx.software.credentials(deployment_id), make=make)
         for name in ("auth_url", "username", "user_id", "password", "project_id"):
             yield f"deploy_{name}", told[name]
         if told["region_name"] is not None:
