@@ -17,6 +17,7 @@ from orchestrator.clients.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.stack_users import Keeper
 from orchestrator.security.keystone import domain_admin
+from orchestrator.store import stack_users
 from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
@@ -240,6 +241,36 @@ def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: 
     later(world)
     assert tidy(world) == 1
     assert not keystone.stack_domain.projects
+
+
+def test_who_is_asked_for_again_is_left_anew(world: World) -> None:
+    with world.database.lent() as db:
+        for _ in range(2):
+            assert stack_users.note(db, 1, 1, "somebody", b"", 120.0) is not None
+            assert stack_users.claim(db, 120.0) is None  # there is no such resource, and it may be on its way
+            db.execute("UPDATE stack_user SET due_at = now()")
+        assert stack_users.claim(db, 120.0) is not None
+        assert stack_users.note(db, 1, 1, "somebody", b"", 120.0) is None
+
+
+def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: StandIn) -> None:
+    uuid = world.create("mine", HANDLE)
+    world.deliver(1)
+
+    def given_up() -> None:
+        with world.database.lent() as db:
+            db.execute("UPDATE stack_user SET state = 'going' WHERE resource_id IS NOT NULL")
+
+    keystone.watch = given_up
+    world.deliver(1)
+    assert [name for name in keystone.stack_domain.made if "handle" in name]
+    assert not keystone.stack_domain.users
+    keystone.watch = lambda: None
+    with world.database.lent() as db:
+        db.execute("DELETE FROM stack_user WHERE state = 'going'")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE", world.rows("SELECT reason FROM failure")
+    assert len(keystone.stack_domain.users) == 1
 
 
 def test_half_a_stack_domain_is_refused(world: World) -> None:
