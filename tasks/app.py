@@ -39,6 +39,7 @@ from orchestrator.operations.window import Windows
 from orchestrator.operations.workers import Reporting
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
+from orchestrator.security.keystone import domain_admin
 from orchestrator.store.database import open_database
 from orchestrator.store.migrations import require_current
 from orchestrator.telemetry import configure_logs, logger
@@ -96,6 +97,7 @@ def _refuse_wrong_schema(**_: Any) -> None:
     try:
         cipher(settings())
         figures.require_safe(settings())
+        domain_admin(settings())
         require_current(open_database(settings()).url)
     except Misconfigured as error:
         raise SystemExit(f"orchestrator worker: {error}") from error
