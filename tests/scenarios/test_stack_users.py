@@ -6,6 +6,9 @@ gone with it, whoever dies on the way.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +19,8 @@ import pytest
 from orchestrator.clients.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.stack_users import Keeper
+from orchestrator.security.doors import require_door
+from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store import stack_users
 from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
@@ -273,10 +278,23 @@ def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: 
     assert len(keystone.stack_domain.users) == 1
 
 
-def test_half_a_stack_domain_is_refused(world: World) -> None:
-    for name in SETTINGS:
-        with pytest.raises(Misconfigured, match="all or none"):
-            domain_admin(world.settings.model_copy(update={name: None}))
+@pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")  # in WebOb
+@pytest.mark.parametrize("missing", SETTINGS)
+def test_half_a_stack_domain_is_refused_by_the_api(world: World, missing: str) -> None:
+    pytest.importorskip("keystonemiddleware")
+    with pytest.raises(Misconfigured, match="all or none"):
+        require_door(world.settings.model_copy(update={missing: None}))
+
+
+def test_half_a_stack_domain_is_refused_by_a_worker(keystone: StandIn) -> None:
+    half = keystone.settings(stack_domain_admin="admin", broker_url="redis://127.0.0.1:1/0")
+    given = {f"ORCHESTRATOR_{name.upper()}": value for name, value in half.items()}
+    given["ORCHESTRATOR_ENCRYPTION_KEYS"] = new_key()
+    starting = [sys.executable, "-c", "from tasks import app; app._refuse_wrong_schema()"]
+    environment = {**os.environ, **given}
+    ended = subprocess.run(starting, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "orchestrator worker: set all or none" in ended.stderr
 
 
 def test_the_domains_name_will_do(world: World, keystone: StandIn) -> None:
