@@ -17,11 +17,16 @@ from orchestrator.errors import Forbidden, Misconfigured, Unavailable
 
 Method = Literal["trusts", "application_credential"]
 SESSIONS: Final = 256  # whose tokens a process remembers
+MISSING: Final = "Could not find"  # how Keystone begins when it knows the path, and not what is named in it
 MARK: Final = "orchestrator_mark"  # of a trust; Keystone keeps what it does not know itself
 
 
 class Refused(Forbidden):
     """Keystone does not let it be done with that token; the message says what and why."""
+
+
+class NotOffered(Exception):
+    """This Keystone has no such rights: nobody can give one there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class Delegations:
 
         Raises:
             Refused: the giver's token may not, or they have not these roles.
+            NotOffered: nobody may, there.
         """
         if asked.method == "trusts":
             return self._give_trust(asked, giver, redelegate=redelegate)
@@ -164,6 +170,8 @@ class Delegations:
                 return answer.json() if answer.content else {}
             if answer.status_code >= 500:
                 raise Unavailable(UNAVAILABLE)
+            if answer.status_code == 404 and not words(answer).startswith(MISSING):
+                raise NotOffered
             raise Refused(words(answer))
 
 

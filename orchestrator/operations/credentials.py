@@ -20,6 +20,7 @@ from orchestrator.clients.delegation import (
     Delegation,
     Delegations,
     Giver,
+    NotOffered,
     Refused,
     session_of,
     session_with,
@@ -96,7 +97,8 @@ def _wanted(context: OperationContext) -> Login | None:
     return context.caller.login if deferred else None
 
 
-def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: int | None) -> int:
+def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: int | None) -> int | None:
+    """Return the row of a right that the caller gives; None where Keystone has no such rights."""
     settings, cipher, user_id = context.settings, context.cipher, context.caller.user_id
     method = settings.deferred_auth_method
     assert method != "none"
@@ -106,15 +108,18 @@ def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: in
     with context.database.lent() as db:
         sealed = cipher.seal(asked.to_json())
         id_ = credentials.note(db, root, stack_id, login.project_id, user_id, sealed, MAKING_SECONDS)
-    with _abandoned(context.database, id_):
-        try:
+    try:
+        with _abandoned(context.database, id_):
             given = Delegations(service_user(settings)).give(
                 asked, giver, redelegate=settings.allow_trusts_redelegation
             )
-        except Refused as error:
-            raise _refusal(settings, str(error)) from error
-        with context.database.lent() as db:
-            credentials.made(db, id_, cipher.seal(given.to_json()))
+            with context.database.lent() as db:
+                credentials.made(db, id_, cipher.seal(given.to_json()))
+    except Refused as error:
+        raise _refusal(settings, str(error)) from error
+    except NotOffered:
+        log.warning("keystone_offers_no_credentials", method=method)
+        return None
     return id_
 
 

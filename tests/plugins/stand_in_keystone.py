@@ -65,6 +65,7 @@ class StandIn:
         self.application_credentials: dict[str, dict[str, Any]] = {}
         self.regions: list[tuple[str, str]] = []  # of the orchestration service
         self.away = False
+        self.offers_rights = True
         self.powerless: set[str] = set()  # ids of users who may do nothing any more
         self.stack_domain = StackDomain()
         self.keys = ("their-key", "their-secret")
@@ -114,6 +115,7 @@ class StandIn:
         self.stack_domain = StackDomain()
         self.powerless.clear()
         self.away = self.lose_answers = False
+        self.offers_rights = True
         self.made.clear()
         self.go_on.set()
         self.watch = lambda: None
@@ -200,6 +202,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         giver = knows.tokens.get(self.headers["X-Auth-Token"])
         if giver is None:
             return self.refuse(401, "The request you have made requires authentication.")
+        if not knows.offers_rights:
+            return self.refuse(404, "The requested URL was not found on the server.")
         if self.path.endswith("/OS-TRUST/trusts"):
             return self.give_trust(giver, asked["trust"])
         return self.give_application_credential(giver, asked["application_credential"])

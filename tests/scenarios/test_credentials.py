@@ -314,6 +314,23 @@ def test_nothing_is_given_where_nothing_is_wanted(
     assert "the stack has no credentials for the cloud" in reason
 
 
+@pytest.mark.parametrize("method", ["trusts", "application_credential"])
+def test_a_keystone_without_such_rights_is_no_hindrance(
+    installation: Callable[..., World], keystone: StandIn, method: str
+) -> None:
+    keystone.offers_rights = False
+    world = installation(deferred_auth_method=method)
+    uuid = world.create("mine", NOTHING)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.update("mine", {**NOTHING, "two": NOTHING["one"]})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    later(world)
+    tidy(world)
+    assert states(world) == []
+
+
 def test_an_update_by_another_user_takes_theirs(world: World, keystone: StandIn) -> None:
     world.create("mine", NOTHING)
     world.deliver_all()
