@@ -74,7 +74,8 @@ def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
     def make() -> str:
         name = f"test_{next(numbers)}"
         with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE}")
+            # By way of the log, as PostgreSQL does by itself, it takes twice the time.
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE} STRATEGY FILE_COPY")
         return postgres_server.url(name)
 
     return make
