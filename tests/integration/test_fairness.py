@@ -12,7 +12,7 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 LARGE = 5_000
-SMALL_SECONDS = 5.0  # what a stack of five may take while a large one is being made
+SMALL_SECONDS = 15.0  # what a stack of five may take while a large one is being made, tests beside it
 
 
 @pytest.fixture
