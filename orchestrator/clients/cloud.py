@@ -55,9 +55,14 @@ class Cloud:
         Raises:
             ProviderError, ProviderBusy: as `session`, or the credentials are not good any more.
         """
+        from keystoneauth1.exceptions import EndpointNotFound  # noqa: PLC0415 - an extra
+
         session = self.session()
         with asking():
-            url = session.get_endpoint(service_type=service_type, region_name=region, interface=interface)
+            try:
+                url = session.get_endpoint(service_type=service_type, region_name=region, interface=interface)
+            except EndpointNotFound:  # so says a session with a caller's own token; others say nothing
+                return None
             if url is None:
                 return None
             return Endpoint(region, url.rstrip("/"), session.get_token() or "", self._ca_file, self._renew)
