@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -45,10 +45,8 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
         rows = list_tree(database, stack, levels, filters, with_values=detail)
         return json_list("resources", (_body(row, of, links, types) for of, row in rows))
     page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
-    unknown = (
-        {"required_by"} if limit is not None else frozenset()
-    )  # a page does not know: it is of all others
-    return json_list("resources", (_without(unknown, _body(row, stack, links, types)) for row in page))
+    shown = _body if limit is None else _of_page
+    return json_list("resources", (shown(row, stack, links, types) for row in page))
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
@@ -72,8 +70,11 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
 
-def _without(names: Set[str], body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name not in names}
+def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> dict[str, Any]:
+    """Return a resource as a page has it, which does not know who of all the others requires it."""
+    body = _body(row, stack, links, types)
+    del body["required_by"]
+    return body
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:

@@ -28,6 +28,7 @@ from orchestrator.clients.delegation import (
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, InvalidRequest, Unavailable
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.custody import remove_due
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import service_user
@@ -39,8 +40,6 @@ from orchestrator.telemetry import logger
 log = logger()
 
 MAKING_SECONDS: Final = 120.0  # from asking for a right to a stack that holds it: longer than any request
-CLAIM_SECONDS: Final = 120.0  # longer than all calls that remove one
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 3_600.0
 
 Lend = Callable[[], AbstractContextManager[credentials.Db]]
 
@@ -196,23 +195,9 @@ class Custodian:
     settings: Settings
 
     def run(self) -> int:
-        """Remove what is due; return how many are gone. What cannot be removed now is tried ever later."""
-        gone = 0
-        while True:
-            with self.database.lent() as db:
-                going = credentials.claim(db, CLAIM_SECONDS)
-            if going is None:
-                return gone
-            try:
-                given = Delegation(**self.cipher.open(going.sealed))
-                Delegations(service_user(self.settings)).remove(given)
-            except (Forbidden, Unavailable) as error:
-                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(going.tries, 30))
-                log.warning("credential_not_removed", tries=going.tries, error=str(error))
-                with self.database.lent() as db:
-                    credentials.put_off(db, going.id, pause, str(error))
-                continue
-            with self.database.lent() as db:
-                credentials.forget(db, going.id)
-            gone += 1
-            log.info("credential_removed")
+        """Remove what is due; return how many are gone."""
+        return remove_due(self.database, credentials, self._remove, "credential")
+
+    def _remove(self, going: credentials.Going) -> None:
+        given = Delegation(**self.cipher.open(going.sealed))
+        Delegations(service_user(self.settings)).remove(given)

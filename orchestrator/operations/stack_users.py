@@ -18,6 +18,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.names import physical_name
 from orchestrator.engine.visit import Visit
 from orchestrator.errors import Forbidden, ProviderBusy, ProviderError, Unavailable
+from orchestrator.operations.custody import remove_due
 from orchestrator.resources.around import StackUser
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import domain_admin
@@ -28,9 +29,7 @@ from orchestrator.telemetry import logger
 log = logger()
 
 MAKING_SECONDS: Final = 120.0  # longer than all calls that make one
-CLAIM_SECONDS: Final = 120.0  # longer than all that remove one
 SEARCH_SECONDS: Final = 60.0  # how often those are looked for whose resource went without a word
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 3_600.0
 LONGEST_NAME: Final = 64  # what every Keystone takes
 GOING: Final = "its user at Keystone is being removed"
 
@@ -182,29 +181,17 @@ class Keeper:
     searched_at: float = field(default=float("-inf"))
 
     def run(self) -> int:
-        """Remove what is due; return how many are gone. What cannot be removed now is tried ever later."""
+        """Remove what is due; return how many are gone."""
         admin = domain_admin(self.settings)
         if admin is None:
             return 0
         self._search()
-        gone, domain = 0, StackDomain(admin)
-        while True:
-            with self.database.lent() as db:
-                going = store.claim(db, CLAIM_SECONDS)
-            if going is None:
-                return gone
-            try:
-                domain.remove("project" if going.is_project else "user", going.keystone_id, going.name)
-            except (Forbidden, Unavailable) as error:
-                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(going.tries, 30))
-                log.warning("stack_user_not_removed", tries=going.tries, error=str(error))
-                with self.database.lent() as db:
-                    store.put_off(db, going.id, pause, str(error))
-                continue
-            with self.database.lent() as db:
-                store.forget(db, going.id)
-            gone += 1
-            log.info("stack_user_removed")
+        domain = StackDomain(admin)
+
+        def remove(going: store.Going) -> None:
+            domain.remove("project" if going.is_project else "user", going.keystone_id, going.name)
+
+        return remove_due(self.database, store, remove, "stack_user")
 
     def _search(self) -> None:
         """Now and then look for what went without a word: abandoned, or kept by its deletion policy."""

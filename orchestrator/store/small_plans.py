@@ -179,12 +179,22 @@ def write(
                 "nth": nth,
             }
         )
-    values = {
+    return fetched(db, WRITE, plan_values(plan, finish_id, feeders, made, ring))
+
+
+def plan_values(
+    plan: tuple[int, int | None],
+    finish_id: int,
+    feeders: int,
+    rows: Sequence[Mapping[str, Any]],
+    ring: int,
+) -> dict[str, str | None]:
+    """Return the values of a statement that writes a whole plan."""
+    return {
         "plan_id": str(plan[0]),
         "lease": None if plan[1] is None else str(plan[1]),
         "finish_id": str(finish_id),
         "feeders": str(feeders),
-        "rows": orjson.dumps(made).decode(),
+        "rows": orjson.dumps(rows).decode(),
         "ring": str(ring),
     }
-    return fetched(db, WRITE, values)

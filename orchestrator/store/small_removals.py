@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -17,7 +16,7 @@ from orchestrator.engine.changes import Row
 from orchestrator.store import nodes
 from orchestrator.store.hot import fetched
 from orchestrator.store.planning import NodeRow
-from orchestrator.store.small_plans import AHEAD, ENDS, OURS, SETTLED
+from orchestrator.store.small_plans import AHEAD, ENDS, OURS, SETTLED, plan_values
 
 Db = Connection[TupleRow]
 
@@ -116,12 +115,4 @@ def write(
                 "leaving": leaving,
             }
         )
-    values = {
-        "plan_id": str(plan[0]),
-        "lease": None if plan[1] is None else str(plan[1]),
-        "finish_id": str(finish_id),
-        "feeders": str(feeders),
-        "rows": orjson.dumps(made).decode(),
-        "ring": str(ring),
-    }
-    return nodes.retried(db, WRITE, values)
+    return nodes.retried(db, WRITE, plan_values(plan, finish_id, feeders, made, ring))

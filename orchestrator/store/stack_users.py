@@ -65,6 +65,7 @@ FORGET: Final = """
 WITH gone AS (DELETE FROM stack_user WHERE id = %s AND state = 'going' RETURNING root_id, resource_id)
 UPDATE stack_user p SET due_at = now() FROM gone
 WHERE gone.resource_id IS NOT NULL AND p.root_id = gone.root_id AND p.resource_id IS NULL AND p.state = 'held'
+    AND NOT EXISTS (SELECT 1 FROM stack s WHERE s.id = p.root_id AND s.deleted_at IS NULL)
 """
 PUT_OFF: Final = """
 UPDATE stack_user SET due_at = now() + make_interval(secs => %s::float8), last_error = %s

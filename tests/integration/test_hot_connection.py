@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from collections.abc import Iterator
 
@@ -111,3 +112,20 @@ def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_say
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with Database(postgres_url).connect(hot=True) as db:
         assert fetched(db, "SELECT %(t)s::text, length(%(t)s::text)", {"t": "é"}) == [("é", 1)]
+
+
+def test_a_process_with_a_thousand_connections_is_lent_one_more(postgres_url: str) -> None:
+    """The number of its socket is more than select() takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    database, held = Database(postgres_url), [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        for _ in range(2):  # the second is the first, which is looked at before it is lent again
+            with database.lent() as db:
+                assert db.fileno() > 1_024
+                assert fetched(db, "SELECT 1", {}) == [(1,)]
+    finally:
+        for number in held:
+            os.close(number)
+        database.engine.dispose()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

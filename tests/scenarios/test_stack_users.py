@@ -165,6 +165,7 @@ def test_a_user_goes_with_its_resource_and_the_project_stays(world: World, keyst
     assert "-handle-" in user["name"]
     assert len(keystone.stack_domain.projects) == 1
     assert states(world) == ["held", "held"]
+    assert world.rows("SELECT 1 FROM stack_user WHERE due_at IS NOT NULL") == []  # none to be looked at again
 
 
 @pytest.mark.parametrize("transport", ["TOKEN_SIGNAL", "CFN_SIGNAL", "NO_SIGNAL"])

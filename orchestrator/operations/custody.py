@@ -1,0 +1,73 @@
+"""Removing at Keystone what is nobody's any more: one thing after the other, several workers sharing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.errors import Forbidden, Unavailable
+from orchestrator.store.database import Database
+from orchestrator.telemetry import logger
+
+log = logger()
+
+CLAIM_SECONDS: Final = 120.0  # longer than all calls that remove one
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 3_600.0
+
+Db = Connection[TupleRow]
+
+
+class Due(Protocol):
+    """Something that is to be removed, for the `tries`th time."""
+
+    @property
+    def id(self) -> int:
+        """Its row."""
+
+    @property
+    def tries(self) -> int:
+        """How often it was tried, this time included."""
+
+
+D_co = TypeVar("D_co", bound=Due, covariant=True)
+
+
+class Rows(Protocol[D_co]):
+    """A module of the store whose rows are such things."""
+
+    def claim(self, db: Db, seconds: float) -> D_co | None:
+        """Take one that is due; for so many `seconds` it is nobody else's."""
+
+    def forget(self, db: Db, id_: int) -> None:
+        """Forget one that is gone."""
+
+    def put_off(self, db: Db, id_: int, seconds: float, error: str) -> None:
+        """Have one removed later."""
+
+
+def remove_due(database: Database, rows: Rows[D_co], remove: Callable[[D_co], None], word: str) -> int:
+    """Remove what is due; return how many are gone. What cannot be removed now is tried ever later.
+
+    No transaction is open while `remove` asks Keystone; `word` names the thing in the log.
+    """
+    gone = 0
+    while True:
+        with database.lent() as db:
+            due = rows.claim(db, CLAIM_SECONDS)
+        if due is None:
+            return gone
+        try:
+            remove(due)
+        except (Forbidden, Unavailable) as error:
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(due.tries, 30))
+            log.warning(f"{word}_not_removed", tries=due.tries, error=str(error))
+            with database.lent() as db:
+                rows.put_off(db, due.id, pause, str(error))
+            continue
+        with database.lent() as db:
+            rows.forget(db, due.id)
+        gone += 1
+        log.info(f"{word}_removed")
