@@ -174,7 +174,7 @@ class ChildStacks:
         """
         found = self._templates.get(hash_)
         if found is not None:
-            return found
+            return found if len(found.resources) <= most else None
         text = self.files.get(hash_)
         if text is None:
             return None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.operations import child_stacks
+from orchestrator.template.parameters import ParameterValues
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
 
@@ -82,3 +83,13 @@ def test_a_plan_that_writes_a_part_of_a_template_leaves_it_whole_for_the_next(wo
     deliver(world)
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert made_in(world, "x", "y", "z") == [{"a": n, "b": "same"} for n in "234"]
+
+
+def test_a_template_with_more_than_most_is_not_had_though_it_is_kept(world: World):
+    world.create("s", {"a": value("v"), "b": value("w")})
+    deliver(world)
+    [row] = world.rows("SELECT encode(template_hash, 'hex') AS hash FROM revision")
+    stacks, values = world.engine.stacks, ParameterValues.build({}, {}, {}, {})
+    assert stacks.template(row.hash, values, 2) is not None
+    assert stacks.template(row.hash, values, 1) is None
+    assert stacks.template(row.hash, values, 2) is not None
