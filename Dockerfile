@@ -9,8 +9,8 @@ RUN python -m venv /tools && /tools/bin/pip install --quiet --require-hashes -r 
 COPY pyproject.toml README.md LICENSE ./
 # The lock also holds what development needs. Which of its lines running needs is asked of pyproject.toml; their versions
 # and hashes are the lock's own.
-RUN /tools/bin/uv pip compile --quiet --no-header --no-annotate --extra flower --constraints requirements.lock \
-        --output-file pins.txt pyproject.toml \
+RUN /tools/bin/uv pip compile --quiet --no-header --no-annotate --extra flower --extra keystone \
+        --constraints requirements.lock --output-file pins.txt pyproject.toml \
  && awk 'NR == FNR {wanted[$1]; next} /^[a-z0-9]/ {keep = $1 in wanted} keep' pins.txt requirements.lock > runtime.txt \
  && python -m venv /opt/orchestrator \
  && /opt/orchestrator/bin/pip install --quiet --require-hashes -r runtime.txt

@@ -26,9 +26,11 @@ import psycopg
 import pytest
 import yaml
 
+from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.binaries import valkey_server
 from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
+from orchestrator.security.keystone import domain_admin, service_user
 
 ROOT = Path(__file__).parents[2]
 OURS = ("migrate", "api", "worker", "flower")
@@ -45,7 +47,9 @@ def test_the_file_is_valid_by_the_compose_specification(compose: dict[str, Any])
     found = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
     schema = json.loads(found.read_text())
     validator = jsonschema.validators.validator_for(schema)(schema)
-    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(compose)] == []
+    over = yaml.safe_load((ROOT / "docker-compose.keystone.yml").read_text())
+    for file in (compose, over):
+        assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(file)] == []
     broken = compose | {"services": compose["services"] | {"x": {"imagine": "this"}}}
     assert list(validator.iter_errors(broken))  # and the schema does look
 
@@ -86,6 +90,50 @@ def test_nothing_starts_before_the_schema_is_there_and_the_worker_can_be_scaled(
     assert services["migrate"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
     assert services["migrate"]["restart"] == "no"
     assert not {"container_name", "ports"} & services["worker"].keys()  # each of them could be there but once
+
+
+def test_with_keystone_api_and_workers_are_told_all_they_need(
+    compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = yaml.safe_load((ROOT / "docker-compose.keystone.yml").read_text())
+    assert "--extra keystone" in (ROOT / "Dockerfile").read_text()
+    for name, secret in over["secrets"].items():
+        assert secret["file"] == f"./secrets/{name}"
+        (tmp_path / name).write_text(f"the {name}\n")
+    for name in ("api", "worker"):
+        service = over["services"][name]
+        assert set(service["secrets"]) == over["secrets"].keys()
+        assert "frontend" in compose["services"][name]["networks"]  # the way out
+        given = {key: str(value) for key, value in service["environment"].items()}
+        for key, value in given.items():
+            assert key.removeprefix(PREFIX).removesuffix("_FILE").lower() in Settings.model_fields
+            monkeypatch.setenv(key, chosen(value).replace("/run/secrets", str(tmp_path)))
+        settings = Settings(encryption_keys=None)
+        user = service_user(settings)
+        assert (user.auth_url, user.username, user.password) == (
+            AUTH_URL,
+            "orchestrator",
+            "the keystone_password",
+        )
+        admin = domain_admin(settings)
+        assert admin is not None
+        assert (admin.domain_name, admin.password) == ("heat", "the stack_domain_admin_password")
+
+
+AUTH_URL = "https://keystone.test:5000/v3"
+CHOSEN = {
+    "ORCHESTRATOR_KEYSTONE_AUTH_URL": AUTH_URL,
+    "ORCHESTRATOR_STACK_USER_DOMAIN_NAME": "heat",
+    "ORCHESTRATOR_STACK_DOMAIN_ADMIN": "heat_admin",
+}
+
+
+def chosen(text: str) -> str:
+    """Return a value of the file as Compose makes it for somebody who set `CHOSEN`."""
+    found = re.fullmatch(r"\$\{(\w+)(?::([-?])(.*))?\}", text)
+    if not found:
+        return text
+    return CHOSEN[found[1]] if found[1] in CHOSEN or found[2] == "?" else chosen(found[3])
 
 
 class Containers:
