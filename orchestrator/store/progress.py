@@ -1,6 +1,6 @@
 """How far a stack is (PROTOCOL.md 18): counted by the sweep now and then, read by one key.
 
-Counting walks a traversal's nodes, so it is rationed: one count is followed by twenty times the time it took
+Counting walks a traversal's nodes, so it is rationed: one count is followed by fifty times the time it took
 without any. A small stack is counted when it is asked about; one in another stack only then.
 """
 
@@ -20,7 +20,7 @@ from orchestrator.store.stacks import StackRow
 
 FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
 EVERY_SECONDS: Final = 2.0  # between two counts of a stack
-IDLE_FACTOR: Final = 20  # times what counting took
+IDLE_FACTOR: Final = 50  # times what counting took
 
 # Stacks at work that were not counted lately, and those that have ended since; of the many small ones in a
 # tree just the root, or the sweep would count all day. Nothing is due while the last counts still weigh.

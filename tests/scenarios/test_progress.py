@@ -93,6 +93,6 @@ def test_counting_is_as_rare_as_it_is_dear(world: World):
     assert progress.due(db) == []
     world.create("t", {"a": cloud_thing(looks=99)})
     assert progress.due(db) == []  # nor any other
-    pass_time(world, 18)
+    pass_time(world, 48)
     assert len(progress.due(db)) == 2
     db.close()

@@ -204,6 +204,22 @@ def test_a_figure_beyond_its_bar_is_named(
     assert failing(results) == {name}
 
 
+@pytest.mark.parametrize(("by_index", "short_of"), [(20.0, False), (23.5, True)])
+def test_counting_how_far_a_stack_is_counts_for_no_check(by_index: float, short_of: bool) -> None:
+    results = good_results()
+    more = {
+        "reads": {"resource": 3.0, "graph_node": by_index},
+        "writes": {"resource": 2.0, "progress": 20 / 100_000},  # twenty counts, of all nodes each
+        "index_entries": {"ix_graph_node_visit": by_index},
+    }
+    results.runs = [
+        run_of(run.shape, run.size, 200.0, **more) if run.size == 100_000 and run.shape == "layered" else run
+        for run in results.runs
+        if run.operation == "create"
+    ]
+    assert ("rows read by a check, 100,000 over 1,000" in failing(results)) is short_of
+
+
 @pytest.mark.parametrize(
     ("run", "name"),
     [
