@@ -8,6 +8,9 @@ PYTEST := $(BIN)/python -m pytest
 RUNNING := tests/clients tests/e2e
 PARTS := tests/integration tests/kills
 
+# What the tests start are hundreds of processes: where nothing compiled is kept, each compiles all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo up flower check test test-running test-parts test-engine test-long soak bench bench-bars corpus conformance openapi lock clean
 

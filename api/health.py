@@ -16,8 +16,8 @@ from flask import Blueprint, Response
 from api.faults import RETRY_SECONDS
 from api.formats import json_response
 from api.parts import Parts, parts
-from orchestrator.store import migrations
 from orchestrator.store.figures import schema_version
+from orchestrator.store.schema_version import head
 
 health = Blueprint("health", __name__)
 
@@ -25,7 +25,7 @@ health = Blueprint("health", __name__)
 @cache
 def needed() -> str:
     """Return the schema that this code needs."""
-    return migrations.head()
+    return head()
 
 
 @health.get("/livez")

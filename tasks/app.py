@@ -41,7 +41,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.database import open_database
-from orchestrator.store.migrations import require_current
+from orchestrator.store.schema_version import require_current
 from orchestrator.telemetry import configure_logs, logger
 from tasks import figures
 from tasks.celery_settings import celery_settings

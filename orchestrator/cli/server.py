@@ -24,7 +24,7 @@ from orchestrator.errors import Misconfigured, OrchestratorError
 from orchestrator.operations.rotate_keys import rotate_keys as reseal
 from orchestrator.security import tokens
 from orchestrator.security.encryption import cipher, new_key
-from orchestrator.store import migrations
+from orchestrator.store import migrations, schema_version
 from orchestrator.store.database import Database
 
 Command = Callable[..., Any]
@@ -99,9 +99,9 @@ def migrate(data_dir: Path | None) -> None:
     """Bring the database to the schema of this version."""
     with one_line_failures():
         with database_of(load_settings(data_dir=data_dir)) as url:
-            before = migrations.current(url)
+            before = schema_version.current(url)
             migrations.upgrade(url)
-        needed = migrations.head()
+        needed = schema_version.head()
     done = "nothing to do" if before == needed else f"upgraded from {before or 'nothing'}"
     click.echo(f"schema {needed}: {done}")
 
@@ -196,7 +196,7 @@ NEW_KEY_HELP = """
 def opened(data_dir: Path | None) -> Iterator[Database]:
     """Yield the installation's database, its schema checked."""
     with one_line_failures(), database_of(load_settings(data_dir=data_dir)) as url:
-        migrations.require_current(url)
+        schema_version.require_current(url)
         database = Database(url, "orchestrator server command")
         try:
             yield database

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.errors import Misconfigured
-from orchestrator.store import migrations
+from orchestrator.store import migrations, schema_version
 from orchestrator.store.base import Base
 
 CATALOGUE = """
@@ -77,42 +81,57 @@ def test_upgrading_twice_changes_nothing(postgres_url: str) -> None:
     before = catalogue(postgres_url)
     migrations.upgrade(postgres_url)
     assert catalogue(postgres_url) == before
-    assert migrations.current(postgres_url) == migrations.head()
+    assert schema_version.current(postgres_url) == schema_version.head()
 
 
 def test_the_current_schema_is_accepted(postgres_url: str) -> None:
-    migrations.require_current(postgres_url)
+    schema_version.require_current(postgres_url)
 
 
 def test_a_database_without_a_schema_is_refused_and_says_what_to_run(postgres_server: Postgres) -> None:
     url = empty_database(postgres_server, "bare")
     with pytest.raises(Misconfigured, match=r"has no schema.*needs 0\d+.*run `orchestrator migrate`"):
-        migrations.require_current(url)
+        schema_version.require_current(url)
 
 
 def test_an_older_schema_is_refused_and_says_what_to_run(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = migrations.head()
-    monkeypatch.setattr(migrations, "head", lambda: "0999")
+    older = schema_version.head()
+    monkeypatch.setattr(schema_version, "head", lambda: "0999")
     with pytest.raises(Misconfigured, match=f"schema {older} and .* needs 0999: run `orchestrator migrate`"):
-        migrations.require_current(postgres_url)
+        schema_version.require_current(postgres_url)
 
 
-@pytest.mark.parametrize("ask", [migrations.require_current, migrations.upgrade])
+@pytest.mark.parametrize("ask", [schema_version.require_current, migrations.upgrade])
 def test_a_newer_schema_is_refused_and_names_both_versions(
     postgres_url: str, ask: Callable[[str], None]
 ) -> None:
     stamp(postgres_url, "9999")
     with pytest.raises(
-        Misconfigured, match=f"schema 9999, newer than the {migrations.head()} .*upgrade the software"
+        Misconfigured, match=f"schema 9999, newer than the {schema_version.head()} .*upgrade the software"
     ):
         ask(postgres_url)
 
 
+def test_the_versions_are_what_the_migrations_say_of_themselves() -> None:
+    scripts = ScriptDirectory(str(schema_version.folder()))
+    assert schema_version.versions() == [script.revision for script in scripts.walk_revisions()][::-1]
+    assert schema_version.head() == scripts.get_current_head()
+
+
+def test_a_process_that_starts_loads_nothing_of_what_migrates() -> None:
+    tells = "import sys, api.app, tasks.app; print('alembic' in sys.modules)"
+    given = {**os.environ, "ORCHESTRATOR_BROKER_URL": "redis://127.0.0.1:1/0"}
+    found = subprocess.run(
+        [sys.executable, "-c", tells], env=given, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert found.stdout.strip() == "False"
+
+
 def test_a_database_that_does_not_answer_is_named_in_one_line() -> None:
     with pytest.raises(Misconfigured, match=r"cannot reach the database: .*127\.0\.0\.1") as caught:
-        migrations.current("postgresql://nobody@127.0.0.1:1/none")
+        schema_version.current("postgresql://nobody@127.0.0.1:1/none")
     assert "\n" not in str(caught.value)
 
 
@@ -127,4 +146,4 @@ def test_an_upgrade_waits_for_nobody_longer_than_its_lock_timeout(
             migrations.upgrade(url)
         other.rollback()
     migrations.upgrade(url)
-    migrations.require_current(url)
+    schema_version.require_current(url)

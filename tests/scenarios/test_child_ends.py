@@ -23,8 +23,8 @@ def cloud() -> Cloud:
 
 
 @pytest.fixture
-def world(emptied_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(emptied_url, types=cloud.types())
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    made = World(postgres_url, types=cloud.types())
     yield made
     made.close()
 

@@ -34,8 +34,8 @@ PLAIN = text({"a": value({"get_param": "value"})})
 
 
 @pytest.fixture
-def world(emptied_url: str) -> Iterator[World]:
-    made = World(emptied_url)
+def world(postgres_url: str) -> Iterator[World]:
+    made = World(postgres_url)
     yield made
     made.close()
 

@@ -16,8 +16,8 @@ def cloud():
 
 
 @pytest.fixture
-def world(emptied_url, cloud):
-    made = World(emptied_url, types=cloud.types())
+def world(postgres_url, cloud):
+    made = World(postgres_url, types=cloud.types())
     yield made
     made.close()
 

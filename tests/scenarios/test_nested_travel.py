@@ -44,9 +44,9 @@ def cloud() -> Cloud:
 
 
 @pytest.fixture
-def world(emptied_url: str, cloud: Cloud) -> Iterator[World]:
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made = World(
-        emptied_url,
+        postgres_url,
         types={**cloud.types(), Brief.name: Brief()},
         enable_stack_abandon=True,
         enable_stack_adopt=True,

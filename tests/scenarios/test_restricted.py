@@ -15,8 +15,8 @@ REPLACE, UPDATE = "replace is restricted for resource.", "update is restricted f
 
 
 @pytest.fixture
-def world(emptied_url):
-    made = World(emptied_url, types=Cloud().types())
+def world(postgres_url):
+    made = World(postgres_url, types=Cloud().types())
     yield made
     made.close()
 

@@ -30,9 +30,9 @@ def cloud():
 
 
 @pytest.fixture
-def world(emptied_url, cloud):
+def world(postgres_url, cloud):
     quiet = type("Quiet", (Bell,), {"name": "Cloud::Quiet", "calls_out": False})  # calls nobody
-    made = World(emptied_url, types={**cloud.types(), "Cloud::Quiet": quiet(cloud)})
+    made = World(postgres_url, types={**cloud.types(), "Cloud::Quiet": quiet(cloud)})
     yield made
     made.close()
 

@@ -11,8 +11,8 @@ from tests.scenarios.world import World, test_resource
 
 
 @pytest.fixture
-def world(emptied_url: str) -> Iterator[World]:
-    made = World(emptied_url, ring_again_seconds=0)
+def world(postgres_url: str) -> Iterator[World]:
+    made = World(postgres_url, ring_again_seconds=0)
     yield made
     made.close()
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import orjson
@@ -33,6 +34,12 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store import stacks as stored_stacks
 from orchestrator.store.database import Database
+from tests.scenarios.kept import NAME, kept_at
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 class World:
@@ -45,8 +52,7 @@ class World:
         self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
         self.database = self.open(url)
         self.cipher = Cipher([new_key()])
-        points = {point.name: point for point in entry_points(group=GROUP)}
-        self.types = Registry(points, types) if types else load_registry()
+        self.types = Registry(_installed(), types) if types else load_registry()
         self.caller = Caller("p1", "tester")
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
@@ -55,7 +61,7 @@ class World:
 
     def open(self, url: str) -> Database:
         """Return the database as this world's processes reach it."""
-        return Database(url, "orchestrator-test")
+        return kept_at(url) or Database(url, NAME)
 
     def new_engine(self) -> Engine:
         """A worker's worth of memory, empty."""
@@ -83,9 +89,10 @@ class World:
         raise AssertionError("small stacks are planned in place")
 
     def close(self) -> None:
-        self.database.engine.dispose()
-        for durable in (True, False):
-            self.database.hot(durable=durable).close()
+        if self.database is not kept_at(self.database.url):
+            self.database.engine.dispose()
+            for durable in (True, False):
+                self.database.hot(durable=durable).close()
         self.sweep.close()
 
     # What a user does.
