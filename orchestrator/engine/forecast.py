@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from orchestrator.engine.foreseen import Foreseen, Handed, Outlook, look_ahead, mentioned
 from orchestrator.engine.kinds import Kinds
 from orchestrator.engine.names import physical_name
-from orchestrator.engine.revise import as_found, as_stored, revise
+from orchestrator.engine.revise import as_found, as_stored, is_another, revise
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
 from orchestrator.resources.nested import NestedType
@@ -127,7 +127,7 @@ class Forecast:
             found = visit.added()
         elif there.kind != self.kinds.resolved_name(definition) and self._stands_in(definition, there):
             found = visit.stood_in_for(there)
-        elif there.kind != self.kinds.resolved_name(definition):
+        elif is_another(there.kind, self.kinds.resolved_name(definition)):
             if visit.nested:
                 visit.look_ahead(())
             found = visit.replaced(f"its type changes from {there.type} to {definition.type}")
@@ -144,7 +144,9 @@ class Forecast:
 
     def _with_restriction(self, found: Expected, definition: ResourceDefinition, there: There) -> Expected:
         """Say of a change that the environment forbids it (spec/hot-language.md §9.6)."""
-        other = there.kind != self.kinds.resolved_name(definition)  # be it that something stands in for it
+        other = is_another(
+            there.kind, self.kinds.resolved_name(definition)
+        )  # be it that something stands in for it
         action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
         forbidden = action in self.kinds.registry.restricted_actions(found.name)
         return replace(found, restricted=action) if action and forbidden else found

@@ -13,6 +13,7 @@ import orjson
 
 from orchestrator.resources.base import Change, Observation, ResourceType
 from orchestrator.schema.properties import immutable_changes
+from orchestrator.template.registry_entries import is_template
 
 NOTHING_ELSE: Final[frozenset[str]] = frozenset()
 
@@ -48,6 +49,14 @@ def revise(
     if change == "keep" and (metadata_before or None) != (metadata_after or None):
         change = "update"
     return Revised(change, changed, tuple(immutable))
+
+
+def is_another(there: str, wanted: str) -> bool:
+    """Return whether what is `there` has to be replaced by what is `wanted`, both names of types.
+
+    One template takes the place of another in the stack that is there (spec/engine-semantics.md §6, rule 1).
+    """
+    return there != wanted and not (is_template(there) and is_template(wanted))
 
 
 def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from orchestrator.engine.outcome import (
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.revise import as_found, as_stored, revise
+from orchestrator.engine.revise import as_found, as_stored, is_another, revise
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.act import act
 from orchestrator.operations.known import (
@@ -379,7 +379,7 @@ class Plugin(Resolving):
 
     def _other_type(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
-        return None if self._wanted_type() == self.resource.kind else Replaced()
+        return Replaced() if is_another(self.resource.kind, self._wanted_type()) else None
 
     def _instead(self, other: Replaced) -> Done:
         """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.

@@ -17,6 +17,7 @@ from orchestrator.engine.outcome import (
     Seen,
     Wait,
 )
+from orchestrator.engine.revise import is_another
 from orchestrator.engine.states import ACTS
 from orchestrator.engine.visit import Visit
 from orchestrator.operations.known import Done, stored_values
@@ -101,7 +102,7 @@ def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[s
     if visit.kind == "update" and definition is not None:
         row |= {"definition_id": known.definition_id, "digest": definition.digest}
         body = definition.body
-        if (body.get("runs_as") or body["type"]) == resource.kind:  # by another name, perhaps
+        if not is_another(resource.kind, body.get("runs_as") or body["type"]):  # by another name, perhaps
             row |= {"type": body["type"], "runs_as": body.get("runs_as")}
     values = stored_values(known)
     if known.secret:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +25,7 @@ from tests.bench.resolving import measure_resolving
 from tests.bench.results import BASE, Results, line, show, write
 from tests.bench.servers import Servers, servers, system
 from tests.bench.shapes import OPERATIONS, SHAPES
-from tests.bench.yardstick import TASKS, measure_yardstick
+from tests.bench.yardstick import Gauge
 
 PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
 API = "api"  # nor is this: requests to a project of its own size
@@ -161,23 +162,20 @@ def measure_parsing(results: Results) -> None:
 
 
 def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:
-    """Measure in rounds, first the yardstick and then each once: all see the machine as it changes."""
-    rounds = max((wanted.times for wanted in plan), default=1)
-    for number in range(rounds):
-        yardstick = measure_yardstick(on, workers, TASKS if rounds > 1 else TASKS // 2)
-        results.yardsticks.append(yardstick)
-        _tell(f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s")
-        _measure_round(on, [wanted for wanted in plan if wanted.times > number], workers, results)
+    """Measure in rounds, each once: all see the machine as it changes."""
+    gauge = Gauge(on, workers, results.yardsticks)
+    for number in range(max((wanted.times for wanted in plan), default=1)):
+        _measure_round(on, [wanted for wanted in plan if wanted.times > number], workers, gauge, results)
 
 
-def _measure_round(on: Servers, todo: list[Wanted], workers: int, results: Results) -> None:
+def _measure_round(on: Servers, todo: list[Wanted], workers: int, gauge: Gauge, results: Results) -> None:
     """Measure each once; after a stack that does not end, go on with a new system."""
     while todo:
         with _measurement(on, workers) as measurement:
             while todo:
                 wanted = todo.pop(0)
                 try:
-                    _measure(measurement, wanted, results)
+                    _measure(measurement, wanted, gauge, results)
                 except Unfinished as error:
                     results.failures.append(str(error))
                     _tell(f"failed: {error}\n{measurement.system.last_words()}")
@@ -197,11 +195,20 @@ def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
             yield measurement
 
 
-def _measure(measurement: Measurement, wanted: Wanted, results: Results) -> None:
+def _measure(measurement: Measurement, wanted: Wanted, gauge: Gauge, results: Results) -> None:
+    """Measure one stack, with the yardstick before and after each operation."""
     runs = measurement.measure(
         wanted.shape, wanted.size, wanted.operations, rows=wanted.rows, listing=wanted.listing
     )
-    for run in runs:
+    before = gauge.read()
+    for measured in runs:
+        after = gauge.read()
+        run = replace(
+            measured,
+            empty_per_second=(before.tasks_per_second + after.tasks_per_second) / 2,
+            empty_cpu_ms=(before.cpu_ms + after.cpu_ms) / 2,
+        )
+        before = after
         results.runs.append(run)
         name, size, operation, request, seconds, rate, ratio, *_ = line(run, results)
         _tell(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tests.bench.measure import Run
-from tests.bench.results import Results, middle
+from tests.bench.results import Results, cost, middle
 from tests.bench.shapes import CHILDREN, OPERATIONS
 
 SHARE_LAYERED = 0.5  # of the yardstick
@@ -255,9 +255,7 @@ def crowd(results: Results) -> Verdict:
 @bar(USUAL, LARGE)
 def growth(results: Results) -> Verdict:
     """Cost per resource at 100k over that at 10k."""
-    small, large = (
-        middle(run.ms_each for run in results.of("layered", size, "create")) for size in (10_000, 100_000)
-    )
+    small, large = (cost(results.of("layered", size, "create")) for size in (10_000, 100_000))
     return Verdict("cost of a resource, 100,000 over 10,000", _ratio(large, small), " times", GROWTH)
 
 
@@ -362,15 +360,15 @@ def judge(results: Results, names: Iterable[str] = BARS) -> list[Verdict]:
 
 def _dearer(results: Results, shape: str, size: int) -> Verdict:
     """Return the cost of a resource of a shape over that of a flat stack of the same size."""
-    other, plain = (middle(run.ms_each for run in results.of(one, size, "create")) for one in (shape, "flat"))
+    other, plain = (cost(results.of(one, size, "create")) for one in (shape, "flat"))
     return Verdict(
         f"cost of a resource, {shape} over flat {size:,}", _ratio(other, plain), " times", DEARER_NESTED
     )
 
 
 def _share(results: Results, shape: str, share: float, operation: str = "create") -> Verdict:
-    rate = middle(run.per_second for run in results.of(shape, 10_000, operation))
-    value = _ratio(rate, results.yardstick)
+    runs = results.of(shape, 10_000, operation)
+    value = middle(run.times_empty for run in runs if run.times_empty is not None)
     return Verdict(f"{operation} {shape} 10,000", value, " of the empty task", share, at_least=True)
 
 

@@ -49,11 +49,23 @@ class Run:
     removals: dict[str, float] | None = None
     index_entries: dict[str, float] | None = None  # entries read per resource, by index
     reading_seconds: float | None = None  # of a request that only parses and checks the same template
+    empty_per_second: float | None = None  # empty tasks, just before and just after it
+    empty_cpu_ms: float | None = None  # processor milliseconds of one of those
 
     @property
     def per_second(self) -> float:
         """Resources per second."""
         return self.size / self.seconds
+
+    @property
+    def times_empty(self) -> float | None:
+        """Resources per second over empty tasks per second."""
+        return self.per_second / self.empty_per_second if self.empty_per_second else None
+
+    @property
+    def empties_each(self) -> float | None:
+        """What a resource costs, in empty tasks: a machine that is slower meanwhile does not count."""
+        return 1 / self.times_empty if self.times_empty else None
 
     @property
     def beyond_reading(self) -> float | None:

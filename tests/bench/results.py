@@ -45,16 +45,6 @@ class Results:
     api: list[ApiRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
-    @property
-    def yardstick(self) -> float | None:
-        """Empty tasks per second, the median of the runs."""
-        return middle(yardstick.tasks_per_second for yardstick in self.yardsticks)
-
-    @property
-    def yardstick_cpu_ms(self) -> float | None:
-        """Processor milliseconds of an empty task, the median of the runs; None where nobody counts them."""
-        return middle(yardstick.cpu_ms for yardstick in self.yardsticks) or None
-
     def of(self, shape: str, size: int, operation: str) -> list[Run]:
         """Return the runs of one kind."""
         return [run for run in self.runs if (run.shape, run.size, run.operation) == (shape, size, operation)]
@@ -71,13 +61,8 @@ def show(results: Results, console: Console | None = None) -> None:
     console = console or _console()
     for parsing in results.parses:
         console.print(str(parsing), highlight=False)
-    for yardstick in results.yardsticks:
-        console.print(
-            f"empty Celery task: {yardstick.tasks_per_second:,.0f}/s with {yardstick.workers} workers "
-            f"({yardstick.tasks:,} tasks; CPU ms a task: worker {yardstick.worker_cpu_ms:.3f}, "
-            f"broker {yardstick.broker_cpu_ms:.3f}; others {_share(yardstick.others)})",
-            highlight=False,
-        )
+    if results.yardsticks:
+        console.print(_summary(results.yardsticks), highlight=False)
     if results.runs:
         table = Table(*COLUMNS, box=None, header_style="bold", pad_edge=False)
         for column in table.columns[3:]:
@@ -87,9 +72,9 @@ def show(results: Results, console: Console | None = None) -> None:
             table.add_row(*line(run, results))
         console.print(table)
         console.print(
-            "x empty: resources per second over empty tasks per second; x by CPU: the same by processor "
-            "time, which strangers disturb less; x 10k: cost of a resource over that in a stack of 10,000; "
-            "others: what they took of the machine meanwhile.",
+            "x empty: resources per second over empty tasks per second, as many as they were just before and "
+            "just after; x by CPU: the same by processor time, which strangers disturb less; x 10k: cost of "
+            "a resource over that in a stack of 10,000; others: what they took of the machine meanwhile.",
             style="dim",
         )
     for crowd in results.crowds:
@@ -102,13 +87,12 @@ def show(results: Results, console: Console | None = None) -> None:
 
 def line(run: Run, results: Results) -> Sequence[str]:
     """Return a run as COLUMNS; unknown figures are a dash."""
-    rate, cpu_ms = results.yardstick, results.yardstick_cpu_ms
-    by_rate = None if rate is None else run.per_second / rate
-    by_cpu = None if cpu_ms is None or not run.total_cpu_ms else cpu_ms / run.total_cpu_ms
+    by_cpu = run.empty_cpu_ms / run.total_cpu_ms if run.empty_cpu_ms and run.total_cpu_ms else None
     return (
         *(run.shape, f"{run.size:,}", run.operation),
         *(_number(run.request_seconds, 2), _number(run.seconds, 2), _number(run.per_second, 0)),
-        *(_number(by_rate, 2), _number(by_cpu, 2), _number(run.ms_each, 2), _number(grown(run, results), 2)),
+        *(_number(run.times_empty, 2), _number(by_cpu, 2)),
+        *(_number(run.ms_each, 2), _number(grown(run, results), 2)),
         *(_number(run.cpu_ms.get(name), 3) for name in ("worker", "postgres", "valkey")),
         *(_number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
         _number(run.bytes_per_resource, 0),
@@ -119,8 +103,26 @@ def line(run: Run, results: Results) -> Sequence[str]:
 
 def grown(run: Run, results: Results) -> float | None:
     """Return the cost of a resource over that in a stack of BASE, where one was measured."""
-    base = middle(other.ms_each for other in results.of(run.shape, BASE, run.operation))
-    return None if base is None or run.size <= BASE else run.ms_each / base
+    base = cost(results.of(run.shape, BASE, run.operation))
+    return None if base is None or run.size <= BASE or run.empties_each is None else run.empties_each / base
+
+
+def cost(runs: Iterable[Run]) -> float | None:
+    """Return what a resource costs in empty tasks, the median of runs of one kind."""
+    return middle(run.empties_each for run in runs if run.empties_each is not None)
+
+
+def _summary(yardsticks: Sequence[Yardstick]) -> str:
+    rates = [one.tasks_per_second for one in yardsticks]
+    worker, broker = (
+        median(getattr(one, name) for one in yardsticks) for name in ("worker_cpu_ms", "broker_cpu_ms")
+    )
+    others = middle(one.others for one in yardsticks if one.others is not None)
+    return (
+        f"empty Celery task: {median(rates):,.0f}/s with {yardsticks[0].workers} workers, {min(rates):,.0f} "
+        f"to {max(rates):,.0f} in {len(rates)} runs of {yardsticks[0].tasks:,} tasks (CPU ms a task: worker "
+        f"{worker:.3f}, broker {broker:.3f}; others {_share(others)})"
+    )
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -13,6 +13,7 @@ from orchestrator.store.revisions import desired
 from tests.scenarios.world import World, test_resource
 
 URL = "file:///child.yaml"
+OTHER = "file:///other.yaml"
 
 
 def child_text(value: str = "v", fail: bool = False, **more: Any) -> str:
@@ -144,6 +145,58 @@ def test_a_changed_file_updates_the_children_made_from_it(world: World) -> None:
     [first] = world.rows("SELECT properties->>'value' AS v FROM resource WHERE name = 'first'")
     assert first.v == "new"
     assert [row.state for row in stacks_below(world, "s")] == ["UPDATE_COMPLETE"]
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_another_template_in_the_place_of_one_changes_the_child_in_place(
+    world: World, registered: bool
+) -> None:
+    def asked(url: str, value: str) -> dict[str, Any]:
+        kind = "My::Part" if registered else url
+        request: dict[str, Any] = {"resources": {"child": {"type": kind}}, "files": {url: child_text(value)}}
+        if registered:
+            request["environment"] = {"resource_registry": {"My::Part": url}}
+        return request
+
+    things = "SELECT name, physical_id FROM resource ORDER BY name"
+    uuid = world.create("s", **asked(URL, "old"))
+    world.deliver_all()
+    before = world.rows(things)
+    for url, value in ((OTHER, "new"), (URL, "old again")):
+        world.update("s", **asked(url, value))
+        world.deliver_all()
+        assert world.state(uuid) == "UPDATE_COMPLETE"
+        assert world.rows(things) == before
+        [first] = world.rows("SELECT properties->>'value' AS v FROM resource WHERE name = 'first'")
+        assert first.v == value
+        [child] = world.rows("SELECT type, runs_as FROM resource WHERE name = 'child'")
+        assert (child.type, child.runs_as) == (("My::Part", url) if registered else (url, None))
+    assert [row.state for row in stacks_below(world, "s")] == ["UPDATE_COMPLETE"]
+
+
+def test_another_template_that_fails_goes_back_in_place_too(world: World) -> None:
+    uuid = world.create("s", {"child": {"type": URL}}, files={URL: child_text()})
+    world.deliver_all()
+    before = world.rows("SELECT name, physical_id, type, runs_as FROM resource ORDER BY name")
+    files = {OTHER: child_text("new", fail=True)}
+    world.update("s", {"child": {"type": OTHER}}, files=files, disable_rollback=False)
+    world.deliver_all()
+    assert world.state(uuid) == "ROLLBACK_COMPLETE"
+    after = world.rows("SELECT name, physical_id, type, runs_as FROM resource ORDER BY name")
+    assert [row for row in after if row.name != "first"] == [row for row in before if row.name != "first"]
+    assert [row.state for row in stacks_below(world, "s")] == ["UPDATE_COMPLETE"]
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_template_and_another_kind_of_type_replace_each_other(world: World, back: bool) -> None:
+    nest, plain = ({"child": {"type": URL}}, {URL: child_text()}), ({"child": test_resource()}, {})
+    (first, files), (second, others) = (plain, nest) if back else (nest, plain)
+    uuid = world.create("s", first, files=files)
+    world.deliver_all()
+    world.update("s", second, files=others)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert [row.deleted_at is None for row in stacks_below(world, "s")] == [back]
 
 
 def test_a_failure_comes_up_as_one_flat_path(world: World) -> None:

@@ -140,13 +140,20 @@ def test_new_and_gone_children_are_listed_whole(world: World) -> None:
     }
 
 
-def test_a_child_of_another_template_is_replaced(world: World) -> None:
+def test_a_child_of_another_template_is_changed_in_place(world: World) -> None:
     other = "file:///other.yaml"
     rested(world, {"child": nested()}, files={URL: child_text()})
     found = updated(world, {"child": {"type": other}}, files={other: child_text()})
-    turns = [(one.parent, {t: len(i) for t, i in one.items.items() if i}) for one in found.nested]
-    assert turns == [("child", {"added": 2}), ("child", {"deleted": 2})]
-    assert [item.expected.name for item in found.items["replaced"]] == ["child"]
+    assert lists(found) == {
+        "root": {"updated": ["child"]},
+        "child": {"updated": ["second"], "unchanged": ["first"]},
+    }
+
+
+def test_a_child_whose_place_another_kind_of_type_takes_is_replaced(world: World) -> None:
+    rested(world, {"child": nested()}, files={URL: child_text()})
+    found = updated(world, {"child": test_resource()})
+    assert lists(found) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
 
 
 def test_what_comes_from_what_changes_may_change_inside(world: World) -> None:

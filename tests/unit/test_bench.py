@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -123,6 +124,8 @@ def run_of(shape: str, size: int, seconds: float, operation: str = "create", **m
         "reads": {"resource": 3.0},
         "writes": {"resource": 2.0},
         "list_p99_seconds": 0.05,
+        "empty_per_second": 1_000.0,
+        "empty_cpu_ms": 0.75,
         **more,
     }
     return Run(shape, size, operation, seconds=seconds, **given)  # type: ignore[arg-type]
@@ -299,6 +302,19 @@ def test_an_update_beyond_its_bar_is_named(
     assert failing(results) == {name}
 
 
+def test_a_run_is_compared_with_the_empty_task_of_its_own_moment() -> None:
+    """The machine was half as fast while the large stack was made: its resources cost no more for that."""
+    results = good_results()
+    large = results.of("layered", 100_000, "create")
+    results.runs = [
+        replace(run, seconds=run.seconds * 2, empty_per_second=500.0) if run in large else run
+        for run in results.runs
+    ]
+    assert failing(results) == set()
+    [shown] = {line(run, results)[COLUMNS.index("x 10k")] for run in results.of("layered", 100_000, "create")}
+    assert shown == "1.00"
+
+
 def test_small_stacks_that_wait_for_a_large_one_are_named() -> None:
     results = good_results()
     results.crowds = [CrowdRun(6.0, 18.1)]
@@ -321,7 +337,7 @@ def test_of_a_million_resources_less_is_measured_and_ten_thousand_beside_them() 
 
 
 def test_a_line_has_the_rates_and_a_dash_for_what_nobody_counted() -> None:
-    results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 10_000)])
+    results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 5_000)])
     shown = dict(
         zip(COLUMNS, line(run_of("flat", 1_000, 4.0, reads=None, writes=None), results), strict=True)
     )
