@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.formats import Links, below, link
+from api.formats import Links, below
 from orchestrator.operations.telling import facts, more_facts
 from orchestrator.store.events import EventRow
 from orchestrator.store.stacks import StackRow
@@ -14,14 +14,14 @@ def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = N
     """Return an event as a list has it (spec/rest-api.md §8), and where it stands among the others."""
     place, told = links.of(stack), facts(row, stack)
     resource = below(place, "resources", row.resource_name)
-    linked = [
-        link("self", f"{resource}/events/{told['id']}"),
-        link("resource", resource),
-        link("stack", place),
+    told["links"] = linked = [
+        {"href": f"{resource}/events/{told['id']}", "rel": "self"},
+        {"href": resource, "rel": "resource"},
+        {"href": place, "rel": "stack"},
     ]
     if root is not None:  # clients take this link for "nested depth is understood here"
-        linked.append(link("root_stack", root))
-    return told | {"links": linked}
+        linked.append({"href": root, "rel": "root_stack"})
+    return told
 
 
 def as_told(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:

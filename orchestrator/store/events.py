@@ -14,7 +14,8 @@ import re
 import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, any_, cast, func, literal, select, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -36,8 +37,7 @@ FILTERS: Final[Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
+class EventRow(NamedTuple):
     """One thing that happened."""
 
     id: int
@@ -59,7 +59,7 @@ class EventRow:
 
 
 NEWEST: Final = f"""
-SELECT {", ".join("xid::text::bigint" if name == "xid" else name for name in EventRow.__slots__)}
+SELECT {", ".join("xid::text::bigint" if name == "xid" else name for name in EventRow._fields)}
 FROM event WHERE stack_id = %(stack_id)s ORDER BY event.xid DESC, id DESC LIMIT %(limit)s
 """
 
@@ -79,7 +79,7 @@ class EventQuery:
 def event_uuid(stack_uuid: uuid_.UUID, event_id: int) -> str:
     """Return the public id of an event: the upper half is its stack's, the lower its row's id."""
     low = f"{event_id:016x}"
-    return f"{str(stack_uuid)[:19]}{low[:4]}-{low[4:]}"
+    return f"{_upper(stack_uuid)}{low[:4]}-{low[4:]}"
 
 
 def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
@@ -90,6 +90,11 @@ def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
         return None
     low = value & _LOW
     return low if value >> 64 == stack_uuid.int >> 64 and low < 1 << 63 else None
+
+
+@lru_cache(maxsize=64)  # a listing asks for the same one on every line
+def _upper(stack_uuid: uuid_.UUID) -> str:
+    return str(stack_uuid)[:19]
 
 
 def read_sequence(given: str) -> tuple[int, int] | None:
@@ -154,7 +159,7 @@ def get_event(database: Database, stack: StackRow, resource_name: str, public: s
 # Nobody can still commit an event that stands before one of these.
 _SETTLED: Final = Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot())
 
-_COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow.__slots__)
+_COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow._fields)
 
 
 def _of(stacks: Sequence[StackRow]) -> ColumnElement[bool]:
@@ -175,4 +180,4 @@ def _is_plain(query: EventQuery) -> bool:
 
 
 def _row(row: Sequence[Any]) -> EventRow:
-    return EventRow(*row)
+    return EventRow._make(row)

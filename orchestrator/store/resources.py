@@ -8,8 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from psycopg.errors import QueryCanceled
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select, text
@@ -62,8 +61,7 @@ REQUIRED: Final = _REQUIRED.format(some="d.requires <> '{}'")
 REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRow:
+class ResourceRow(NamedTuple):
     """One resource as it is now."""
 
     id: int
@@ -146,7 +144,7 @@ def _page(
     with database.lent() as db:
         rows = fetched(db, statement, values)
     unknown: list[Any] = [(), "", None, None, None]
-    return [ResourceRow(*[*row[:9], *unknown, *row[9:]]) for row in rows]
+    return [ResourceRow._make((*row[:9], *unknown, *row[9:])) for row in rows]
 
 
 def _with_dependents(
@@ -165,7 +163,7 @@ def _with_dependents(
             if name in found:
                 found[name].append(dependent)
     for row in rows:
-        yield replace(row, required_by=tuple(sorted(found[row.name])))
+        yield row._replace(required_by=tuple(sorted(found[row.name])))
 
 
 def list_tree(

@@ -58,7 +58,7 @@ class Within:
     only_stacks: bool = False
 
 
-_COLUMNS: Final = ", ".join(name for name in EventRow.__slots__ if name not in {"properties", "xid"})
+_COLUMNS: Final = ", ".join(name for name in EventRow._fields if name not in {"properties", "xid"})
 _NAMES: Final = {"resource_status": "status", "resource_action": "action"}
 
 # What is walked over, of all stacks, is bounded; what is wanted of it is chosen afterwards.
@@ -135,7 +135,7 @@ def _walk(
         found = db.execute(text(statement), asked).mappings().all()
     head = found[0]
     rows = tuple(
-        EventRow(**{name: row[name] for name in EventRow.__slots__ if name != "properties"}, properties=None)
+        EventRow(**{name: row[name] for name in EventRow._fields if name != "properties"}, properties=None)
         for row in found
         if row["id"] is not None
     )
