@@ -162,6 +162,7 @@ class _Round:
                 metrics.checked(visit.kind, "visit", "done")
         if visits:
             self._write(visits[0], drops, joins)
+            self._keep_ringing(visits[0], len(visits) - len(self.left))
         return self.rings
 
     def _plan(self, visit: Visit) -> None:
@@ -369,14 +370,13 @@ class _Round:
         windows, root_id = self.engine.windows, first.stack.root_id
         root = self.engine.stacks.root_of(first.stack)
         self.inner = first.stack.id != root_id
-        settled = self._move(drops, root_id, root)
+        self._move(drops, root_id, root)
         unwinding = {visit.stack.id for visit in drops}
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
             with moving.with_children(self.db, items) as tell:
                 result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
                 tell(result)
-            settled += len(items)
             self._take(root_id, root, result)
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
@@ -390,27 +390,29 @@ class _Round:
                 self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if self.pauses:
             drops += self._pause(root)
-            settled += len(self.pauses)
             unwinding |= {visit.stack.id for visit, *_ in self.pauses if visit.halted}
         if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
             allowance = windows.allowance(root_id)
             self._take(root_id, root, nodes.settle_nodes(self.db, ids, self.lease, root, allowance))
-            settled += len(joins)
         if drops:
             self._drop(root_id, root, [visit.node_id for visit in drops])
-            settled += len(drops)
-        windows.done(root_id, settled)
-        if windows.wants_more(root_id):
-            topped = nodes.top_up(self.db, root_id, root, self.engine.settings.ring_window)
-            windows.topped_up(root_id, topped.outstanding, len(topped.rings))
-            self.rings += topped.rings
         for stack_id in unwinding:
             self.rings += lifecycle.wind_down(self.engine.database, stack_id, first.traversal)
 
-    def _move(self, drops: list[Visit], root_id: int, root: str) -> int:
-        """Move the child stacks, each with its resource's wait; return how many visits ended so."""
-        moved, again = 0, self.moves
+    def _keep_ringing(self, first: Visit, ended: int) -> None:
+        """Take account of the messages that visits have used up, and ring for more when it is time."""
+        windows, root_id = self.engine.windows, first.stack.root_id
+        windows.done(root_id, ended)
+        if windows.wants_more(root_id):
+            root = self.engine.stacks.root_of(first.stack)
+            topped = nodes.top_up(self.db, root_id, root, self.engine.settings.ring_window)
+            windows.topped_up(root_id, topped.outstanding, len(topped.rings))
+            self.rings += topped.rings
+
+    def _move(self, drops: list[Visit], root_id: int, root: str) -> None:
+        """Move the child stacks, each with its resource's wait."""
+        again = self.moves
         while again:
             todo, again = again, []
             for visit, done in todo:
@@ -421,10 +423,8 @@ class _Round:
                 except moving.Elsewhere:
                     again += self._look_again(visit, drops)
                 else:
-                    moved += 1
                     self.rings += rings
                     self.engine.windows.rung(root_id, len(rings), 0)
-        return moved
 
     def _look_again(self, visit: Visit, drops: list[Visit]) -> list[tuple[Visit, Done]]:
         """Visit a resource anew whose child was not as it was seen; return what is to be moved now."""

@@ -3,6 +3,10 @@
 
 The count is this process's estimate, put right whenever the window is topped up; the sweep corrects
 everybody. Being off by a few messages harms nobody, so nothing here is locked or shared.
+
+What others do meanwhile is not known here, nor how many they are. So a process looks after so many visits of
+its own: half as many when it found that the window had run nearly empty, a few more when it found it nearly
+full. Workers that are added find messages without waiting for the sweep.
 """
 
 from __future__ import annotations
@@ -11,10 +15,13 @@ import time
 from dataclasses import dataclass
 
 RECHECK_SECONDS = 0.25  # how long "nothing left to ring" is believed
+FIRST_LOOK = 32  # of the window's size one part, in visits
 
 
 @dataclass(slots=True)
 class _Root:
+    each: int  # of our visits, between two looks
+    since: int = 0  # the last look
     outstanding: int = 0
     left: bool = True  # nodes may be queued that no message was sent for
     checked_at: float = 0.0
@@ -42,26 +49,30 @@ class Windows:
         """Count visits that ended."""
         root = self._root(root_id)
         root.outstanding = max(0, root.outstanding - visits)
+        root.since += visits
 
     def wants_more(self, root_id: int) -> bool:
         """Return whether to look for queued nodes without a message now."""
         root = self._root(root_id)
-        if root.outstanding * 2 > self.size:
+        if root.since < root.each:
             return False
         return root.left or time.monotonic() - root.checked_at > RECHECK_SECONDS
 
     def topped_up(self, root_id: int, outstanding: int, rung: int) -> None:
         """Take over what the database counted."""
         root = self._root(root_id)
-        room = self.size - outstanding
+        if outstanding * 4 < self.size:
+            root.each = max(1, root.each // 2)
+        elif outstanding * 8 > self.size * 5:
+            root.each = min(root.each + max(1, root.each // 8), max(1, self.size // 2))
         root.outstanding = outstanding + rung
-        root.left = rung >= room > 0
-        root.checked_at = time.monotonic()
+        root.left = rung >= self.size - outstanding
+        root.since, root.checked_at = 0, time.monotonic()
 
     def _root(self, root_id: int) -> _Root:
         root = self._roots.get(root_id)
         if root is None:
             if len(self._roots) >= self.remember:
                 self._roots.pop(next(iter(self._roots)))
-            root = self._roots[root_id] = _Root()
+            root = self._roots[root_id] = _Root(max(1, self.size // FIRST_LOOK))
         return root

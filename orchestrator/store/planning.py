@@ -187,7 +187,7 @@ def is_begun(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
 
 def new_ids(db: Db, table: str, count: int) -> list[int]:
     """Return fresh ids of a table."""
-    query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+    query = "SELECT nextval((SELECT pg_get_serial_sequence(%s, 'id'))) FROM generate_series(1, %s)"
     return [row[0] for row in db.execute(query, (table, count)).fetchall()]
 
 

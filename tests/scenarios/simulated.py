@@ -75,7 +75,7 @@ class TimelessWindows(Windows):
 
     def wants_more(self, root_id: int) -> bool:
         root = self._root(root_id)
-        return root.left and root.outstanding * 2 <= self.size
+        return root.left and root.since >= root.each
 
 
 class TimelessSweep(Sweep):

@@ -1,0 +1,70 @@
+"""How often a worker looks whether its stacks have messages left, whoever else uses them up."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.operations.window import Windows
+
+SIZE = 256
+ROOT = 1
+
+
+class Database:
+    """Nodes of one root: how many have a message out, how many have none yet."""
+
+    def __init__(self, nodes: int) -> None:
+        self.outstanding, self.unrung = min(SIZE, nodes), max(0, nodes - SIZE)
+
+    def top_up(self, windows: Windows) -> None:
+        found, rung = self.outstanding, min(SIZE - self.outstanding, self.unrung)
+        self.outstanding += rung
+        self.unrung -= rung
+        windows.topped_up(ROOT, found, rung)
+
+
+def drained(database: Database, workers: int) -> tuple[int, int]:
+    """Let workers visit in turn what they find; return how often the queue ran empty over what was left, and
+    how often somebody looked.
+    """
+    every, empty, looks = [Windows(SIZE) for _ in range(workers)], 0, 0
+    while database.outstanding:
+        for windows in every:
+            database.outstanding = max(0, database.outstanding - 1)
+            windows.done(ROOT, 1)
+            if windows.wants_more(ROOT):
+                database.top_up(windows)
+                looks += 1
+        if not database.outstanding and database.unrung:  # the sweep comes by
+            empty += 1
+            rung = min(SIZE, database.unrung)
+            database.outstanding, database.unrung = rung, database.unrung - rung
+    return empty, looks
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8, 16])
+def test_however_many_workers_there_are_the_queue_does_not_run_empty(workers: int) -> None:
+    empty, looks = drained(Database(20_000), workers)
+    assert empty == 0
+    assert looks < 20_000 / 30, "looking costs as much as a visit"
+
+
+def test_workers_that_are_nearly_as_many_as_messages_seldom_wait_for_the_sweep() -> None:
+    windows_of_messages = 20_000 / SIZE
+    assert drained(Database(20_000), 100)[0] < windows_of_messages / 4
+
+
+def test_a_window_that_was_found_full_is_looked_at_again_later() -> None:
+    windows = Windows(SIZE)
+    windows.topped_up(ROOT, SIZE, 0)
+    windows.done(ROOT, 4)
+    assert not windows.wants_more(ROOT)
+    windows.done(ROOT, SIZE // 2)
+    assert windows.wants_more(ROOT), "nobody knows that nothing was left"
+
+
+def test_when_nothing_was_left_it_is_not_looked_for_soon() -> None:
+    windows = Windows(SIZE)
+    windows.topped_up(ROOT, 10, 3)
+    windows.done(ROOT, SIZE)
+    assert not windows.wants_more(ROOT)
