@@ -30,7 +30,7 @@ SELECT count(*) FROM (
 
 INSERT_STACK = (
     """
-WITH id AS (SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id), s AS (
+WITH id AS (SELECT nextval('stack_id_seq') AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
         disable_rollback, keep_going, delete_on_failure,
         timeout_mins, tags, username, request_id)

@@ -50,10 +50,10 @@ BIRTH = (
 , p AS MATERIALIZED (
     SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
 ), born AS MATERIALIZED (
-    SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS id,
-        nextval(pg_get_serial_sequence('revision', 'id')) AS revision_id,
-        nextval(pg_get_serial_sequence('graph_node', 'id')) AS finish_id,
-        nextval(pg_get_serial_sequence('graph_node', 'id')) AS plan_id
+    SELECT nextval('stack_id_seq') AS id,
+        nextval('revision_id_seq') AS revision_id,
+        nextval('graph_node_id_seq') AS finish_id,
+        nextval('graph_node_id_seq') AS plan_id
     FROM r
 ), s AS (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,

@@ -28,7 +28,7 @@ SETTLE_HEIR = (
     ROWS
     + f"""
 , fresh AS MATERIALIZED (
-    SELECT i.resource_id, nextval(pg_get_serial_sequence('resource', 'id')) AS id FROM i
+    SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )
 , r AS (
     UPDATE resource r

@@ -26,9 +26,9 @@ ASKED = """encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters,
     EXISTS (SELECT 1 FROM graph_node f WHERE f.stack_id = s.id AND f.traversal = s.traversal
         AND f.kind IN ('update', 'cleanup', 'join')),
     ARRAY(SELECT ARRAY[
-            nextval((SELECT pg_get_serial_sequence('resource_definition', 'id'))),
-            nextval((SELECT pg_get_serial_sequence('resource', 'id'))),
-            nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))]
+            nextval('resource_definition_id_seq'),
+            nextval('resource_id_seq'),
+            nextval('graph_node_id_seq')]
         FROM generate_series(1, %(ahead)s::integer))
 """
 READ = f"""
@@ -95,9 +95,9 @@ WITH {OURS}, x AS MATERIALIZED (
     RETURNING id, traversal, queue, label, state, rung_at
 ), {ENDS}{SETTLED}"""
 IDS: Final = """
-SELECT nextval((SELECT pg_get_serial_sequence('resource_definition', 'id'))),
-    nextval((SELECT pg_get_serial_sequence('resource', 'id'))),
-    nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))
+SELECT nextval('resource_definition_id_seq'),
+    nextval('resource_id_seq'),
+    nextval('graph_node_id_seq')
 FROM generate_series(1, %(count)s::integer)
 """
 

@@ -29,7 +29,7 @@ SELECT v.environment, v.files, s.depth,
     (SELECT json_agg(json_build_array(r.id, r.name, coalesce(r.runs_as, r.type), r.action, r.status, r.op,
             r.attempt, NULL, r.requires, r.input_digests, r.value_digest, r.leftover) ORDER BY r.id)
         FROM (SELECT * FROM resource WHERE stack_id = s.id LIMIT %(most)s::integer) AS r),
-    ARRAY(SELECT nextval((SELECT pg_get_serial_sequence('graph_node', 'id')))
+    ARRAY(SELECT nextval('graph_node_id_seq')
         FROM generate_series(1, %(ahead)s::integer))
 FROM stack s JOIN revision v ON v.id = ANY (ARRAY[s.revision_id])
 WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
