@@ -144,9 +144,8 @@ class Forecast:
 
     def _with_restriction(self, found: Expected, definition: ResourceDefinition, there: There) -> Expected:
         """Say of a change that the environment forbids it (spec/hot-language.md §9.6)."""
-        other = is_another(
-            there.kind, self.kinds.resolved_name(definition)
-        )  # be it that something stands in for it
+        # Something that stands in for it counts as a replacement, too.
+        other = is_another(there.kind, self.kinds.resolved_name(definition))
         action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
         forbidden = action in self.kinds.registry.restricted_actions(found.name)
         return replace(found, restricted=action) if action and forbidden else found
