@@ -27,7 +27,7 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 PATIENCE_SECONDS = 90.0
-SIZE = 12_000  # of a stack that is planned by a process of its own
+SIZE = 40_000  # of a stack that is planned by a process of its own, for seconds
 STOP_SECONDS = 40.0  # less than Docker Compose gives them
 
 

@@ -161,10 +161,10 @@ def test_a_worker_that_is_thought_dead_makes_no_second_child(
 def test_of_two_visits_at_once_one_puts_another_in_a_childs_place(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    other = "file:///other.yaml"
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
     deliver(world)
-    world.update("s", {"child": nested(url=other)}, files={other: text(PLAIN)})
+    group = {"count": 1, "resource_def": {"type": "OS::Heat::TestResource"}}
+    world.update("s", {"child": {"type": "OS::Heat::ResourceGroup", "properties": group}})
     world.deliver(1)
     [message] = world.messages
     write, others = nodes.write, [lambda: world.deliver_one(message)]
