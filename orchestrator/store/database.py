@@ -187,13 +187,19 @@ class Database:
             self._lent.pop().close()
 
     def hot(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
-        """Return this thread's own connection for checks, opened on first use and again after it broke."""
+        """Return this thread's own connection for checks, opened on first use and again after it broke.
+
+        One that the server closed while this thread had nothing to do is found out here, not by a visit.
+        """
         held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault(
             "held", {}
         )
         key = (os.getpid(), durable)
         connection = held.get(key)
-        if connection is None or connection.closed:
+        if connection is not None and _is_closed(connection):
+            connection.close()
+            connection = None
+        if connection is None:
             connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS)
         return connection
 
