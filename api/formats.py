@@ -95,7 +95,7 @@ class NextPage:
 
 def below(place: str, *parts: str) -> str:
     """Return the place under `place` that `parts` name."""
-    return "/".join([place, *map(_part, parts)])
+    return "/".join((place, *map(_part, parts)))
 
 
 def link(rel: str, href: str) -> dict[str, str]:

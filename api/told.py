@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.formats import Links, below
+from api.formats import Links, below, link
 from orchestrator.operations.telling import facts, more_facts
 from orchestrator.store.events import EventRow
 from orchestrator.store.stacks import StackRow
@@ -15,12 +15,12 @@ def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = N
     place, told = links.of(stack), facts(row, stack)
     resource = below(place, "resources", row.resource_name)
     told["links"] = linked = [
-        {"href": f"{resource}/events/{told['id']}", "rel": "self"},
-        {"href": resource, "rel": "resource"},
-        {"href": place, "rel": "stack"},
+        link("self", f"{resource}/events/{told['id']}"),
+        link("resource", resource),
+        link("stack", place),
     ]
     if root is not None:  # clients take this link for "nested depth is understood here"
-        linked.append({"href": root, "rel": "root_stack"})
+        linked.append(link("root_stack", root))
     return told
 
 

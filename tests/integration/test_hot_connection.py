@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from orchestrator.store import hot
-from orchestrator.store.database import Database
+from orchestrator.store.database import CHECKS, Database
 from orchestrator.store.hot import HotConnection, fetched
 
 EVERYTHING = """SELECT %(none)s::text, %(text)s::text, %(number)s::bigint + 1, %(numbers)s::bigint[],
@@ -129,3 +129,19 @@ def test_a_process_with_a_thousand_connections_is_lent_one_more(postgres_url: st
             os.close(number)
         database.engine.dispose()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+CLOSE = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+
+
+def test_a_checks_connection_that_the_server_closed_is_replaced_before_it_is_used(postgres_url: str) -> None:
+    database = Database(postgres_url)
+    first = database.hot(durable=True)
+    assert database.hot(durable=True) is first
+    with database.lent() as other:
+        assert other.execute(CLOSE, (CHECKS,)).fetchall() == [(True,)]
+    again = database.hot(durable=True)
+    assert again is not first
+    assert fetched(again, "SELECT 1", {}) == [(1,)]
+    again.close()
+    database.engine.dispose()

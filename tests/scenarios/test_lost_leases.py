@@ -50,3 +50,25 @@ def test_what_takes_every_worker_with_it_fails(postgres_url: str) -> None:
         assert "Worker went down during resource CREATE" in row.status_reason
     finally:
         world.close()
+
+
+CLOSE = "SELECT pg_terminate_backend(:pid, 5000)"
+
+
+def test_a_connection_closed_behind_a_claim_costs_no_lease(postgres_url: str) -> None:
+    """A claimed visit reads parameters over its thread's other connection, long unused: PostgreSQL was
+    restarted since. Tried again, the check would find its node claimed, and wait for its own lease.
+    """
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing()})
+        world.deliver(1)
+        other = world.database.hot(durable=False)
+        assert world.rows(CLOSE, pid=other.info.backend_pid)
+        world.engine = world.new_engine()  # with nothing in memory
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
+    finally:
+        world.close()
