@@ -21,7 +21,7 @@ from api.body import reading, received
 from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
-from api.faults import UNREACHABLE, refused
+from api.faults import refused
 from api.formats import json_response
 from api.parts import parts
 from api.versions import ASKED, QUERY
@@ -35,6 +35,7 @@ from orchestrator.security.signatures import IncompleteSignature, Refused, Reque
 from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access import AccessRow
 from orchestrator.store.client_requests import TokenTaken
+from orchestrator.store.database import UNREACHABLE
 
 cfn = Blueprint("cfn", __name__)
 log = telemetry.logger()

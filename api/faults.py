@@ -11,8 +11,6 @@ import re
 import uuid
 from typing import Any, Final
 
-import psycopg
-import sqlalchemy.exc
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
@@ -20,6 +18,7 @@ from api.formats import json_response
 from api.live import TooManyStreams
 from orchestrator import errors, telemetry
 from orchestrator.engine.nested import relayed
+from orchestrator.store.database import UNREACHABLE
 
 log = telemetry.logger()
 
@@ -61,12 +60,6 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Unavailable: 503,
 }
 RETRY_SECONDS: Final = 5  # after which it is worth asking again
-UNREACHABLE: Final = (
-    sqlalchemy.exc.OperationalError,
-    sqlalchemy.exc.InterfaceError,
-    sqlalchemy.exc.TimeoutError,
-    psycopg.OperationalError,
-)
 
 
 class HttpNotFound(errors.NotFound):

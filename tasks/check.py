@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import psycopg
-
 from orchestrator import metrics
 from orchestrator.operations.check import check_nodes
+from orchestrator.operations.leases import new_lease
+from orchestrator.store.database import UNREACHABLE
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
 from tasks.celery_settings import QUEUES
@@ -33,13 +33,20 @@ def check(self: Any, node_ids: list[int], traversal: int) -> None:
     """Visit nodes and enqueue what that unblocked."""
     queue = (self.request.delivery_info or {}).get("routing_key")
     begun = time.perf_counter()
-    for pause in PAUSES:
+    lease = new_lease()
+    for tried, pause in enumerate(PAUSES):
         try:
             rings = check_nodes(
-                engine(), node_ids, traversal, durable=queue == "provider", bulk=queue == "bulk"
+                engine(),
+                node_ids,
+                traversal,
+                durable=queue == "provider",
+                bulk=queue == "bulk",
+                lease=lease,
+                again=tried > 0,
             )
             break
-        except psycopg.OperationalError as error:
+        except UNREACHABLE as error:
             log.warning("database_unreachable", nodes=node_ids, error=str(error))
             time.sleep(pause)  # nothing else could be done meanwhile either
     else:

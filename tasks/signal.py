@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
-
 from orchestrator.operations.take_in import take_in
+from orchestrator.store.database import UNREACHABLE
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
 from tasks.dispatch import SIGNAL_TASK
@@ -23,7 +22,7 @@ def signal(self: Any, resource_id: int) -> None:
     """Let a resource take in what it was sent, and enqueue what that woke."""
     try:
         rings = take_in(engine(), resource_id)
-    except psycopg.OperationalError as error:
+    except UNREACHABLE as error:
         log.warning("database_unreachable", resource=resource_id, error=str(error))
         return  # the sweep rings again
     dispatcher.publish(rings, parent_id=self.request.id)

@@ -1,6 +1,6 @@
 """Carry out one step: the plugin acts, then looks. No transaction is open here.
 
-What comes back is the outcome and the resource as it is now; `operations/check.py` writes both down.
+What comes back is the outcome and the resource as it is now; `operations/round.py` writes both down.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ from orchestrator.operations.known import (
 from orchestrator.operations.resolving import Resolving
 from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
 from orchestrator.schema.properties import immutable_message
+from orchestrator.store.database import UNREACHABLE
 
 NO_ID = "Resource ID was not provided."
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
@@ -75,7 +76,7 @@ class Plugin(Resolving):
             if self._is_aside(step) and isinstance(done.outcome, Ready):
                 return replace(done, outcome=Ended(done.outcome.observation))
             return done
-        except (Superseded, Unwritten):
+        except (Superseded, Unwritten, *UNREACHABLE):  # nobody's fault, and no end of anything
             raise
         except Exception as error:
             outcome = self._judge_error(error, retries_left)

@@ -15,8 +15,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import LimitExceeded, OrchestratorError
@@ -44,7 +42,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher
 from orchestrator.store import nodes
 from orchestrator.store.client_requests import ClientToken
-from orchestrator.store.database import Database
+from orchestrator.store.database import UNREACHABLE, Database
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.traversals import Opened
 from orchestrator.telemetry import bind_request, concerning, configure_logs, logger, request_id
@@ -172,7 +170,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
         work(job, answer)
     except MemoryError:
         answer.send(LimitExceeded("The template needs more memory than a request may have."))
-    except (OrchestratorError, psycopg.OperationalError) as error:
+    except (OrchestratorError, *UNREACHABLE) as error:
         if answer.closed:  # the request was answered: a worker takes up its plan
             log.warning("plan_cut_short", error=str(error))
         else:

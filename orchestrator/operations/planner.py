@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -37,7 +36,7 @@ from orchestrator.operations.plan_group import FEW, spans_of
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store import group_planning, nodes, planning, small_plans
-from orchestrator.store.database import open_database
+from orchestrator.store.database import UNREACHABLE, open_database
 from orchestrator.telemetry import concerning, configure_logs, logger
 from orchestrator.template.members import Members, is_members
 
@@ -175,7 +174,7 @@ def main(node_id: int, lease: int) -> None:
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
             planner.run(db, visits[0], lease, ring=False)
-    except psycopg.OperationalError as error:
+    except UNREACHABLE as error:
         log.warning("database_unreachable", error=str(error))
     except _Stopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

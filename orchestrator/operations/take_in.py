@@ -27,6 +27,7 @@ from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store import peers, signals
+from orchestrator.store.database import UNREACHABLE
 from orchestrator.store.sent_signals import REFUSING
 from orchestrator.store.signals import Pending, Sent, Told
 from orchestrator.telemetry import logger
@@ -103,6 +104,8 @@ class _TakeIn:
             try:
                 did = kind.signal(self._context(), self.resource.physical_id or "", details)
                 sent = [] if did.resize is None else resizing.resize(self.engine, visit, did.resize)
+            except UNREACHABLE:
+                raise  # it stays with those that are to be taken in
             except Exception as error:
                 if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
                     if not done:

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 import psycopg
@@ -21,7 +21,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
@@ -57,6 +58,8 @@ NETWORK: dict[str, Any] = {
     "tcp_user_timeout": 20_000,
 }
 TRY_SECONDS = 0.5  # between two looks at a server that has been away for longer than one is patient
+# What says that the database was not there, or broke off what was asked of it: not that anything was wrong.
+UNREACHABLE: Final = (psycopg.OperationalError, OperationalError, InterfaceError, PoolTimeout)
 CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-from orchestrator.operations.check import LOST_LIMIT
+import pytest
+
+from orchestrator.engine.messages import Ring
+from orchestrator.operations.check import check_nodes
+from orchestrator.operations.leases import new_lease
+from orchestrator.operations.round import LOST_LIMIT
 from orchestrator.resources.base import Context
+from orchestrator.store.database import UNREACHABLE
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World
 
@@ -70,5 +76,68 @@ def test_a_connection_closed_behind_a_claim_costs_no_lease(postgres_url: str) ->
         world.deliver_all()
         assert world.state(uuid) == "CREATE_COMPLETE"
         assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
+    finally:
+        world.close()
+
+
+def cut_off_once(world: World, cloud: Cloud, verb: str, *, durable: bool) -> None:
+    """Let PostgreSQL end a connection while a verb of its type reads over it, once: the one that the visit is
+    written over (`durable`), or its thread's other one.
+    """
+
+    def cut_off(_: Context) -> None:
+        del cloud.on[verb]
+        world.database.hot(durable=durable).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    cloud.on[verb] = cut_off
+
+
+@pytest.mark.parametrize("verb", ["create", "created", "observe"])
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_the_database_breaks_off_fails_nothing_and_costs_no_lease(
+    postgres_url: str, verb: str, *, durable: bool
+) -> None:
+    """That PostgreSQL went away while a type was at work says nothing about the resource. The task tries
+    again and goes on with what it claimed.
+    """
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
+        world.deliver(1)
+        cut_off_once(world, cloud, verb, durable=durable)
+        [ring] = world.messages
+        assert isinstance(ring, Ring)
+        lease = new_lease()
+        with pytest.raises(UNREACHABLE):
+            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease)
+        assert world.rows("SELECT 1 FROM graph_node WHERE state = 'checking'")
+        world.messages = list(
+            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease, again=True)
+        )
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.made == {"a": 1, "b": 1}
+        assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
+        assert world.rows("SELECT 1 FROM failure") == []
+    finally:
+        world.close()
+
+
+def test_a_signal_that_the_database_breaks_off_is_taken_in_later(postgres_url: str) -> None:
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(type="Cloud::Bell")})
+        world.deliver_all()
+        world.signal("s", "a", {"n": 1})
+        cut_off_once(world, cloud, "signal", durable=False)
+        with pytest.raises(UNREACHABLE):
+            world.deliver(1)
+        world.forget_leases()
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.calls.count("signal a") == 2
+        assert world.rows("SELECT 1 FROM event WHERE action = 'SIGNAL' AND status = 'FAILED'") == []
     finally:
         world.close()
