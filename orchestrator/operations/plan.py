@@ -29,7 +29,7 @@ from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.child_stacks import SHORT, ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan_group import Narrowed, narrowed
+from orchestrator.operations.plan_group import Narrowed, is_large_group, narrowed
 from orchestrator.operations.plan_rows import Ids, Visits, Work, row_key
 from orchestrator.operations.plan_small import MOST, plan_small
 from orchestrator.operations.plan_small_removal import plan_small_removal
@@ -48,6 +48,10 @@ log = logger()
 
 DESTROYS = frozenset({"DELETE"})
 GOING = frozenset({"CREATE", "DISCARD", "DELETE"})  # open on a leftover: nothing stands on it, it can go
+
+
+class TooLarge(Exception):
+    """The plan is to be made elsewhere; nothing of it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,14 @@ class Planner:
         template: Template | None = None,
         *,
         ring: bool = True,
+        members: int | None = None,
     ) -> list[Ring]:
         """Write the whole plan and settle its node; return what to enqueue, nothing unless `ring`.
 
         `template` saves parsing it again, and is used up: what is not to be written is let go of.
+
+        Raises:
+            TooLarge: the stack is a group's with more than so many `members`, and so many are to be planned.
         """
         stack, removals = visit.stack, visit.label == planning.REMOVALS
         if visit.traversal > 1 and not removals:
@@ -87,7 +95,7 @@ class Planner:
             elif stack.action in ACTS:
                 bring = self._visit_all(db, stack, target)
             else:
-                bring = self._bring(db, stack, target, template)
+                bring = self._bring(db, stack, target, template, members)
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
@@ -190,7 +198,12 @@ class Planner:
         return with_implicit(template, kinds)
 
     def _bring(
-        self, db: Connection[TupleRow], stack: StackView, target: Target, template: Template | None
+        self,
+        db: Connection[TupleRow],
+        stack: StackView,
+        target: Target,
+        template: Template | None,
+        members: int | None,
     ) -> Iterator[None]:
         """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
@@ -203,6 +216,8 @@ class Planner:
         narrow = None if pending else self._narrowed(db, stack, template, kinds, hooked)
         if narrow is not None:
             template = narrow.template
+        elif members is not None and template is not None and is_large_group(template, members):
+            raise TooLarge
         drafts = Drafts(template, values, kinds, revision.files)
         in_force: dict[str, tuple[int, bytes, int]] = {}
         if narrow is not None:

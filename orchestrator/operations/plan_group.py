@@ -45,6 +45,11 @@ def spans_of(members: Members, kinds: Kinds) -> list[Span] | None:
     ]
 
 
+def is_large_group(template: Template, most: int) -> bool:
+    """Whether a template is that of a group with more members than `most`."""
+    return isinstance(template.resources, MemberDefinitions) and len(template.resources) > most
+
+
 def narrowed(db: Connection[TupleRow], stack_id: int, template: Template, kinds: Kinds) -> Narrowed | None:
     """Return the part of a plan that there is anything to do in; None when it is to be made in full."""
     resources = template.resources

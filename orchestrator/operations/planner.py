@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -31,11 +32,10 @@ from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.files import FileCache
 from orchestrator.operations.leases import Leases
 from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan import DESTROYS, Planner
-from orchestrator.operations.plan_group import FEW, spans_of
+from orchestrator.operations.plan import DESTROYS, Planner, TooLarge
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
-from orchestrator.store import group_planning, nodes, planning, small_plans
+from orchestrator.store import nodes, planning, small_plans
 from orchestrator.store.database import UNREACHABLE, open_database
 from orchestrator.telemetry import concerning, configure_logs, logger
 from orchestrator.template.members import Members, is_members
@@ -92,12 +92,13 @@ class PlanVisit:
             small = planner.run_small(db, visit, lease, allowance)
             if small is not None:
                 return small.rings
-        if self._is_large(db, visit):
-            seconds = max(planner.settings.lease_seconds, START_SECONDS)
-            nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
-            self.start_apart(visit.node_id, lease)
-            return []
-        return planner.run(db, visit, lease)
+        if not self._is_large(db, visit):
+            with suppress(TooLarge):
+                return planner.run(db, visit, lease, members=SMALL)
+        seconds = max(planner.settings.lease_seconds, START_SECONDS)
+        nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
+        self.start_apart(visit.node_id, lease)
+        return []
 
     def small(
         self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_plans.Read | None
@@ -127,12 +128,10 @@ class PlanVisit:
         text = planning.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True
-        if not is_members(text) or len((members := Members.parse(text)).all) <= SMALL:
+        if not is_members(text) or len(Members.parse(text).all) <= SMALL:
             return False
-        if visit.traversal == 1 or stack.converge:
-            return True
-        spans = spans_of(members, self.planner.stacks.around(stack).kinds)
-        return spans is None or len(group_planning.differing(db, stack.id, spans, FEW + 1)) > FEW
+        pending = planning.pending_adoption(db, stack.id) is not None
+        return visit.traversal == 1 or stack.converge or pending  # else it depends on how many differ
 
 
 def may_be_small(visit: Visit) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -79,6 +79,14 @@ class ResourceDefinition:
         if beside:
             text += (beside,)
         return hashlib.sha256(orjson.dumps(text, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+class LikeDefinitions(Mapping[str, ResourceDefinition]):
+    """The resources of a template that has very many of a few kinds, each made when it is asked for."""
+
+    def samples(self) -> Iterator[ResourceDefinition]:
+        """Yield one of each kind."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

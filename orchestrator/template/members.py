@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.template import versions
-from orchestrator.template.definition import NOBODY, NOTHING, ResourceDefinition
+from orchestrator.template.definition import NOBODY, NOTHING, LikeDefinitions, ResourceDefinition
 from orchestrator.template.formats import MEMBERS, Format
 from orchestrator.template.functions.member import NAME, member
 from orchestrator.template.ordinals import Ordinals
@@ -198,7 +198,7 @@ class MemberDefinition(ResourceDefinition):
         return hashlib.sha256(self.mark + text).digest()
 
 
-class MemberDefinitions(Mapping[str, ResourceDefinition]):
+class MemberDefinitions(LikeDefinitions):
     """The resources of a group's child by name, each made when it is asked for."""
 
     def __init__(self, members: Members) -> None:

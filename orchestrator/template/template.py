@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.conditions import Conditions
-from orchestrator.template.definition import OutputDefinition, ResourceDefinition
+from orchestrator.template.definition import LikeDefinitions, OutputDefinition, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
 from orchestrator.template.formats import Format, format_named, format_of
 from orchestrator.template.functions import References
@@ -46,6 +46,8 @@ class Template:
 
     def outline(self) -> dict[str, Any]:
         """Return everything that showing a stack needs, as JSON: all but the resources."""
+        resources = self.resources
+        kinds = resources.samples() if isinstance(resources, LikeDefinitions) else resources.values()
         return {
             "version": self.version,
             "description": self.description,
@@ -57,7 +59,7 @@ class Template:
             },
             "unwanted_outputs": self.unwanted_outputs,
             "mappings": self.mappings,
-            "templates": sorted({one.type for one in self.resources.values() if is_template(one.type)}),
+            "templates": sorted({one.type for one in kinds if is_template(one.type)}),
         }
 
     @classmethod

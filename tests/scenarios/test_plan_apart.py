@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from orchestrator.operations import planner
-from orchestrator.store import nodes, planning
+from orchestrator.operations import plan_group, planner
+from orchestrator.store import group_planning, nodes, planning
+from tests.scenarios.test_group_plans import group, members, visited
 from tests.scenarios.world import World, test_resource
 
 
@@ -50,5 +53,42 @@ def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.
         assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_COMPLETE", 3)
+    finally:
+        world.close()
+
+
+def test_a_large_group_is_planned_apart_when_many_members_differ(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which do is asked once: of a million members that takes seconds."""
+    started: list[tuple[int, int]] = []
+    asked: list[int] = []
+    differing = group_planning.differing
+
+    def ask(*args: Any) -> list[str]:
+        asked.append(1)
+        return differing(*args)
+
+    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
+    monkeypatch.setattr(group_planning, "differing", ask)
+    world = World(postgres_url)
+    try:
+        uuid = world.create("s", group(4))
+        world.deliver_all()
+        monkeypatch.setattr(planner, "SMALL", 2)
+        monkeypatch.setattr(plan_group, "FEW", 2)
+        world.update("s", group(5))
+        world.deliver_all()
+        assert (world.state(uuid), visited(world), started) == ("UPDATE_COMPLETE", ["4 update"], [])
+        assert len(asked) == 1
+        world.update("s", group(5, "w%index%"))
+        world.deliver_all()
+        [(node_id, lease)] = started
+        db = world.database.hot(durable=True)
+        [visit] = nodes.look(db, [node_id], lease)
+        assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
+        world.deliver_all()
+        assert world.state(uuid) == "UPDATE_COMPLETE"
+        assert members(world) == {str(n): f"w{n}" for n in range(5)}
     finally:
         world.close()

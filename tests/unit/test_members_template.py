@@ -22,6 +22,7 @@ from orchestrator.template.members import (
     MOST_SHOWN,
     PARAMETER,
     Definition,
+    MemberDefinitions,
     Members,
     Part,
     as_hot,
@@ -163,6 +164,16 @@ def test_a_million_members_take_no_room():
     tracemalloc.stop()
     assert len(text) < 400
     assert most < 1_000_000
+
+
+def test_what_is_shown_of_a_million_members_makes_none_of_them(monkeypatch):
+    made = []
+    make = MemberDefinitions._made
+    monkeypatch.setattr(MemberDefinitions, "_made", lambda *args: made.append(args[1]) or make(*args))
+    outline = Members((Part.of(NEW, Ordinals.span(0, 1_000_000)),)).template().outline()
+    assert (outline["templates"], made) == ([], ["0"])
+    named = Definition("http://example.com/member.yaml")
+    assert Members((Part.of(named, Ordinals.span(0, 2)),)).template().outline()["templates"] == [named.type]
 
 
 def test_what_is_kept_for_showing_is_read_again():
