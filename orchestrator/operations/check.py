@@ -32,7 +32,7 @@ def check_nodes(
 
     `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
     5). `bulk` nodes visit no resource: they plan, join and finish. `again`, after the database broke off a
-    try: what that claimed under its `lease` is gone on with.
+    try: the resources that this claimed under its `lease` are gone on with.
 
     Raises:
         one of UNREACHABLE: the database is away, or broke this off.
@@ -54,9 +54,14 @@ def _check_claimed(
     db = engine.database.hot(durable=True)
     claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
     visits = nodes.look(db, ids if again else claimed, lease) if claimed or again else []
+    if again:  # a plan may be in the hands of a process of its own by now, with our lease
+        visits = [one for one in visits if one.resource is not None or one.node_id in claimed]
     if not visits:  # late or repeated: somebody else did it
         return []
-    with engine.leases.keep([(v.node_id, v.resource.id if v.resource else None, lease) for v in visits]):
+    held = [(visit.node_id, visit.resource.id if visit.resource else None, lease) for visit in visits]
+    if again:  # nobody has kept it since
+        nodes.renew(db, held, engine.settings.lease_seconds)
+    with engine.leases.keep(held):
         return Round(engine, db, lease).run(visits)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engine.messages import Ring
 from orchestrator.operations import plan_group, planner
+from orchestrator.operations.check import check_nodes
 from orchestrator.store import group_planning, nodes, planning
 from tests.scenarios.test_group_plans import group, members, visited
 from tests.scenarios.world import World, test_resource
@@ -25,6 +27,24 @@ def test_a_planner_that_starts_slowly_is_not_taken_for_lost(
             "SELECT id, leased_until - now() > interval '20 s' AS long FROM graph_node WHERE kind = 'plan'"
         )
         assert (started, row.long) == ([row.id], True)
+    finally:
+        world.close()
+
+
+def test_a_plan_that_another_process_makes_is_not_begun_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planner has the lease of the check that started it, which the database then broke off."""
+    started: list[int] = []
+    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append(node_id))
+    world = World(postgres_url, inline_body_size=10)
+    try:
+        world.create("s", {"a": test_resource()})
+        [ring] = world.messages
+        assert isinstance(ring, Ring)
+        for again in (False, True):
+            check_nodes(world.engine, [ring.node_id], 1, durable=False, bulk=True, lease=7, again=again)
+        assert started == [ring.node_id]
     finally:
         world.close()
 
