@@ -2,12 +2,14 @@
 nothing; an update or a delete leads out of each, out of SUSPEND after a resume (spec/engine-semantics.md §1,
 spec/rest-api.md §6).
 
-The table is generated: each action and status of a stack, each thing that can be asked of one.
+The table is generated: each action and status of a stack, each thing that can be asked of one, each for a
+stack by itself and for one with another in it, in which that comes about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,10 +19,45 @@ from orchestrator.engine.states import STACK_ACTIONS, STATUSES
 from orchestrator.errors import ActionInProgress, NotFound, NotSupported, OrchestratorError
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
+from tests.scenarios.trees import CHILD, nested
+from tests.scenarios.trees import text as template
 
-WANTED = {"a": thing(a="1"), "b": thing("a")}
-CHANGED = {"a": thing(a="2"), "b": thing("a")}
-OTHER = {"a": thing(a="3"), "b": thing("a"), "c": thing("b")}
+Resources = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a stack is made from, what it is changed to, and to what once more."""
+
+    wanted: Resources
+    changed: Resources
+    other: Resources
+    failing: frozenset[str]  # the things that fail where anything does
+    last: str  # the last thing that the change is about
+    files: Mapping[str, str]
+
+    def after(self, state: str) -> Resources:
+        """Return what a stack in a state was last asked to be."""
+        return self.changed if state.partition("_")[0] in ("UPDATE", *SET) else self.wanted
+
+
+FLAT = Shape(
+    {"a": thing(a="1"), "b": thing("a")},
+    {"a": thing(a="2"), "b": thing("a")},
+    {"a": thing(a="3"), "b": thing("a"), "c": thing("b")},
+    frozenset("abc"),
+    "a",
+    {},
+)
+TREE = Shape(
+    {"a": thing(a="1"), "t": nested("a", value="1")},
+    {"a": thing(a="2"), "t": nested("a", value="2")},
+    {"a": thing(a="3"), "t": nested("a", value="3"), "c": thing("t")},
+    frozenset("b"),
+    "b",
+    {CHILD: template({"b": thing(a={"get_param": "value"})})},
+)
+SHAPES = pytest.mark.parametrize("shape", [FLAT, TREE], ids=["flat", "tree"])
 OPERATIONS = (
     "update",
     "patch",
@@ -47,20 +84,22 @@ def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
     made.close()
 
 
-def bring(world: Simulator, state: str) -> str:
+def bring(world: Simulator, state: str, shape: Shape) -> str:
     """Bring a new stack to a state; return its uuid."""
     action, _, status = state.partition("_")
     world.reset(1)
     if action == "CREATE":
         if status == "FAILED":
             world.provider.fate = lambda verb, ctx: "dead" if (verb, ctx.name) == ("create", "b") else "done"
-        uuid = world.create("s", WANTED)
+        uuid = world.create("s", shape.wanted, files=shape.files)
     else:
-        uuid = world.create("s", WANTED)
+        uuid = world.create("s", shape.wanted, files=shape.files)
         world.rest()
         if status == "FAILED":
-            world.provider.fate = lambda verb, ctx: "refused" if verb not in ("create", "find") else "done"
-        begin(world, action)
+            world.provider.fate = lambda verb, ctx: (
+                "refused" if ctx.name in shape.failing and verb not in ("create", "find") else "done"
+            )
+        begin(world, action, shape)
     if status != "IN_PROGRESS":
         world.rest()
     if action in SET:
@@ -71,7 +110,7 @@ def bring(world: Simulator, state: str) -> str:
     return uuid
 
 
-def begin(world: Simulator, action: str) -> None:
+def begin(world: Simulator, action: str, shape: Shape) -> None:
     match action:
         case "DELETE":
             world.delete("s")
@@ -84,18 +123,18 @@ def begin(world: Simulator, action: str) -> None:
             world.act("s", action.lower())
         case "ROLLBACK":
             fate, world.provider.fate = world.provider.fate, world.fate
-            world.update("s", CHANGED)
-            world.go("finish", until=lambda: world.done("update"))
+            world.update("s", shape.changed, files=shape.files)
+            world.go("finish", until=lambda: shape.last in world.done("update"))
             world.act("s", "cancel_update")
             world.provider.fate = fate
         case _:
-            world.update("s", CHANGED)
+            world.update("s", shape.changed, files=shape.files)
 
 
-def ask(world: Simulator, uuid: str, operation: str) -> None:
+def ask(world: Simulator, uuid: str, operation: str, shape: Shape) -> None:
     match operation:
         case "update":
-            world.update(uuid, OTHER)
+            world.update(uuid, shape.other, files=shape.files)
         case "patch":
             world.patch(uuid)
         case "delete":
@@ -132,38 +171,33 @@ def everything(world: Simulator) -> list[Any]:
     return [tuple(row) for table in tables for row in world.rows(f"SELECT * FROM {table} ORDER BY 1")]
 
 
+@SHAPES
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("state", STATES)
-def test_every_operation_in_every_state(world: Simulator, state: str, operation: str):
-    uuid = bring(world, state)
+def test_every_operation_in_every_state(world: Simulator, state: str, operation: str, shape: Shape):
+    uuid = bring(world, state, shape)
     outcome = expected(state, operation)
     if not isinstance(outcome, str):
         before = everything(world)
         with pytest.raises(outcome, match=r"\w+"):
-            ask(world, uuid, operation)
+            ask(world, uuid, operation, shape)
         assert everything(world) == before
         return
-    ask(world, uuid, operation)
+    ask(world, uuid, operation, shape)
     world.rest()
     assert world.state(uuid).startswith(outcome)
     world.sound()
     if outcome == "UPDATE_COMPLETE":
-        world.verify(
-            OTHER if operation == "update" else WANTED if state.startswith("CREATE") else wanted(state)
-        )
+        world.verify(shape.other if operation == "update" else shape.after(state), shape.files)
 
 
-def wanted(state: str) -> dict[str, Any]:
-    """Return what a stack in a state was last asked to be."""
-    return CHANGED if state.partition("_")[0] in ("UPDATE", *SET) else WANTED
-
-
+@SHAPES
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_suspended_stack_is_resumed_before_it_is_updated(world: Simulator, status: str):
-    uuid = bring(world, f"SUSPEND_{status}")
+def test_a_suspended_stack_is_resumed_before_it_is_updated(world: Simulator, status: str, shape: Shape):
+    uuid = bring(world, f"SUSPEND_{status}", shape)
     world.act("s", "resume")
     world.rest()
-    world.update("s", OTHER)
+    world.update("s", shape.other, files=shape.files)
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    world.verify(OTHER)
+    world.verify(shape.other, shape.files)
