@@ -6,7 +6,6 @@ worker, and what is beside one that calls services: couriers, and a custodian.
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from typing import Any, Final
@@ -22,6 +21,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from orchestrator import collector
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.child_stacks import ChildStacks
@@ -58,7 +58,6 @@ app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
 PROVIDER = "provider"  # the queue of those who may call, and wait
-GARBAGE = 20_000  # objects made before a look for cycles: dozens of checks, where Python looks at each
 
 _engines: dict[int, Engine] = {}
 _lock = threading.Lock()
@@ -111,9 +110,7 @@ _threads: list[Tick | Couriers | Custody] = []
 @worker_process_init.connect
 def _warm(**_: Any) -> None:
     engine()
-    gc.collect()
-    gc.freeze()  # what is loaded stays: no collection walks it again
-    gc.set_threshold(GARBAGE, 20, 20)
+    collector.keep_loaded()
 
 
 @worker_ready.connect

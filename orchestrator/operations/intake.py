@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from orchestrator import collector
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import LimitExceeded, OrchestratorError
@@ -166,6 +167,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     configure_logs()
     bind_request(job.request_id)
     limit_memory(job.settings.planner_memory_limit)
+    collector.rest()
     try:
         work(job, answer)
     except MemoryError:

@@ -22,6 +22,7 @@ from types import FrameType
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import collector
 from orchestrator.config import settings
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
@@ -157,6 +158,7 @@ def main(node_id: int, lease: int) -> None:
     configure_logs()
     chosen = settings()
     limit_memory(chosen.planner_memory_limit)
+    collector.rest()
     database = open_database(chosen, "orchestrator-planner")
     sealing = cipher(chosen)
 

@@ -8,17 +8,16 @@ them again when there is a fault.
 from __future__ import annotations
 
 import codecs
-import gc
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 import yaml
 
+from orchestrator.collector import resting
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.template.building import Builder, text_fault
@@ -66,7 +65,7 @@ def parse(
         LimitExceeded: it is too large.
     """
     data = _utf8(text, limits, what)
-    with _without_collecting():
+    with resting():
         document = _json(data, limits, what, warnings)
         if document is _NOT_JSON:
             document = _yaml(data, limits, what, warnings)
@@ -126,20 +125,6 @@ def _utf8(text: bytes | str, limits: Limits, what: str) -> bytes:
         except UnicodeDecodeError as error:
             raise text_fault(what, b"", "unreadable", f"{error.reason} at byte {error.start}") from None
     return data
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Let the collector of reference cycles rest: walking what is being built costs more than building it,
-    and it holds no cycles.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
