@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidRequest, InvalidTemplate
+from orchestrator.template.json_text import holds_nul
 
 Fetch = Callable[[str], str]  # a text by its address; raises CouldNotFetch
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 TAG_LENGTH = 80
-NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class UpdateRequest:
 
 
 def refuse_nul(*texts: bytes) -> None:
-    """Refuse JSON texts with the character NUL in them, which PostgreSQL's texts cannot hold.
+    """Refuse JSON texts with the character NUL in them.
 
     Raises:
         InvalidRequest: it is there.
     """
-    if any(NUL.search(text) for text in texts):
+    if any(map(holds_nul, texts)):
         raise InvalidRequest("The request holds the character NUL, which cannot be stored.")
 
 

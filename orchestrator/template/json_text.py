@@ -12,7 +12,8 @@ from orchestrator.template.scalars import WHOLE
 
 LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
 DEEPEST_JSON: Final = 100
-NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it
+_WRITTEN: Final = rb"\u0000"  # as JSON writes the character NUL, or a backslash and what follows
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def read_json(text: str) -> Any:
@@ -32,9 +33,14 @@ def read_json(text: str) -> Any:
             told = json.dumps(read, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("half of a character") from None
-        if NUL.search(told):
+        if holds_nul(told):
             raise ValueError("the character NUL")
     return read
+
+
+def holds_nul(text: bytes) -> bool:
+    """Whether a JSON text has the character NUL in it, which PostgreSQL's texts cannot hold."""
+    return _WRITTEN in text and _NUL.search(text) is not None  # a pattern alone takes 30 ns a byte
 
 
 def number(value: Any) -> int | float:
