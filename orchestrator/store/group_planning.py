@@ -50,7 +50,7 @@ LIMIT %(limit)s
 ROWS: Final = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
     value_digest, leftover, suspended
-FROM resource WHERE stack_id = %s AND name = ANY(%s) ORDER BY id
+FROM resource WHERE stack_id = %s AND name = ANY(%s) ORDER BY id + 0
 """
 DEFINITIONS: Final = """
 SELECT name, id, digest, valid_from FROM resource_definition

@@ -144,12 +144,13 @@ WHERE n.stack_id = :stack_id
 ORDER BY x.nth
 """
 
-# The plan and the end of the traversal, while somebody is at them or is to be.
+# The plan and the end of the traversal, while somebody is at them or is to be. Without `+ 0` a planner whose
+# statistics are those of a small table walks all of it in the order of its key.
 HEAD: Final = """
 SELECT n.id, n.resource_id FROM graph_node n
 WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind IN ('plan', 'finish')
     AND n.state IN ('queued', 'checking', 'waiting')
-ORDER BY n.id
+ORDER BY n.id + 0
 """
 # Also of older traversals: what they began is waited for.
 ACTIVE: Final = """

@@ -50,9 +50,9 @@ def made(world: World) -> str:
 
 
 def below(world: World) -> dict[str, str]:
-    """The states of the stacks below, by the resources that they stand for."""
+    """The states of the stacks below, of the youngest by the resources that they stand for."""
     query = """SELECT parent_resource AS name, action || '_' || status AS state FROM stack
-        WHERE owner_id IS NOT NULL"""
+        WHERE owner_id IS NOT NULL ORDER BY id"""
     return {row.name: row.state for row in world.rows(query)}
 
 
