@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from orchestrator.schema.constraints import Constraint, Custom, misplaced
 from orchestrator.schema.hints import did_you_mean
+from orchestrator.schema.numbers import whole
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
 
@@ -259,11 +260,12 @@ def _string(value: Any) -> str:
 
 def _integer(value: Any) -> int:
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise ValueError(f"Value '{value}' is not an integer") from None
     except (TypeError, OverflowError) as error:  # their own messages are those that users know
         raise ValueError(str(error)) from None
+    return whole(number)
 
 
 def _number(value: Any) -> int | float:
@@ -278,7 +280,7 @@ def _number(value: Any) -> int | float:
             number = float(value)  # its own message is the one users know
     if isinstance(number, float) and not math.isfinite(number):  # JSON cannot say them
         raise ValueError(f"Value '{value}' is not a number")
-    return number
+    return whole(number) if isinstance(number, int) else number
 
 
 def _boolean(value: Any) -> bool:

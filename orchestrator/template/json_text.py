@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from orchestrator.template.scalars import WHOLE
+from orchestrator.schema.numbers import whole
 
 LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
 DEEPEST_JSON: Final = 100
@@ -62,9 +62,8 @@ def number(value: Any) -> int | float:
             f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'"
         )
     if isinstance(value, int):
-        if value not in WHOLE:
-            raise ValueError(f"{value} does not fit in 64 bits")
-    elif not math.isfinite(value):
+        return whole(value)
+    if not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
     return value
 

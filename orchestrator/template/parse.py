@@ -20,9 +20,9 @@ import yaml
 from orchestrator.collector import resting
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.schema.numbers import WHOLE
 from orchestrator.template.building import Builder, text_fault
 from orchestrator.template.locate import locate
-from orchestrator.template.scalars import WHOLE
 
 __all__ = ["Limits", "check_size", "locate", "parse"]
 

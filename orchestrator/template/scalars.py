@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import yaml
 
+from orchestrator.schema.numbers import WHOLE
+
 _PREFIX: Final = "tag:yaml.org,2002:"
 _RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
 _CONSTRUCTOR: Final = yaml.constructor.SafeConstructor()
@@ -26,7 +28,6 @@ _TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "m
 _LONGEST: Final = 400  # characters; no number that fits is longer, and converting a long one is quadratic
 _NONZERO: Final = frozenset("123456789")  # a leading zero may mean octal
 _SURELY_FITS: Final = 18  # digits that 64 bits have room for
-WHOLE: Final = range(-(2**63), 2**64)  # what JSON carries between all parties
 
 
 @lru_cache(maxsize=8192)
