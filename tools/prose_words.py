@@ -1,8 +1,8 @@
 """Count dialect words per 1,000 words of prose, by package and by document.
 
 Prose is the text of comments and docstrings in Python, of comments in shell, YAML, TOML and Makefiles, and of
-everything outside code in Markdown. The fifteen words stand for clauses that a noun would replace; the count is an
-indicator, not a target (`docs/internals/language.md`).
+everything outside code in Markdown. The fifteen words stand for clauses that a noun would replace; the count
+is an indicator, not a target (`docs/internals/language.md`).
 
     python tools/prose_words.py                 # every package and document; exits with 1 above the limit
     python tools/prose_words.py --files api     # every file below a folder, worst first
@@ -22,7 +22,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 DIALECT = frozenset(
-    "what who whoever whatever nobody somebody anybody told tells anew beside meanwhile others one ones".split()
+    """what who whoever whatever nobody somebody anybody told tells
+    anew beside meanwhile others one ones""".split()
 )
 LIMIT_PER_THOUSAND = 5.0
 MIN_WORDS = 100  # below this a single hit exceeds the limit: reported, not judged
@@ -44,7 +45,11 @@ def python_prose(source: str) -> Iterator[Line]:
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         first = node.body[0] if node.body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        if (
+            isinstance(first, ast.Expr)
+            and isinstance(first.value, ast.Constant)
+            and isinstance(first.value.value, str)
+        ):
             for offset, text in enumerate(first.value.value.splitlines()):
                 yield first.lineno + offset, text
 
@@ -85,7 +90,7 @@ def files_below(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def group_of(file: Path, root: Path) -> str:
-    """The package that a module is counted with: two levels of the product and the tests; a document is its own."""
+    """The row of a file in the report: a package of two levels, or the document itself."""
     relative = file.relative_to(root)
     if file.suffix == ".md":
         return str(relative)
@@ -93,7 +98,9 @@ def group_of(file: Path, root: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="*", type=Path, help="files and folders; default: the whole project")
     parser.add_argument("--files", action="store_true", help="count each file, worst first")
     parser.add_argument("--lines", action="store_true", help="print each hit")
@@ -112,7 +119,9 @@ def main() -> int:
         found, dialect = count(lines)
         words[group] += found
         hits[group].update(dialect)
-    rows = sorted(((1000 * hits[group].total() / max(words[group], 1), group) for group in words), reverse=True)
+    rows = sorted(
+        ((1000 * hits[group].total() / max(words[group], 1), group) for group in words), reverse=True
+    )
     above = 0
     for rate, group in rows:
         judged = words[group] >= MIN_WORDS
