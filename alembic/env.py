@@ -7,23 +7,23 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
-from orchestrator.store import (  # noqa: F401 - for their tables
-    access_models,
-    client_request_models,
-    credential_models,
-    models,
-    software_models,
-    stack_user_models,
-    webhook_models,
-    worker_models,
+from orchestrator.store.tables import (
+    access,
+    client_requests,
+    core,
+    credentials,
+    software,
+    stack_users,
+    webhooks,
+    workers,
 )
-from orchestrator.store.base import Xid8
+from orchestrator.store.tables.base import Xid8
 
 
 def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
     """Write our own types by their names."""
     if kind == "type" and isinstance(item, Xid8):
-        autogen.imports.add("from orchestrator.store.base import Xid8")
+        autogen.imports.add("from orchestrator.store.tables.base import Xid8")
         return "Xid8()"
     return False
 
@@ -32,7 +32,7 @@ def run(connection: Connection) -> None:
     """Run them, each in its own transaction, so that one may build an index concurrently outside of any."""
     context.configure(
         connection=connection,
-        target_metadata=models.Base.metadata,
+        target_metadata=core.Base.metadata,
         transaction_per_migration=True,
         render_item=render,
     )

@@ -14,8 +14,8 @@ from orchestrator.operations import actions, intake, outputs, rollback, signals,
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
-from orchestrator.store import schema_version
-from orchestrator.store.database import Database, open_database
+from orchestrator.store.connections.database import Database, open_database
+from orchestrator.store.schema import version
 from tasks.broker import Broker
 from tasks.dispatch import Dispatcher, broker_url
 
@@ -37,7 +37,7 @@ def create_app(
         telemetry.configure_logs()
     require_safe_binding(settings)
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
-    schema_version.require_current(database.url)
+    version.require_current(database.url)
     sealing = cipher(settings)
     intake.start()
     return assemble(

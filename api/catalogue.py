@@ -15,8 +15,8 @@ from api.policies import require_named
 from orchestrator.operations.offered import OfferedTypes
 from orchestrator.resources import catalogue as types
 from orchestrator.security.policy import policy_of, type_gate
-from orchestrator.store import workers
-from orchestrator.store.workers import WorkerRow
+from orchestrator.store.maintenance import workers
+from orchestrator.store.maintenance.workers import WorkerRow
 
 catalogue = Blueprint("catalogue", __name__)
 

@@ -12,9 +12,9 @@ from orchestrator.engine.causes import read
 from orchestrator.errors import Diagnostic
 from orchestrator.operations.failure_places import Places
 from orchestrator.operations.failures import FailureNode, tree
-from orchestrator.store import history
-from orchestrator.store.history import FailureRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.history import FailureRow
+from orchestrator.store.stacks.stacks import StackRow
 
 LONGEST_FILE: Final = 1 << 20  # bytes of a template in which a line is looked for
 

@@ -33,9 +33,9 @@ from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.query_callers import QueryCallers
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
 from orchestrator.security.signed_urls import authenticate
-from orchestrator.store.access import AccessRow
-from orchestrator.store.client_requests import TokenTaken
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.access.idempotency import TokenTaken
+from orchestrator.store.connections.database import UNREACHABLE
 
 cfn = Blueprint("cfn", __name__)
 log = telemetry.logger()

@@ -11,7 +11,7 @@ from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import NotFound
 from orchestrator.operations.exports import files_json, shown_environment, shown_template
-from orchestrator.store.revisions import RevisionRow, desired
+from orchestrator.store.stacks.revisions import RevisionRow, desired
 
 documents = Blueprint("documents", __name__)
 

@@ -15,10 +15,11 @@ from api.identity import canonical
 from api.parts import caller, parts
 from api.told import as_listed, as_told
 from orchestrator.errors import InvalidRequest
-from orchestrator.store import stacks, tail
-from orchestrator.store.events import FILTERS, EventQuery, get_event, list_events, read_sequence
-from orchestrator.store.stacks import StackRow, descendants
-from orchestrator.store.tail import Position, Within
+from orchestrator.store.events import stream as tail
+from orchestrator.store.events.events import FILTERS, EventQuery, get_event, list_events, read_sequence
+from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow, descendants
 
 events = Blueprint("events", __name__)
 

@@ -18,7 +18,7 @@ from api.formats import json_response
 from api.live import TooManyStreams
 from orchestrator import errors, telemetry
 from orchestrator.engine.nested import relayed
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
 
 log = telemetry.logger()
 

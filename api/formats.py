@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import orjson
 from flask import Response, request
 
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
 
 Items = Generator[dict[str, Any], None, None]
 

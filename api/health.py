@@ -16,8 +16,8 @@ from flask import Blueprint, Response
 from api.faults import RETRY_SECONDS
 from api.formats import json_response
 from api.parts import Parts, parts
-from orchestrator.store.figures import schema_version
-from orchestrator.store.schema_version import head
+from orchestrator.store.maintenance.gauges import schema_version
+from orchestrator.store.schema.version import head
 
 health = Blueprint("health", __name__)
 

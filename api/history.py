@@ -19,10 +19,10 @@ from api.parts import operation_context, parts
 from api.stacks import NO_DESCRIPTION, parameters_of
 from orchestrator.errors import NotFound
 from orchestrator.operations.failures import tree
-from orchestrator.store import history
-from orchestrator.store.history import Chapter
-from orchestrator.store.revisions import RevisionRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.history import Chapter
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
 
 revisions = Blueprint("revisions", __name__)
 

@@ -9,8 +9,8 @@ from flask import Blueprint, Response, g, request
 from api.formats import Links, below, json_response
 from api.parts import caller, parts
 from orchestrator.errors import NotFound
-from orchestrator.store import stacks
-from orchestrator.store.stacks import StackPlace, StackRow
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
 
 lookup = Blueprint("lookup", __name__)
 

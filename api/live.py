@@ -1,9 +1,10 @@
 """Who follows events as they happen: one thread of the process reads for all of them.
 
 `Hub.join` gives a `Viewer`. What was settled when it joined it reads for itself, from wherever it was; what
-is written afterwards the hub puts before it, in the order of `store/tail.py`. So nobody asks the database
-again and again for each who waits, and what one reading brings is shared. A viewer that does not take what is
-put before it is told that it fell behind, and reads for itself again: what is kept for one is bounded.
+is written afterwards the hub puts before it, in the order of `store/events/stream.py`. So nobody asks the
+database again and again for each who waits, and what one reading brings is shared. A viewer that does not
+take what is put before it is told that it fell behind, and reads for itself again: what is kept for one is
+bounded.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import psycopg
 import sqlalchemy.exc
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.store import stacks, tail
-from orchestrator.store.database import Database
-from orchestrator.store.events import EventRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.connections.database import Database
+from orchestrator.store.events import stream
+from orchestrator.store.events.events import EventRow
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.telemetry import logger
 
 POLL_SECONDS: Final = 0.25
@@ -98,7 +100,7 @@ class Hub:
         self._viewers: set[Viewer] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._position = tail.START
+        self._position = stream.START
         self._known: dict[int, StackRow] = {}
         self._forget_at = 0.0
 
@@ -124,7 +126,7 @@ class Hub:
         """Put before a viewer what is written from now on. What was settled by now it reads afterwards."""
         with self._lock:
             if self._thread is None:
-                self._position = tail.present(self.database)
+                self._position = stream.present(self.database)
                 self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                 self._thread.start()
             viewer.waiting.clear()
@@ -150,7 +152,7 @@ class Hub:
     def _read(self) -> None:
         """Hand on what was written since the last time."""
         while True:
-            walked = tail.everybodys(self.database, self._position)
+            walked = stream.everybodys(self.database, self._position)
             if walked.rows:
                 self._learn({row.stack_id for row in walked.rows})
             told = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
@@ -165,7 +167,7 @@ class Hub:
 
     def _fall_behind(self) -> None:
         with self._lock:
-            self._position = tail.START if not self._viewers else tail.present(self.database)
+            self._position = stream.START if not self._viewers else stream.present(self.database)
             for viewer in self._viewers:
                 viewer.waiting.clear()
                 viewer.behind = True

@@ -28,8 +28,8 @@ from orchestrator import metrics as counted
 from orchestrator.config import Settings
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden
-from orchestrator.store.database import Database
-from orchestrator.store.figures import Figures, figures
+from orchestrator.store.connections.database import Database
+from orchestrator.store.maintenance.gauges import Figures, figures
 from tasks.broker import UNREACHABLE
 from tasks.celery_settings import QUEUES
 

@@ -11,8 +11,8 @@ from api.faults import OutputNotFound
 from api.formats import json_response
 from api.identity import canonical
 from api.parts import Output, parts
-from orchestrator.store import revisions
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import revisions
+from orchestrator.store.stacks.stacks import StackRow
 
 outputs = Blueprint("outputs", __name__)
 

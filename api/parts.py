@@ -17,10 +17,10 @@ from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.database import Database
-from orchestrator.store.hooks import Paused
-from orchestrator.store.sent_signals import Address
-from orchestrator.store.stacks import StackPlace, StackRow
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.hooks import Paused
+from orchestrator.store.signals.ingest import Address
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
 from tasks.broker import Broker
 
 

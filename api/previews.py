@@ -24,8 +24,8 @@ from api.resources import shown_attributes, shown_metadata
 from api.stacks import NO_DESCRIPTION
 from orchestrator.operations.create_preview import Unmade
 from orchestrator.operations.update_preview import Item, UpdatePreview
-from orchestrator.store.resources import ResourceRow, get_incarnations, list_resources
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
+from orchestrator.store.stacks.stacks import StackRow
 
 previews = Blueprint("previews", __name__)
 

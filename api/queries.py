@@ -8,7 +8,7 @@ from flask import request
 
 from api.parts import parts
 from orchestrator.errors import InvalidRequest
-from orchestrator.store.stacks import Direction
+from orchestrator.store.stacks.stacks import Direction
 
 LARGEST = (1 << 31) - 1  # no listing is longer; a larger number means "all of it"
 

@@ -22,8 +22,8 @@ from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.bearers import require
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.parameters import MASK
 from orchestrator.template.spread import plain
 

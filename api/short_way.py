@@ -32,7 +32,7 @@ from orchestrator.security.doors import Door
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.signatures import SignedRequest
 from orchestrator.security.signed_urls import authenticate
-from orchestrator.store.sent_signals import Address
+from orchestrator.store.signals.ingest import Address
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

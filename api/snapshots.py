@@ -17,7 +17,7 @@ from orchestrator.errors import NotFound
 from orchestrator.operations import exports, intake
 from orchestrator.operations import snapshots as operations
 from orchestrator.store.snapshots import SnapshotRow, of_stack
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
 
 snapshots = Blueprint("snapshots", __name__)
 

@@ -21,9 +21,9 @@ from orchestrator.errors import NotFound
 from orchestrator.operations.actions import named
 from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.updates import changes_nothing
-from orchestrator.store import progress, revisions
-from orchestrator.store.revisions import RevisionRow
-from orchestrator.store.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
+from orchestrator.store.stacks import progress, revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
 from orchestrator.template.formats import format_named
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template

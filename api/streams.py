@@ -26,10 +26,11 @@ from api.formats import Links
 from api.live import Hub, Scope, Viewer
 from api.parts import Parts, parts
 from api.told import as_told
-from orchestrator.store import stacks, tail
-from orchestrator.store.events import FILTERS, EventQuery, EventRow, list_events
-from orchestrator.store.stacks import StackRow, descendants
-from orchestrator.store.tail import Position, Within
+from orchestrator.store.events import stream as tail
+from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
+from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow, descendants
 
 TYPE: Final = "text/event-stream"
 HEARTBEAT_SECONDS: Final = 15.0

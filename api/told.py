@@ -6,8 +6,8 @@ from typing import Any
 
 from api.formats import Links, below, link
 from orchestrator.operations.telling import facts, more_facts
-from orchestrator.store.events import EventRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.events.events import EventRow
+from orchestrator.store.stacks.stacks import StackRow
 
 
 def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.why import Summary, explain, summarize
-from orchestrator.store import progress as stored_progress
-from orchestrator.store import why as stored
-from orchestrator.store.progress import Progress
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.why import Marker, Standing, Unfinished
+from orchestrator.store.stacks import blockers as stored
+from orchestrator.store.stacks import progress as stored_progress
+from orchestrator.store.stacks.blockers import Marker, Standing, Unfinished
+from orchestrator.store.stacks.progress import Progress
+from orchestrator.store.stacks.stacks import StackRow
 
 why = Blueprint("why", __name__)
 

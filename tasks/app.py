@@ -40,8 +40,8 @@ from orchestrator.operations.workers import Reporting
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
-from orchestrator.store.database import open_database
-from orchestrator.store.schema_version import require_current
+from orchestrator.store.connections.database import open_database
+from orchestrator.store.schema.version import require_current
 from orchestrator.telemetry import configure_logs, logger
 from tasks import figures
 from tasks.celery_settings import celery_settings

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator import metrics
 from orchestrator.operations.check import check_nodes
 from orchestrator.operations.leases import new_lease
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
 from tasks.celery_settings import QUEUES

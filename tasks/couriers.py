@@ -15,7 +15,7 @@ import psycopg
 import sqlalchemy.exc
 
 from orchestrator.operations.courier import Courier
-from orchestrator.store.webhooks import Claimed
+from orchestrator.store.events.webhooks import Claimed
 from orchestrator.telemetry import logger
 
 log = logger()

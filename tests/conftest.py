@@ -19,7 +19,7 @@ import redis
 from orchestrator.embedded.postgres import DATABASE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
-from orchestrator.store import migrations
+from orchestrator.store.schema import migrate
 
 collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096
@@ -62,7 +62,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgr
     folder = tmp_path_factory.mktemp("postgres")
     server = Postgres(folder / "data", IN_A_HURRY)
     with running(server.child(), folder / "postgres.log"):
-        migrations.upgrade(server.url())
+        migrate.upgrade(server.url())
         yield server
 
 
@@ -125,7 +125,7 @@ def own_postgres(tmp_path: Path) -> Iterator[OwnServer]:
     server = Postgres(tmp_path / "own-postgres", IN_A_HURRY)
     own = OwnServer(server.child(), tmp_path / "own-postgres.log", server.url())
     own.start()
-    migrations.upgrade(own.url)
+    migrate.upgrade(own.url)
     yield own
     own.stop()
 

@@ -14,7 +14,7 @@ from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "openapi.json"
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from orchestrator.store.base import Word, Xid8, create_domain
+from orchestrator.store.tables.base import Word, Xid8, create_domain
 
 revision = "0001"
 down_revision = None

@@ -5,7 +5,7 @@ besides how it is called.
 import sqlalchemy as sa
 from alembic import op
 
-from orchestrator.store.base import Xid8
+from orchestrator.store.tables.base import Xid8
 
 revision = "0013"
 down_revision = "0012"

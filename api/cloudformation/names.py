@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from api.cloudformation.arguments import Arguments, QueryFault
 from api.parts import caller, parts
-from orchestrator.store import stacks
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
 
 ARN: Final = "arn:openstack:heat::"
 

@@ -17,10 +17,10 @@ from api.resources import metadata_of
 from orchestrator.errors import LimitExceeded
 from orchestrator.security.bearers import require
 from orchestrator.security.signatures import Refused
-from orchestrator.store import revisions, stacks
-from orchestrator.store.events import EventQuery, EventRow, event_uuid, list_events
-from orchestrator.store.resources import ResourceRow, get_resource, list_resources, stack_with
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.events.events import EventQuery, EventRow, event_uuid, list_events
+from orchestrator.store.stacks import revisions, stacks
+from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources, stack_with
+from orchestrator.store.stacks.stacks import StackRow
 
 MOST: Final = 10_000  # resources of one answer without pages
 UNDECIDED: Final = {"StackResourceDriftStatus": "NOT_CHECKED"}

@@ -19,9 +19,9 @@ from api.formats import time
 from api.parts import Output, caller, parts
 from api.stacks import parameters_of
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.store import revisions, stacks
-from orchestrator.store.revisions import Brief
-from orchestrator.store.stacks import StackQuery, StackRow
+from orchestrator.store.stacks import revisions, stacks
+from orchestrator.store.stacks.revisions import Brief
+from orchestrator.store.stacks.stacks import StackQuery, StackRow
 
 UNDECIDED: Final = {"StackDriftStatus": "NOT_CHECKED"}
 CANCEL: Final = orjson.dumps({"cancel_update": None})

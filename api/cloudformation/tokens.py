@@ -14,8 +14,8 @@ from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN
 from api.parts import operation_context, parts
 from orchestrator.operations.context import OperationContext
-from orchestrator.store import client_requests
-from orchestrator.store.client_requests import ClientToken, TokenTaken
+from orchestrator.store.access import idempotency
+from orchestrator.store.access.idempotency import ClientToken, TokenTaken
 
 NAME: Final = "ClientRequestToken"
 _TOKEN: Final = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9]{0,127}")
@@ -65,7 +65,7 @@ def _before(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] 
     """
     project_id = context.caller.project_id
     with parts().database.lent() as db:
-        found = client_requests.find(db, project_id, asked.token)
+        found = idempotency.find(db, project_id, asked.token)
     if found is None:
         return None
     if found.digest != asked.digest:

@@ -24,8 +24,9 @@ from orchestrator.errors import Misconfigured, OrchestratorError
 from orchestrator.operations.rotate_keys import rotate_keys as reseal
 from orchestrator.security import tokens
 from orchestrator.security.encryption import cipher, new_key
-from orchestrator.store import migrations, schema_version
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.schema import migrate as migrations
+from orchestrator.store.schema import version
 
 Command = Callable[..., Any]
 
@@ -99,9 +100,9 @@ def migrate(data_dir: Path | None) -> None:
     """Bring the database to the schema of this version."""
     with one_line_failures():
         with database_of(load_settings(data_dir=data_dir)) as url:
-            before = schema_version.current(url)
+            before = version.current(url)
             migrations.upgrade(url)
-        needed = schema_version.head()
+        needed = version.head()
     done = "nothing to do" if before == needed else f"upgraded from {before or 'nothing'}"
     click.echo(f"schema {needed}: {done}")
 
@@ -196,7 +197,7 @@ NEW_KEY_HELP = """
 def opened(data_dir: Path | None) -> Iterator[Database]:
     """Yield the installation's database, its schema checked."""
     with one_line_failures(), database_of(load_settings(data_dir=data_dir)) as url:
-        schema_version.require_current(url)
+        version.require_current(url)
         database = Database(url, "orchestrator server command")
         try:
             yield database

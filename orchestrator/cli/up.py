@@ -20,7 +20,7 @@ from orchestrator.errors import Misconfigured
 from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.doors import require_door
 from orchestrator.security.encryption import cipher
-from orchestrator.store import migrations
+from orchestrator.store.schema import migrate
 from orchestrator.telemetry import configure_logs
 
 DEFAULT_URL = "http://127.0.0.1:8004"  # where the client commands look by themselves
@@ -93,7 +93,7 @@ def start(
     else:
         broker_url = settings.broker_url.get_secret_value()
     supervisor.start(servers)
-    migrations.upgrade(database_url)
+    migrate.upgrade(database_url)
     env = processes.environment(settings, database_url, broker_url, keys, folder.root / "figures")
     children = processes.workers(env, folder.run, count=count, events=flower_port is not None)
     children.append(processes.api(env, folder.run, settings))

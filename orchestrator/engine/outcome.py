@@ -1,4 +1,4 @@
-"""Judge what a visit saw: pure. An outcome names the statement in `store/nodes.py` that writes it."""
+"""Judge what a visit saw: pure. `store/nodes/repository.py` writes each outcome."""
 
 from __future__ import annotations
 

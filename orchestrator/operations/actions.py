@@ -12,10 +12,11 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request import read_object
-from orchestrator.store import children, client_requests, traversals
-from orchestrator.store.acceptance import accept_rollback
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.traversals import Locked
+from orchestrator.store.access import idempotency
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals.accept import accept_rollback
+from orchestrator.store.traversals.traversals import Locked
 
 Action = Callable[[OperationContext, StackRow], list[Ring]]
 
@@ -53,7 +54,7 @@ def named(body: Body) -> str:
 def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Go back to the last good revision; what runs finishes first."""
     with context.database.connect() as db, db.transaction():
-        client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
         running = _running(db, stack, "UPDATE")
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"

@@ -12,8 +12,8 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.nesting import ADOPTED
 from orchestrator.operations.drafts import Drafts
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import planning
-from orchestrator.store.planning import Target
+from orchestrator.store.planning import bulk_writer
+from orchestrator.store.planning.bulk_writer import Target
 
 SLICE: Final = 5_000  # rows of each table a transaction writes
 
@@ -35,23 +35,25 @@ class AdoptedThings:
                 if "nested" in thing:
                     kept["data"] = {**kept["data"], ADOPTED: thing["nested"]}
                 rows.append((row, thing["resource_id"], self.cipher.seal(kept), definition))
-        planning.take_over(db, rows)
+        bulk_writer.take_over(db, rows)
 
     def take_over_first(self, db: Connection[TupleRow], target: Target, drafts: Drafts, number: int) -> None:
         """Write the rows that the adoption did not come to, as revision `number` has them.
 
         So they are taken over as they are before anything else is made of them. Nothing visits them yet.
         """
-        have = {row.name for row in planning.rows(db, target.stack_id)}
+        have = {row.name for row in bulk_writer.rows(db, target.stack_id)}
         names = [name for name in drafts.wanted if name in self.things and name not in have]
         then = replace(target, revision_number=number)
         for start in range(0, len(names), SLICE):
             part = names[start : start + SLICE]
-            with planning.slice_of(db, target):
-                rows = planning.new_ids(db, "resource", len(part))
-                definitions = planning.new_ids(db, "resource_definition", len(part))
+            with bulk_writer.slice_of(db, target):
+                rows = bulk_writer.new_ids(db, "resource", len(part))
+                definitions = bulk_writer.new_ids(db, "resource_definition", len(part))
                 places = {name: place for name, *place in zip(part, rows, definitions, strict=True)}
                 made = [(places[name][0], name, *drafts.types_of(name)) for name in part]
-                planning.copy_resources(db, then, made)
-                planning.copy_definitions(db, then, (drafts.stored(name, places[name][1]) for name in part))
+                bulk_writer.copy_resources(db, then, made)
+                bulk_writer.copy_definitions(
+                    db, then, (drafts.stored(name, places[name][1]) for name in part)
+                )
                 self.write(db, {name: (row, definition) for name, (row, definition) in places.items()})

@@ -25,8 +25,8 @@ from orchestrator.errors import (
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.exports import export
 from orchestrator.operations.request import StackRequest, checked_tags, refuse_nul
-from orchestrator.store import children, traversals
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children, traversals
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import MASK
 from orchestrator.template.parse import Limits, parse

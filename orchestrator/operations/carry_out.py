@@ -58,7 +58,7 @@ from orchestrator.operations.known import (
 from orchestrator.operations.resolving import Resolving
 from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
 from orchestrator.schema.properties import immutable_message
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
 
 NO_ID = "Resource ID was not provided."
 MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."

@@ -14,7 +14,8 @@ from orchestrator.operations.engine import Engine
 from orchestrator.operations.leases import new_lease
 from orchestrator.operations.planner import may_be_small
 from orchestrator.operations.round import Round
-from orchestrator.store import nodes, small_plans
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import small_create
 from orchestrator.telemetry import concerning
 
 
@@ -52,15 +53,15 @@ def _check_claimed(
     engine: Engine, ids: Sequence[int], traversal: int, lease: int, *, again: bool
 ) -> list[Ring]:
     db = engine.database.hot(durable=True)
-    claimed = nodes.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
-    visits = nodes.look(db, ids if again else claimed, lease) if claimed or again else []
+    claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    visits = repository.look(db, ids if again else claimed, lease) if claimed or again else []
     if again:  # a plan may be in the hands of a process of its own by now, with our lease
         visits = [one for one in visits if one.resource is not None or one.node_id in claimed]
     if not visits:  # late or repeated: somebody else did it
         return []
     held = [(visit.node_id, visit.resource.id if visit.resource else None, lease) for visit in visits]
     if again:  # nobody has kept it since
-        nodes.renew(db, held, engine.settings.lease_seconds)
+        repository.renew(db, held, engine.settings.lease_seconds)
     with engine.leases.keep(held):
         return Round(engine, db, lease).run(visits)
 
@@ -72,8 +73,8 @@ def _check_unclaimed(
     those that take a claim.
     """
     db = engine.database.hot(durable=False)
-    planned = small_plans.glance(db, ids[0]) if may_plan and len(ids) == 1 else None
-    visits, busy = nodes.glance(db, ids, traversal) if planned is None else ([planned[0]], [])
+    planned = small_create.glance(db, ids[0]) if may_plan and len(ids) == 1 else None
+    visits, busy = repository.glance(db, ids, traversal) if planned is None else ([planned[0]], [])
     own: list[Visit] = []
     others: list[Visit] = []
     for visit in visits:
@@ -84,7 +85,7 @@ def _check_unclaimed(
         rings += round_.run(own)
         others += round_.left
     if busy:
-        nodes.refuse(db, busy, traversal)
+        repository.refuse(db, busy, traversal)
     return rings, {visit.node_id for visit in others}
 
 

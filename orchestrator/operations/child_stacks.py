@@ -28,11 +28,12 @@ from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import Beside, ChildTemplate, Member, NestedType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import children, snapshots
-from orchestrator.store.children import ChildWanted
-from orchestrator.store.database import Database
-from orchestrator.store.models import Revision, Stack
-from orchestrator.store.nodes import Hot
+from orchestrator.store import snapshots
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.repository import Hot
+from orchestrator.store.tables.core import Revision, Stack
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format

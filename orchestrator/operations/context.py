@@ -10,8 +10,8 @@ from orchestrator.config import Settings
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.client_requests import ClientToken
-from orchestrator.store.database import Database
+from orchestrator.store.access.idempotency import ClientToken
+from orchestrator.store.connections.database import Database
 
 
 @dataclass(frozen=True, slots=True)

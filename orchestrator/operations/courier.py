@@ -23,12 +23,13 @@ from orchestrator.clients.webhooks import NotDelivered, deliver
 from orchestrator.config import Settings
 from orchestrator.operations.telling import facts, more_facts
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import stacks, tail, webhooks
-from orchestrator.store.database import Database
-from orchestrator.store.events import EventQuery, EventRow, list_events
-from orchestrator.store.stacks import StackRow, descendants
-from orchestrator.store.tail import Position, Within
-from orchestrator.store.webhooks import Claimed
+from orchestrator.store.connections.database import Database
+from orchestrator.store.events import stream, webhooks
+from orchestrator.store.events.events import EventQuery, EventRow, list_events
+from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.events.webhooks import Claimed
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow, descendants
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -117,7 +118,7 @@ class Courier:
         if claimed.stack_uuid is not None:
             return self._of_stack(claimed, after)
         within = Within(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
-        walked = tail.of_project(self.database, within, after, AT_ONCE)
+        walked = stream.of_project(self.database, within, after, AT_ONCE)
         owners = stacks.by_ids(self.database, {row.stack_id for row in walked.rows})
         found = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]
         return found, walked.position, walked.drained
@@ -140,7 +141,7 @@ class Courier:
 
 def is_own(row: EventRow, stack: StackRow) -> bool:
     """Whether an event is what a stack tells of itself."""
-    return (row.resource_type, row.physical_id) == (tail.STACK, str(stack.uuid))
+    return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
 
 
 def message(kind: str, uuid: object, project_id: str, events: Sequence[dict[str, Any]]) -> bytes:

@@ -18,8 +18,8 @@ from orchestrator.operations.request import StackRequest, read_request
 from orchestrator.operations.vetting import Vetted, vet
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
-from orchestrator.store import previewing
-from orchestrator.store.acceptance import refuse_beyond
+from orchestrator.store.planning import preview_reads
+from orchestrator.store.traversals.accept import refuse_beyond
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.functions.allowance import allowance
@@ -77,9 +77,9 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
         request, _ = adopting(context, request)
     vetted = vet(context, request, stack_uuid="None")
     project = context.caller.project_id
-    with previewing.moment(context.database) as db:
+    with preview_reads.moment(context.database) as db:
         refuse_beyond(db, project, context.quota("max_stacks_per_tenant"))
-        if previewing.is_taken(db, project, request.stack_name):
+        if preview_reads.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
     return _shown(context, request, vetted)
 

@@ -32,16 +32,16 @@ from orchestrator.operations.custody import remove_due
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import service_user
-from orchestrator.store import credentials
-from orchestrator.store.database import Database
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.connections.database import Database
+from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.telemetry import logger
 
 log = logger()
 
 MAKING_SECONDS: Final = 120.0  # from asking for a right to a stack that holds it: longer than any request
 
-Lend = Callable[[], AbstractContextManager[credentials.Db]]
+Lend = Callable[[], AbstractContextManager[delegated_credentials.Db]]
 
 
 class MissingCredential(InvalidRequest):
@@ -79,7 +79,7 @@ def for_update(context: OperationContext, stack: StackRow) -> Iterator[int | Non
     login, made = _wanted(context), None
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
         with context.database.lent() as db:
-            now = credentials.held(db, stack.id)
+            now = delegated_credentials.held(db, stack.id)
         if now is None or now.user_id != context.caller.user_id:
             try:
                 made = _make(context, login, uuid.UUID(str(stack.uuid)), stack.id)
@@ -106,14 +106,16 @@ def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: in
     giver = Giver(user_id, login.project_id, login.token, _roles(settings, login))
     with context.database.lent() as db:
         sealed = cipher.seal(asked.to_json())
-        id_ = credentials.note(db, root, stack_id, login.project_id, user_id, sealed, MAKING_SECONDS)
+        id_ = delegated_credentials.note(
+            db, root, stack_id, login.project_id, user_id, sealed, MAKING_SECONDS
+        )
     try:
         with _abandoned(context.database, id_):
             given = Delegations(service_user(settings)).give(
                 asked, giver, redelegate=settings.allow_trusts_redelegation
             )
             with context.database.lent() as db:
-                credentials.made(db, id_, cipher.seal(given.to_json()))
+                delegated_credentials.made(db, id_, cipher.seal(given.to_json()))
     except Refused as error:
         raise _refusal(settings, str(error)) from error
     except NotOffered:
@@ -153,7 +155,7 @@ def _abandoned(database: Database, id_: int | None) -> Iterator[None]:
     except BaseException:
         if id_ is not None:
             with database.lent() as db:
-                credentials.abandon(db, id_)
+                delegated_credentials.abandon(db, id_)
         raise
 
 
@@ -164,7 +166,7 @@ def cloud_of_stack(lend: Lend, cipher: Cipher, settings: Settings, root_id: int)
 
     def find() -> Any:
         with lend() as db:
-            found = credentials.held(db, root_id)
+            found = delegated_credentials.held(db, root_id)
         if found is None:
             return None
         return session_of(service_user(settings), Delegation(**cipher.open(found.sealed)))
@@ -196,8 +198,8 @@ class Custodian:
 
     def run(self) -> int:
         """Remove what is due; return how many are gone."""
-        return remove_due(self.database, credentials, self._remove, "credential")
+        return remove_due(self.database, delegated_credentials, self._remove, "credential")
 
-    def _remove(self, going: credentials.Going) -> None:
+    def _remove(self, going: delegated_credentials.Going) -> None:
         given = Delegation(**self.cipher.open(going.sealed))
         Delegations(service_user(self.settings)).remove(given)

@@ -9,7 +9,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import Forbidden, Unavailable
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 from orchestrator.telemetry import logger
 
 log = logger()

@@ -12,9 +12,9 @@ from orchestrator.engine.differences import Side, as_json, compare
 from orchestrator.errors import NotFound
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.parameters import pseudo, stored_values
-from orchestrator.store import history, revisions
-from orchestrator.store.revisions import RevisionRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import history, revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.members import is_members, load_stored
 from orchestrator.template.parse import Limits

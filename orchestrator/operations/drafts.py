@@ -11,7 +11,7 @@ import orjson
 from orchestrator.engine.changes import Wanted
 from orchestrator.engine.kinds import Kinds
 from orchestrator.resources.template_type import TemplateType
-from orchestrator.store.planning import DefinitionRow
+from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
 from orchestrator.template.members import MemberDefinitions

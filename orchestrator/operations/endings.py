@@ -23,8 +23,8 @@ from orchestrator.engine.visit import Visit
 from orchestrator.operations.known import Done, stored_values
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import act_statements
-from orchestrator.store import ending_statements as ending
+from orchestrator.store.nodes import action_sql
+from orchestrator.store.nodes import outcome_sql as ending
 
 
 def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str, Any]]:
@@ -36,9 +36,9 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             if isinstance(outcome, Ended):
                 statement = ending.SETTLE_ENDED
             elif isinstance(outcome, Seen):
-                statement = act_statements.SETTLE_SEEN
+                statement = action_sql.SETTLE_SEEN
             elif visit.stack.action in ACTS and visit.kind == "update":
-                statement = act_statements.SETTLE_ACT
+                statement = action_sql.SETTLE_ACT
             row |= as_wanted(seen)
             if isinstance(outcome, Ended) and outcome.failure:
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
@@ -60,11 +60,11 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
             row["op"] = "DISCARD" if discard else done.known.op
         case Faulty(reason=reason, left_alone=left_alone):
-            statement = act_statements.FAULT if visit.act == "CHECK" else act_statements.UNFIT
+            statement = action_sql.FAULT if visit.act == "CHECK" else action_sql.UNFIT
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
         case Restricted(action=action):
-            statement = act_statements.RESTRICT
+            statement = action_sql.RESTRICT
             row |= {"action": "UPDATE", "status": None, "reason": f"{action} is restricted for resource."}
         case Failed(reason=reason, causes=causes):
             statement = ending.FAIL

@@ -14,7 +14,7 @@ from orchestrator.operations.planner import PlanVisit
 from orchestrator.operations.window import Windows
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 
 @dataclass(frozen=True, slots=True)

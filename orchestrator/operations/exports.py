@@ -17,12 +17,14 @@ import orjson
 from orchestrator.engine.nesting import asked_of
 from orchestrator.errors import NotFound
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import exports, snapshots, stacks
-from orchestrator.store.database import Database
-from orchestrator.store.exports import ExportRow
-from orchestrator.store.revisions import RevisionRow, desired, of_stack, read_content
+from orchestrator.store import snapshots
+from orchestrator.store.connections.database import Database
 from orchestrator.store.snapshots import CopyRow, SnapshotRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import export as exports
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.export import ExportRow
+from orchestrator.store.stacks.revisions import RevisionRow, desired, of_stack, read_content
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.members import as_hot, is_members
 from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template

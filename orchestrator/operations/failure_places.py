@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.operations.failures import FailureNode
-from orchestrator.store import history
-from orchestrator.store.database import Database
-from orchestrator.store.revisions import content_size, read_content
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.revisions import content_size, read_content
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.locate import locate
 from orchestrator.template.registry_entries import RESOURCES

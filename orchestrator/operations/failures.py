@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.store import history
-from orchestrator.store.database import Database
-from orchestrator.store.history import FailureRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.history import FailureRow
+from orchestrator.store.stacks.stacks import StackRow
 
 MOST: Final = 1_000  # causes of one tree
 

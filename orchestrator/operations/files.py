@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import select
 
-from orchestrator.store.database import Database
-from orchestrator.store.models import Content
+from orchestrator.store.connections.database import Database
+from orchestrator.store.tables.core import Content
 
 LARGEST = 1 << 20  # characters; a larger text is read again each time
 

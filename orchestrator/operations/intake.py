@@ -41,11 +41,11 @@ from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher
-from orchestrator.store import nodes
-from orchestrator.store.client_requests import ClientToken
-from orchestrator.store.database import UNREACHABLE, Database
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.traversals import Opened
+from orchestrator.store.access.idempotency import ClientToken
+from orchestrator.store.connections.database import UNREACHABLE, Database
+from orchestrator.store.nodes import repository
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals.traversals import Opened
 from orchestrator.telemetry import bind_request, concerning, configure_logs, logger, request_id
 from orchestrator.template.template import Template
 
@@ -238,7 +238,7 @@ def _go_on(context: OperationContext, opened: Opened, lease: int, template: Temp
     planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
-        for visit in nodes.look(db, [opened.plan_node_id], lease):
+        for visit in repository.look(db, [opened.plan_node_id], lease):
             concerning(visit.told)
             log.info("plan_begun", action=visit.stack.action)
             planner.run(db, visit, lease, template, ring=False)

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from orchestrator.store import nodes
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes import repository
 from orchestrator.telemetry import logger
 
 Held = Sequence[tuple[int, int | None, int]]  # node, resource, lease
@@ -69,7 +69,7 @@ class Leases:
             try:
                 if connection is None or connection.closed:
                     connection = self.database.connect(hot=True, name="orchestrator-leases")
-                nodes.renew(connection, old, self.seconds)
+                repository.renew(connection, old, self.seconds)
             except psycopg.Error as error:
                 log.warning("lease_renewal_failed", error=str(error))
                 connection = None

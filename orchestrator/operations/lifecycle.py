@@ -10,10 +10,11 @@ from psycopg.rows import TupleRow
 from orchestrator import metrics
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.visit import Visit
-from orchestrator.store import child_ends, children, snapshots, traversals
-from orchestrator.store.acceptance import accept_rollback
-from orchestrator.store.database import Database
-from orchestrator.store.traversals import Opened
+from orchestrator.store import snapshots
+from orchestrator.store.connections.database import Database
+from orchestrator.store.traversals import child_completion, children, traversals
+from orchestrator.store.traversals.accept import accept_rollback
+from orchestrator.store.traversals.traversals import Opened
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -64,7 +65,7 @@ def end_children(db: Connection[TupleRow], rings: Sequence[Ring], root: str) -> 
 
 def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Ring] | None:
     """End the child stack of a finish node that nobody has claimed; None when that takes a claim."""
-    ended = child_ends.end(db, node_id, root)
+    ended = child_completion.end(db, node_id, root)
     if ended is None:
         return None
     log.info("stack_complete", stack=ended.uuid, action=ended.action)

@@ -18,7 +18,7 @@ from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import GIVEN_METADATA
 from orchestrator.operations.outputs import EXPRESSIONS_SECONDS, Revised, proxies
 from orchestrator.operations.parameters import pseudo, stored_values
-from orchestrator.store.models import Resource, ResourceDefinition, Revision
+from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision
 from orchestrator.template.definition import NOTHING, StackDefinition
 from orchestrator.template.functions.allowance import allowance
 

@@ -18,9 +18,11 @@ from orchestrator.engine.nesting import Asked, Move, asked_of, noted
 from orchestrator.engine.outcome import Moved
 from orchestrator.engine.visit import Visit
 from orchestrator.operations.known import Done, Known
-from orchestrator.store import children, nodes, snapshots
-from orchestrator.store import ending_statements as ending
-from orchestrator.store.children import Moved as Begun
+from orchestrator.store import snapshots
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import repository
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.children import Moved as Begun
 
 TRIES = 5  # over deadlocks that PostgreSQL broke
 
@@ -36,7 +38,9 @@ class Lost(Exception):
 Row = Callable[[Visit, Done], dict[str, Any]]
 
 
-def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
+def move(
+    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+) -> list[Ring]:
     """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
 
     Without a lease nothing was claimed, and what is written takes the node (adr/0001).
@@ -61,7 +65,9 @@ def move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None
     raise AssertionError("unreachable")
 
 
-def _spawn(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
+def _spawn(
+    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
     known.data = noted(asked_of(known.data)[1], Asked(1, planned.turn))
@@ -72,7 +78,9 @@ def _spawn(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | No
     return settled.rings
 
 
-def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str) -> list[Ring]:
+def _move(
+    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
     if planned.verb == "create":
@@ -85,7 +93,7 @@ def _move(db: nodes.Hot, visit: Visit, done: Done, row_of: Row, lease: int | Non
         asked = Asked(asked.traversal, planned.turn)
     known.data = noted(kept, asked)
     row = _row(visit, done, row_of)
-    settled = nodes.write(db, ending.WAIT, [row], lease, root)
+    settled = repository.write(db, ending.WAIT, [row], lease, root)
     if row["resource_id"] not in settled.held:
         raise Lost
     return settled.rings + ([] if begun is None else [begun.ring])
@@ -107,7 +115,7 @@ def _row(visit: Visit, done: Done, row_of: Row) -> dict[str, Any]:
     return row
 
 
-def _begin(db: nodes.Hot, visit: Visit, planned: Move) -> Begun | None:
+def _begin(db: repository.Hot, visit: Visit, planned: Move) -> Begun | None:
     child = planned.child
     if planned.verb == "pause":
         return None
@@ -130,7 +138,7 @@ def _begin(db: nodes.Hot, visit: Visit, planned: Move) -> Begun | None:
     return begun
 
 
-def _snapshot(db: nodes.Hot, child_id: int, uuid: UUID) -> Begun | None:
+def _snapshot(db: repository.Hot, child_id: int, uuid: UUID) -> Begun | None:
     ground = snapshots.lock(db, child_id)
     if ground is None:
         return None
@@ -140,8 +148,8 @@ def _snapshot(db: nodes.Hot, child_id: int, uuid: UUID) -> Begun | None:
 
 @contextmanager
 def with_children(
-    db: nodes.Hot, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
-) -> Iterator[Callable[[nodes.Settled], None]]:
+    db: repository.Hot, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
+) -> Iterator[Callable[[repository.Settled], None]]:
     """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures, and
     that the child of a resource that goes is a stack of its own. Call what is yielded with what was settled.
     """
@@ -152,7 +160,7 @@ def with_children(
         yield lambda _: None
         return
 
-    def tell(settled: nodes.Settled) -> None:
+    def tell(settled: repository.Settled) -> None:
         for visit, _, row in items:
             held = row["resource_id"] if row["resource_id"] in settled.held else None
             if held in causes:

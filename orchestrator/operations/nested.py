@@ -35,9 +35,11 @@ from orchestrator.operations.copies import CHILD
 from orchestrator.operations.known import Done, as_known, is_told, value_digest
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
-from orchestrator.store import children, resizing, snapshots
-from orchestrator.store.children import ChildWanted
-from orchestrator.store.nodes import Hot
+from orchestrator.store import snapshots
+from orchestrator.store.nodes.repository import Hot
+from orchestrator.store.signals import group_resize
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.view import ParentResourceProxy
 
 STOPPED = "{} aborted (user triggered cancel)"
@@ -201,7 +203,7 @@ class NestedPlugin(Plugin):
         match told:
             case Settled(data=data, metadata=metadata, batched=batched):
                 if batched and self.child is not None:
-                    resizing.touch(self.db, self.child.id)
+                    group_resize.touch(self.db, self.child.id)
                 if data is not None:
                     known.data = data
                 if metadata is not None and metadata != (known.metadata or {}):

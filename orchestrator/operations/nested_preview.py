@@ -19,8 +19,10 @@ from orchestrator.operations.parameters import pseudo
 from orchestrator.operations.stack_preview import Intent, Item, Preview, UpdatePreview
 from orchestrator.resources.nested import NestedType
 from orchestrator.schema.properties import join
-from orchestrator.store import children, planning, previewing, stacks
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.planning import bulk_writer, preview_reads
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
 from orchestrator.template.parameters import ParameterValues
 
 Found = tuple[list[UpdatePreview], list[Diagnostic]]
@@ -96,7 +98,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
     context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
     if outlook is None:
         return [], []
-    with previewing.moment(context.database) as db:
+    with preview_reads.moment(context.database) as db:
         known = preview.there(db, row.id)
         data = asked_of({} if known is None else known.data)[1]
         around = replace(_around(preview, name, outlook), data=data)
@@ -144,8 +146,8 @@ def _around(preview: Preview, name: str, outlook: Outlook) -> Around:
 def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview]:
     """Yield a stack, and those below it, with all of whose resources the same becomes."""
     context = preview.context
-    with previewing.moment(context.database) as db:
-        rows = [row for row in planning.rows(db, child.id) if not row.leftover]
+    with preview_reads.moment(context.database) as db:
+        rows = [row for row in bulk_writer.rows(db, child.id) if not row.leftover]
     grandchildren = stacks.children(context.database, child)
     if turn == "unchanged":
         names = frozenset(row.name for row in rows)

@@ -16,9 +16,9 @@ from orchestrator.operations.files import FileCache
 from orchestrator.operations.known import proxy
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.database import Database
-from orchestrator.store.hot import fetched
-from orchestrator.store.models import Resource, Stack
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.tables.core import Resource, Stack
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.template import Template

@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestrator.engine.visit import StackView
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.database import Database
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 

@@ -35,9 +35,12 @@ from orchestrator.operations.plan_small import MOST, plan_small
 from orchestrator.operations.plan_small_removal import plan_small_removal
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import children, group_planning, hooks, nodes, planning, small_plans, stalls
-from orchestrator.store.database import Database
-from orchestrator.store.planning import Target
+from orchestrator.store.connections.database import Database
+from orchestrator.store.maintenance import stalled
+from orchestrator.store.nodes import hooks, repository
+from orchestrator.store.planning import bulk_writer, group_diff, small_create
+from orchestrator.store.planning.bulk_writer import Target
+from orchestrator.store.traversals import children
 from orchestrator.telemetry import logger
 from orchestrator.template.members import load_stored
 from orchestrator.template.parameters import ParameterValues
@@ -82,11 +85,11 @@ class Planner:
         Raises:
             TooLarge: the stack is a group's with more than so many `members`, and so many are to be planned.
         """
-        stack, removals = visit.stack, visit.label == planning.REMOVALS
+        stack, removals = visit.stack, visit.label == bulk_writer.REMOVALS
         if visit.traversal > 1 and not removals:
-            planning.wait_for_older_checks(db)
+            bulk_writer.wait_for_older_checks(db)
         compares = visit.traversal > 1 or removals
-        if compares and planning.is_begun(db, stack.id, visit.traversal, visit.node_id):
+        if compares and bulk_writer.is_begun(db, stack.id, visit.traversal, visit.node_id):
             return self._begin_again(db, visit, lease)
         try:
             target = self._target(db, stack, (visit.node_id, lease))
@@ -99,13 +102,13 @@ class Planner:
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
-            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
+            return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
         except OrchestratorError as error:
             return self._failed(visit, error)
         root, window = self.stacks.root_of(stack), self.settings.ring_window if ring else 0
-        settled = nodes.settle_nodes(db, [visit.node_id], lease, root, ring=window)
-        planning.drop_old_nodes(db, stack.id, stack.traversal, plan_rows.SLICE)
-        return settled.rings + (nodes.top_up(db, stack.root_id, root, window).rings if ring else [])
+        settled = repository.settle_nodes(db, [visit.node_id], lease, root, ring=window)
+        bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, plan_rows.SLICE)
+        return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if ring else [])
 
     def run_small(
         self,
@@ -113,8 +116,8 @@ class Planner:
         visit: Visit,
         lease: int | None,
         allowance: int,
-        read: small_plans.Read | None = None,
-    ) -> nodes.Settled | None:
+        read: small_create.Read | None = None,
+    ) -> repository.Settled | None:
         """Write the whole plan of a small stack's first traversal, from what was `read` of it, if that was
         done, or of its removal, in one go; None when it takes more than that.
 
@@ -136,10 +139,10 @@ class Planner:
             )
         except Superseded:
             if lease is None:
-                return nodes.Settled([], frozenset())  # whoever has it, or the sweep, sees to it
-            return nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(visit.stack))
+                return repository.Settled([], frozenset())  # whoever has it, or the sweep, sees to it
+            return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(visit.stack))
         except OrchestratorError as error:
-            return nodes.Settled(self._failed(visit, error), frozenset())
+            return repository.Settled(self._failed(visit, error), frozenset())
 
     def _failed(self, visit: Visit, error: OrchestratorError) -> list[Ring]:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))
@@ -153,15 +156,15 @@ class Planner:
         compare with: it goes on where it ended.
         """
         stack = visit.stack
-        rings = stalls.begin_again(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
-        return rings + nodes.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
+        rings = stalled.begin_again(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
+        return rings + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
     ) -> Target:
         row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()
         assert row is not None
-        finish = planning.finish_node(db, stack.id, stack.traversal)
+        finish = bulk_writer.finish_node(db, stack.id, stack.traversal)
         return Target(stack.id, stack.root_id, stack.traversal, row[0], finish, plan)
 
     def _queue(self, type_name: str) -> str:
@@ -185,13 +188,13 @@ class Planner:
         stack: StackView,
         values: ParameterValues,
         kinds: Kinds,
-        revision: planning.RevisionTexts,
+        revision: bulk_writer.RevisionTexts,
     ) -> Template:
         """Return a stack's template; a short one is read once a process, children are alike."""
         short = revision.length <= SHORT
         template = self.stacks.template(revision.template_hash, values, MOST) if short else None
         if template is None:
-            text = planning.template_text(db, stack.revision_id)
+            text = bulk_writer.template_text(db, stack.revision_id)
             template = load_stored(text, Limits.of(self.settings), values)
         elif isinstance(template.resources, dict):  # a plan lets go of those that it does not write
             template = replace(template, resources=dict(template.resources))
@@ -207,7 +210,7 @@ class Planner:
     ) -> Iterator[None]:
         """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
-        revision = planning.revision(db, stack.revision_id)
+        revision = bulk_writer.revision(db, stack.revision_id)
         kinds, gone = self.stacks.around(stack).kinds, stack.action in DESTROYS
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
@@ -221,27 +224,27 @@ class Planner:
         drafts = Drafts(template, values, kinds, revision.files)
         in_force: dict[str, tuple[int, bytes, int]] = {}
         if narrow is not None:
-            in_force = group_planning.definitions(db, stack.id, narrow.names)
+            in_force = group_diff.definitions(db, stack.id, narrow.names)
         elif stack.traversal > 1 and not gone:
-            in_force = planning.definitions(db, stack.id)
+            in_force = bulk_writer.definitions(db, stack.id)
         known = drafts.wanted.keys() & in_force.keys()
         drafts.forget([name for name in known if in_force[name][1] == drafts.wanted[name].digest])
         rows: Sequence[Row] = []
         if narrow is not None:
-            rows = group_planning.rows(db, stack.id, narrow.names)
+            rows = group_diff.rows(db, stack.id, narrow.names)
         elif stack.traversal > 1:
-            rows = planning.rows(db, stack.id)
+            rows = bulk_writer.rows(db, stack.id)
         changes = compare(
             rows, drafts.wanted, self._forced(db, stack, drafts, hooked), back=stack.action == "ROLLBACK"
         )
         work = Work(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":
-            work.adopted = AdoptedThings(self.cipher, planning.adopted(db, stack.revision_id))
+            work.adopted = AdoptedThings(self.cipher, bulk_writer.adopted(db, stack.revision_id))
         work.settle_rows()
         layout = lay_out(build_anyhow(work.keys, work.requires))
         ids = Ids(db, target, layout, work)
         for part in ids.slices():
-            with planning.slice_of(db, target):
+            with bulk_writer.slice_of(db, target):
                 ids.hold_finish_once(db)
                 node_ids = ids.assign(db, part)
                 visits = [node for node in part if node < len(work.visited)]
@@ -256,13 +259,13 @@ class Planner:
                     if len(work.visited) <= node < layout.size:
                         row = changes.cleanups[node - len(work.visited)]
                         written.append(ids.row(node, node_ids[node], row.id, None, self._queue(row.kind)))
-                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
+                bulk_writer.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
                 if hooked:
                     hooks.put(db, hooked.of_slice(node_ids, changes))
             yield
         if stack.action == "ADOPT" or pending:
-            with planning.slice_of(db, target):
-                planning.adoption_is_planned(db, stack.id)
+            with bulk_writer.slice_of(db, target):
+                bulk_writer.adoption_is_planned(db, stack.id)
 
     def _forced(
         self, db: Connection[TupleRow], stack: StackView, drafts: Drafts, hooked: Hooks
@@ -270,7 +273,10 @@ class Planner:
         """Return the names that are visited whatever there is to change."""
         if stack.converge:
             return drafts.wanted
-        forced = {*planning.written(db, stack.id, stack.traversal, "update"), *hooked.visited(drafts.wanted)}
+        forced = {
+            *bulk_writer.written(db, stack.id, stack.traversal, "update"),
+            *hooked.visited(drafts.wanted),
+        }
         forced.update(self._always(drafts, stack.action))
         if stack.traversal > 1:
             forced.update(children.disturbed(db, stack.id))
@@ -281,13 +287,13 @@ class Planner:
     def _take_over_first(self, db: Connection[TupleRow], stack: StackView, target: Target) -> bool:
         """Write what an adoption that was overtaken was to take over; whether there is such."""
         goes_on = stack.traversal > 1 and stack.action not in DESTROYS | {"ROLLBACK"}
-        pending = planning.pending_adoption(db, stack.id) if goes_on else None
+        pending = bulk_writer.pending_adoption(db, stack.id) if goes_on else None
         if pending is None:
             return False
         revision_id, number, sealed = pending
         then = stack._replace(revision_id=revision_id)
         values, kinds = self.parameters.get(then), self.stacks.around(then).kinds
-        revision = planning.revision(db, revision_id)
+        revision = bulk_writer.revision(db, revision_id)
         template = self._template(db, then, values, kinds, revision)
         drafts = Drafts(template, values, kinds, revision.files)
         AdoptedThings(self.cipher, sealed).take_over_first(db, target, drafts, number)
@@ -310,7 +316,7 @@ class Planner:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
         other way. What is begun on leftovers is followed to its end.
         """
-        every = planning.rows(db, stack.id)
+        every = bulk_writer.rows(db, stack.id)
         rows = [row for row in every if not row.leftover]
         names = {row.id: row.name for row in rows}
         requires = {row.name: [names[id_] for id_ in row.requires if id_ in names] for row in rows}
@@ -335,17 +341,17 @@ class Planner:
             Superseded: the traversal is over, or the finish node is another's by now.
         """
         stack = visit.stack
-        if stack.action in ACTS or not planning.count_leftovers(db, stack.id, visit.traversal, 1):
+        if stack.action in ACTS or not bulk_writer.count_leftovers(db, stack.id, visit.traversal, 1):
             return None
         target = self._target(db, stack)
-        node_id = planning.plan_removals(db, target, lease, self.settings.lease_seconds)
+        node_id = bulk_writer.plan_removals(db, target, lease, self.settings.lease_seconds)
         if node_id is None:
             raise Superseded("another came to the end of the traversal")
-        return visit._replace(node_id=node_id, kind="plan", label=planning.REMOVALS)
+        return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.REMOVALS)
 
     def _remove(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
         """Write the removal of leftovers; who stands on one goes before it."""
-        rows = planning.leftovers(db, stack.id, stack.traversal)
+        rows = bulk_writer.leftovers(db, stack.id, stack.traversal)
         among = {row.id for row in rows}
         above: dict[int, list[str]] = {}
         for row in rows:
@@ -360,7 +366,7 @@ class Planner:
         """Write the nodes that visit what is there, and their joins."""
         target, size = ids.target, ids.layout.size
         for part in ids.slices():
-            with planning.slice_of(db, target):
+            with bulk_writer.slice_of(db, target):
                 ids.hold_finish_once(db)
                 node_ids = ids.assign(db, part)
                 written = [
@@ -368,5 +374,5 @@ class Planner:
                     for node in part
                     if node < size
                 ]
-                planning.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
+                bulk_writer.copy_nodes(db, target, [*written, *ids.joins(part, node_ids)])
             yield

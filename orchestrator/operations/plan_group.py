@@ -13,8 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.kinds import Kinds
-from orchestrator.store import group_planning
-from orchestrator.store.group_planning import Span
+from orchestrator.store.planning import group_diff
+from orchestrator.store.planning.group_diff import Span
 from orchestrator.template.members import MemberDefinitions, Members
 from orchestrator.template.template import Template
 
@@ -58,7 +58,7 @@ def narrowed(db: Connection[TupleRow], stack_id: int, template: Template, kinds:
     spans = spans_of(resources.members, kinds)
     if spans is None:
         return None
-    names = group_planning.differing(db, stack_id, spans, FEW + 1)
+    names = group_diff.differing(db, stack_id, spans, FEW + 1)
     if len(names) > FEW:
         return None
     few = {name: resources[name] for name in names if name in resources}

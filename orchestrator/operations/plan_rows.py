@@ -14,8 +14,8 @@ from orchestrator.engine.changes import Changes, Row
 from orchestrator.graph.layout import FINISH, Layout
 from orchestrator.operations.adopted import AdoptedThings
 from orchestrator.operations.drafts import Drafts
-from orchestrator.store import planning
-from orchestrator.store.planning import NodeRow, Target
+from orchestrator.store.planning import bulk_writer
+from orchestrator.store.planning.bulk_writer import NodeRow, Target
 
 SLICE = 5_000  # rows of each table a transaction writes
 
@@ -61,20 +61,20 @@ class Work:
         changes, among = self.changes, set(self.visited)
         for part in parts(list(changes.leaving)):
             with self._slice():
-                planning.leave(self.db, {id_: changes.leaving[id_] for id_ in part})
+                bulk_writer.leave(self.db, {id_: changes.leaving[id_] for id_ in part})
         for part in parts(changes.taken_back):
             with self._slice():
-                planning.take_back(self.db, part)
+                bulk_writer.take_back(self.db, part)
         for part in parts(changes.unmade):
             with self._slice():  # one that a late worker looks at just now goes with the leftovers
-                planning.leave(self.db, dict.fromkeys(part))
-                planning.drop_rows(self.db, part)
+                bulk_writer.leave(self.db, dict.fromkeys(part))
+                bulk_writer.drop_rows(self.db, part)
         if self.drafts.template is None:
             return
         names = self.drafts.wanted
         for part in parts([name for name in self.in_force if name not in names]):
             with self._slice():
-                planning.close_definitions(self.db, self.target, part)
+                bulk_writer.close_definitions(self.db, self.target, part)
         for part in parts([name for name in names if name not in among and self._is_redefined(name)]):
             with self._slice():
                 self._define(part)
@@ -83,8 +83,8 @@ class Work:
         """Write the rows and definitions of some visits; return the ids of both for each."""
         names = [self.keys[node] for node in nodes]
         fresh = [name for name in names if name not in self.changes.chosen]
-        new_rows = dict(zip(fresh, planning.new_ids(self.db, "resource", len(fresh)), strict=True))
-        planning.copy_resources(
+        new_rows = dict(zip(fresh, bulk_writer.new_ids(self.db, "resource", len(fresh)), strict=True))
+        bulk_writer.copy_resources(
             self.db, self.target, [self._row(name, new_rows[name]) for name in fresh] if fresh else []
         )
         redefined = [name for name in names if self._is_redefined(name)]
@@ -111,15 +111,15 @@ class Work:
     def _define(self, names: Sequence[str]) -> dict[str, int]:
         known = [name for name in names if name in self.in_force]
         if known:
-            planning.close_definitions(self.db, self.target, known)
-        ids = dict(zip(names, planning.new_ids(self.db, "resource_definition", len(names)), strict=True))
-        planning.copy_definitions(
+            bulk_writer.close_definitions(self.db, self.target, known)
+        ids = dict(zip(names, bulk_writer.new_ids(self.db, "resource_definition", len(names)), strict=True))
+        bulk_writer.copy_definitions(
             self.db, self.target, (self.drafts.stored(name, ids[name]) for name in names)
         )
         return ids
 
     def _slice(self) -> AbstractContextManager[None]:
-        return planning.slice_of(self.db, self.target)
+        return bulk_writer.slice_of(self.db, self.target)
 
 
 def row_key(row_id: int) -> str:
@@ -151,10 +151,10 @@ class Ids:
         self.resumed = False
         if fresh:
             return
-        nodes_written = planning.written(db, target.stack_id, target.traversal, "update")
-        cleanups = planning.cleanups(db, target.stack_id, target.traversal)
+        nodes_written = bulk_writer.written(db, target.stack_id, target.traversal, "update")
+        cleanups = bulk_writer.cleanups(db, target.stack_id, target.traversal)
         nodes_written |= {row_key(int(row)): node for row, node in cleanups.items()}
-        joins_written = planning.written(db, target.stack_id, target.traversal, "join")
+        joins_written = bulk_writer.written(db, target.stack_id, target.traversal, "join")
         self.resumed = bool(nodes_written or joins_written)
         for node in layout.order:
             is_join = node >= layout.size
@@ -175,12 +175,12 @@ class Ids:
     def hold_finish_once(self, db: Connection[TupleRow]) -> None:
         """Count the finish node's feeders in the transaction of the first slice."""
         if not self.resumed:
-            planning.hold_finish(db, self.target, self.layout.finish_blockers)
+            bulk_writer.hold_finish(db, self.target, self.layout.finish_blockers)
             self.resumed = True
 
     def assign(self, db: Connection[TupleRow], part: Sequence[int]) -> dict[int, int]:
         """Give a slice's nodes their row ids."""
-        fresh = dict(zip(part, planning.new_ids(db, "graph_node", len(part)), strict=True))
+        fresh = dict(zip(part, bulk_writer.new_ids(db, "graph_node", len(part)), strict=True))
         for node, id_ in fresh.items():
             self._ids[node] = id_
         return fresh

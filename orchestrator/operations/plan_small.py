@@ -21,9 +21,10 @@ from orchestrator.graph.layout import FINISH, lay_out
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.drafts import Drafts
 from orchestrator.operations.parameters import ParameterCache
-from orchestrator.store import nodes, small_plans
-from orchestrator.store.nodes import Settled
-from orchestrator.store.planning import NodeRow
+from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.repository import Settled
+from orchestrator.store.planning import small_create
+from orchestrator.store.planning.bulk_writer import NodeRow
 
 MOST: Final = 200  # resources
 LARGEST: Final = 256 * 1024  # bytes of a template
@@ -38,7 +39,7 @@ def plan_small(
     queue: Callable[[str], str],
     ring: int,
     largest: int,
-    read: small_plans.Read | None = None,
+    read: small_create.Read | None = None,
 ) -> Settled | None:
     """Plan a stack's first traversal, ringing `ring` nodes at most; None when it takes more than that, or
     its template has more than `largest` bytes. It is made from what was `read`, if that is known.
@@ -48,7 +49,7 @@ def plan_small(
         InvalidTemplate: with its values the template is wrong.
     """
     stack = visit.stack
-    read = read or small_plans.read(db, stack.id, visit.traversal, stack.revision_id)
+    read = read or small_create.read(db, stack.id, visit.traversal, stack.revision_id)
     if read is None:
         raise Superseded(f"traversal {visit.traversal} is over")
     if read.is_begun or read.length > min(LARGEST, largest):
@@ -66,7 +67,7 @@ def plan_small(
     layout = lay_out(build_anyhow(names, [drafts.wanted[name].requires for name in names]))
     if not names or len(layout.needed_by) > layout.size:
         return None
-    ids = read.ids if len(names) <= len(read.ids) else small_plans.new_ids(db, len(names))
+    ids = read.ids if len(names) <= len(read.ids) else small_create.new_ids(db, len(names))
     rows = []
     for position in layout.order:
         name = names[position]
@@ -87,8 +88,8 @@ def plan_small(
         runs_as = None if wanted.kind == written else wanted.kind
         rows.append((node, drafts.stored(name, definition_id), (written, runs_as)))
     root = stacks.root_of(stack)
-    done = small_plans.write(db, (visit.node_id, lease), read.finish_id, layout.finish_blockers, rows, ring)
-    settled = nodes.settled(done, root)
+    done = small_create.write(db, (visit.node_id, lease), read.finish_id, layout.finish_blockers, rows, ring)
+    settled = repository.settled(done, root)
     if not settled.held:
         raise Superseded("another planner took over")
     return settled

@@ -16,9 +16,10 @@ from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, lay_out
 from orchestrator.operations.child_stacks import ChildStacks
 from orchestrator.operations.plan_rows import Visits, row_key
-from orchestrator.store import nodes, planning, small_removals
-from orchestrator.store.nodes import Settled
-from orchestrator.store.planning import NodeRow
+from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.repository import Settled
+from orchestrator.store.planning import bulk_writer, small_delete
+from orchestrator.store.planning.bulk_writer import NodeRow
 
 MOST: Final = 200  # resources
 
@@ -37,8 +38,8 @@ def plan_small_removal(
         Superseded: the traversal is over, or another planner took over.
     """
     stack = visit.stack
-    planning.wait_for_older_checks(db)
-    read = small_removals.read(db, stack.id, visit.traversal, stack.revision_id, MOST + 1)
+    bulk_writer.wait_for_older_checks(db)
+    read = small_delete.read(db, stack.id, visit.traversal, stack.revision_id, MOST + 1)
     if read is None:
         raise Superseded(f"traversal {visit.traversal} is over")
     if read.is_begun or not 0 < len(read.rows) <= MOST:
@@ -58,7 +59,7 @@ def plan_small_removal(
         return None
     ids = read.ids
     if len(ids) < layout.size:
-        ids = planning.new_ids(db, "graph_node", layout.size)
+        ids = bulk_writer.new_ids(db, "graph_node", layout.size)
     rows = []
     for position in layout.order:
         row = work.cleanups[position]
@@ -68,10 +69,10 @@ def plan_small_removal(
             ids[position], "cleanup", row.id, None, queue(row.kind), row.name, needed_by, blocked_by
         )
         rows.append((node, row.id in changes.leaving))
-    written = small_removals.write(
+    written = small_delete.write(
         db, (visit.node_id, lease), read.finish_id, layout.finish_blockers, rows, ring
     )
-    settled = nodes.settled(written, stacks.root_of(stack))
+    settled = repository.settled(written, stacks.root_of(stack))
     if not settled.held:
         raise Superseded("another planner took over")
     return settled

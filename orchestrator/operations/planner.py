@@ -36,8 +36,9 @@ from orchestrator.operations.parameters import ParameterCache
 from orchestrator.operations.plan import DESTROYS, Planner, TooLarge
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
-from orchestrator.store import nodes, planning, small_plans
-from orchestrator.store.database import UNREACHABLE, open_database
+from orchestrator.store.connections.database import UNREACHABLE, open_database
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import bulk_writer, small_create
 from orchestrator.telemetry import concerning, configure_logs, logger
 from orchestrator.template.members import Members, is_members
 
@@ -97,13 +98,13 @@ class PlanVisit:
             with suppress(TooLarge):
                 return planner.run(db, visit, lease, members=SMALL)
         seconds = max(planner.settings.lease_seconds, START_SECONDS)
-        nodes.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
+        repository.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
         self.start_apart(visit.node_id, lease)
         return []
 
     def small(
-        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_plans.Read | None
-    ) -> nodes.Settled | None:
+        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_create.Read | None
+    ) -> repository.Settled | None:
         """Plan a small stack's first traversal or its removal without a claim of the node; None when it takes
         more.
         """
@@ -115,23 +116,23 @@ class PlanVisit:
         try:
             plan = self.planner.begin_removals(db, visit, lease)
         except Superseded:  # since it was looked at
-            return nodes.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
+            return repository.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
         return None if plan is None else self(plan, lease)
 
     def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:
         stack = visit.stack
-        if visit.label == planning.REMOVALS:
-            return planning.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
+        if visit.label == bulk_writer.REMOVALS:
+            return bulk_writer.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
         if stack.action in DESTROYS or stack.action in ACTS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL
-        text = planning.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
+        text = bulk_writer.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True
         if not is_members(text) or len(Members.parse(text).all) <= SMALL:
             return False
-        pending = planning.pending_adoption(db, stack.id) is not None
+        pending = bulk_writer.pending_adoption(db, stack.id) is not None
         return visit.traversal == 1 or stack.converge or pending  # else it depends on how many differ
 
 
@@ -141,7 +142,7 @@ def may_be_small(visit: Visit) -> bool:
     """
     stack = visit.stack
     if stack.action in DESTROYS:
-        return visit.label != planning.REMOVALS
+        return visit.label != bulk_writer.REMOVALS
     return visit.traversal == 1 and stack.action == "CREATE"
 
 
@@ -166,7 +167,7 @@ def main(node_id: int, lease: int) -> None:
     stacks = ChildStacks(database, sealing, types, chosen, FileCache(database))
     planner = Planner(database, sealing, types, chosen, ParameterCache(database, sealing), stacks)
     db = database.connect(hot=True)
-    visits = nodes.look(db, [node_id], lease)
+    visits = repository.look(db, [node_id], lease)
     if not visits:
         return
     concerning(visits[0].told)
@@ -181,7 +182,7 @@ def main(node_id: int, lease: int) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         db.cancel()  # what it was about to write is not written
         db.close()
-        nodes.let_go(database.connect(hot=True), node_id, lease)
+        repository.let_go(database.connect(hot=True), node_id, lease)
         log.info("plan_handed_over")
 
 

@@ -4,7 +4,7 @@ One pass goes over all stacks. It removes those that were deleted long ago, then
 than the policy keeps: events, revisions with the definitions only they had, finished visits, causes of old
 failures. In the end go texts that no revision names. Every slice is a transaction of its own and may run
 beside anything; a pass that is given up leaves nothing half done. Which rows may go is said in
-`store/purging.py`.
+`store/maintenance/purge.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.store import purging
+from orchestrator.store.maintenance import purge as purging
 from orchestrator.telemetry import logger
 
 log = logger()

@@ -26,8 +26,9 @@ from orchestrator.operations.software import Software
 from orchestrator.resources.base import Context, Observation, Resize, Value
 from orchestrator.resources.groups import scaling
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
-from orchestrator.store import children, resizing
-from orchestrator.store.signals import Pending
+from orchestrator.store.signals import group_resize
+from orchestrator.store.signals.queue import Pending
+from orchestrator.store.traversals import children
 from orchestrator.telemetry import logger
 from orchestrator.template.view import ParentResourceProxy
 
@@ -46,7 +47,7 @@ def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None
     """
     assert policy.resource is not None
     db, name = engine.database.hot(durable=True), policy.resource.name
-    found = resizing.find(db, policy.stack.id, asked.group)
+    found = group_resize.find(db, policy.stack.id, asked.group)
     if found is None:
         message = f'Alarm {name} could not find scaling group named "{asked.group}"'
         raise ProviderError(message, kind="NotFound")
@@ -56,17 +57,17 @@ def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None
     if not found.settled:
         return None
     lease = new_lease()
-    visit = resizing.claim(db, found.id, lease, engine.settings.lease_seconds)
+    visit = group_resize.claim(db, found.id, lease, engine.settings.lease_seconds)
     if visit is None:
         raise ProviderBusy(f"{found.name} is being looked at")
     with engine.leases.keep([(0, found.id, lease)]):
         try:
             rings = _send(engine, visit, lease, kind, _adjustment(asked.asked))
         except BaseException:
-            resizing.let_go(db, visit, lease, visit.stack.uuid)
+            group_resize.let_go(db, visit, lease, visit.stack.uuid)
             raise
         if rings is None:
-            resizing.let_go(db, visit, lease, visit.stack.uuid)
+            group_resize.let_go(db, visit, lease, visit.stack.uuid)
         return rings
 
 
@@ -85,7 +86,7 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
         if child is not None and children.hold(db, child.id) is not None:
             child = children.state(db, visit.resource.id)
             if child is not None and child.status == "IN_PROGRESS":
-                return [*resizing.wait_on(db, pending, lease, root)]
+                return [*group_resize.wait_on(db, pending, lease, root)]
     known = known_before(visit, engine.cipher)
     kind = engine.types.get(visit.resource.kind)
     ours = child is not None and not child.gone and child.traversal == told["traversal"]
@@ -99,7 +100,7 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
         said = failure_reason("ResourceFailure", visit.resource.name, child.reason)
         failure = f"Signal failed: {said}"
     values, sealed = _stored(engine, known)
-    return [*resizing.ended(db, pending, lease, root, values, sealed, failure)]
+    return [*group_resize.ended(db, pending, lease, root, values, sealed, failure)]
 
 
 def _send(
@@ -135,7 +136,7 @@ def _send(
                 known.data = noted(step.data, Asked(begun.traversal, 0))
                 values, sealed = _stored(engine, known)
                 details = engine.cipher.seal({FOLLOW: told})
-                rings = resizing.begun(db, visit, lease, root, values, sealed, details)
+                rings = group_resize.begun(db, visit, lease, root, values, sealed, details)
                 if rings is None:
                     raise _Lost
             log.info("group_resized", stack=root, resource=resource.name)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.context import OperationContext
-from orchestrator.store import children, traversals
-from orchestrator.store.acceptance import accept_rollback, numbered
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals.accept import accept_rollback, numbered
 
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[Ring]:

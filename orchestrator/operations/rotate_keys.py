@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 SEALED = (
     ("resource", "sealed"),

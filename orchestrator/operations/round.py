@@ -41,15 +41,16 @@ from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested import NestedType
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
-from orchestrator.store import act_statements, heir_statements, nodes, small_plans
-from orchestrator.store import ending_statements as ending
-from orchestrator.store import hooks as store_hooks
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.nodes import action_sql, replacement_sql, repository
+from orchestrator.store.nodes import hooks as store_hooks
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.planning import small_create
 from orchestrator.telemetry import concerning, logger
 
 log = logger()
 
-HALTING = (ending.FAIL, act_statements.UNFIT, act_statements.RESTRICT)
+HALTING = (ending.FAIL, action_sql.UNFIT, action_sql.RESTRICT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
@@ -60,7 +61,7 @@ class Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
     def __init__(
-        self, engine: Engine, db: nodes.Hot, lease: int | None, read: small_plans.Read | None = None
+        self, engine: Engine, db: repository.Hot, lease: int | None, read: small_create.Read | None = None
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = Surroundings(db, engine.cipher, lease, engine.settings.endpoint)
@@ -223,7 +224,7 @@ class Round:
         row = self._row(heir, done) | as_wanted(done.outcome.observation)
         row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
         row |= {"was_fine": was_fine(visit), "was": visit.resource.status}  # of the one that goes
-        self.writes.setdefault(heir_statements.SETTLE_HEIR, []).append((visit, done.known, row))
+        self.writes.setdefault(replacement_sql.SETTLE_HEIR, []).append((visit, done.known, row))
         return True
 
     def _as_begun(self, visit: Visit, step: Step) -> Visit:
@@ -237,9 +238,9 @@ class Round:
                 assert visit.resource is not None
                 assert visit.definition is not None
                 if visit.resource.definition_id not in (None, visit.definition.id):
-                    return nodes.as_adopted(self.db, visit)
+                    return repository.as_adopted(self.db, visit)
             case Create() | Resend() | Discard() if visit.act is not None or visit.halted:
-                return nodes.as_begun(self.db, visit)
+                return repository.as_begun(self.db, visit)
         return visit
 
     def _begin(self, visit: Visit, known: Known) -> bool:
@@ -251,7 +252,7 @@ class Round:
         while True:
             asked_at = time.monotonic()
             try:
-                if self.lease is None or not nodes.begin(self.db, [row], self.lease):
+                if self.lease is None or not repository.begin(self.db, [row], self.lease):
                     return False
             except UNREACHABLE:
                 raise
@@ -295,7 +296,7 @@ class Round:
             "sealed": cipher.seal(values) if known.secret else None,
             "kept": None if kept is None else cipher.seal(kept),
         }
-        asked_with, stored = nodes.keep_copy(self.db, visit, row)
+        asked_with, stored = repository.keep_copy(self.db, visit, row)
         return asked_with, None if stored is None else cipher.open(stored)
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
@@ -310,7 +311,9 @@ class Round:
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
             with moving.with_children(self.db, items) as tell:
-                result = nodes.write(self.db, statement, rows, self.lease, root, windows.allowance(root_id))
+                result = repository.write(
+                    self.db, statement, rows, self.lease, root, windows.allowance(root_id)
+                )
                 tell(result)
             self._take(root_id, root, result)
             for visit, known, row in items:
@@ -322,14 +325,14 @@ class Round:
             if (
                 self.lease is not None
             ):  # a provider is slow enough for a newer traversal to have come meanwhile
-                self.rings += nodes.wake(self.db, [visit.node_id for visit, _, _ in items], root)
+                self.rings += repository.wake(self.db, [visit.node_id for visit, _, _ in items], root)
         if self.pauses:
             drops += self._pause(root)
             unwinding |= {visit.stack.id for visit, *_ in self.pauses if visit.halted}
         if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
             allowance = windows.allowance(root_id)
-            self._take(root_id, root, nodes.settle_nodes(self.db, ids, self.lease, root, allowance))
+            self._take(root_id, root, repository.settle_nodes(self.db, ids, self.lease, root, allowance))
         if drops:
             self._drop(root_id, root, [visit.node_id for visit in drops])
         for stack_id in unwinding:
@@ -341,7 +344,7 @@ class Round:
         windows.done(root_id, ended)
         if windows.wants_more(root_id):
             root = self.engine.stacks.root_of(first.stack)
-            topped = nodes.top_up(self.db, root_id, root, self.engine.settings.ring_window)
+            topped = repository.top_up(self.db, root_id, root, self.engine.settings.ring_window)
             windows.topped_up(root_id, topped.outstanding, len(topped.rings))
             self.rings += topped.rings
 
@@ -366,9 +369,9 @@ class Round:
         held = self.moves
         self.moves = []
         if self.lease is not None:
-            fresh = nodes.look(self.db, [visit.node_id], self.lease)
+            fresh = repository.look(self.db, [visit.node_id], self.lease)
         else:
-            fresh, _ = nodes.glance(self.db, [visit.node_id], visit.traversal)
+            fresh, _ = repository.glance(self.db, [visit.node_id], visit.traversal)
         if not fresh or not self._visit(fresh[0]):
             drops.append(visit)
         found, self.moves = self.moves, held
@@ -386,26 +389,26 @@ class Round:
                 if self.lease is not None:
                     self._lost(visit, known, row)
         if self.lease is not None:
-            self.rings += nodes.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
+            self.rings += repository.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
         return left
 
     def _pause_after(self, visit: Visit, hook: str, known: Known, row: dict[str, Any]) -> bool:
         with moving.with_children(self.db, [(visit, known, row)]) as tell:
             paused = store_hooks.pause_after(self.db, row, hook, self.lease)
-            tell(nodes.Settled([], frozenset({row["resource_id"]} if paused else ())))
+            tell(repository.Settled([], frozenset({row["resource_id"]} if paused else ())))
         return paused
 
     def _drop(self, root_id: int, root: str, ids: Sequence[int]) -> None:
         if self.lease is None:
-            nodes.drop_unclaimed(self.db, ids)
+            repository.drop_unclaimed(self.db, ids)
         else:
-            self._take(root_id, root, nodes.drop(self.db, ids, self.lease, root))
+            self._take(root_id, root, repository.drop(self.db, ids, self.lease, root))
 
-    def _take(self, root_id: int, root: str, result: nodes.Settled) -> None:
+    def _take(self, root_id: int, root: str, result: repository.Settled) -> None:
         if result.clean:
             windows = self.engine.windows
             self._take(
-                root_id, root, nodes.pass_clean(self.db, result.clean, root, windows.allowance(root_id))
+                root_id, root, repository.pass_clean(self.db, result.clean, root, windows.allowance(root_id))
             )
         rings = lifecycle.end_children(self.db, result.rings, root) if self.inner else result.rings
         self.rings += rings
@@ -422,4 +425,4 @@ class Round:
         log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)
         made = known.action != "CHECK" and known.physical_id != resource.physical_id
         if known.physical_id is not None and made:
-            nodes.record_stray(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)
+            repository.record_stray(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)

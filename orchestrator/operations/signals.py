@@ -33,11 +33,12 @@ from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.groups import scaling
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.security.bearers import require
-from orchestrator.store import children, resizing, sent_signals, signals
-from orchestrator.store import hooks as store_hooks
-from orchestrator.store.resources import get_resource
-from orchestrator.store.sent_signals import Receiver
-from orchestrator.store.stacks import StackPlace, StackRow
+from orchestrator.store.nodes import hooks as store_hooks
+from orchestrator.store.signals import group_resize, ingest, queue
+from orchestrator.store.signals.ingest import Receiver
+from orchestrator.store.stacks.resources import get_resource
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.traversals import children
 from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
@@ -124,7 +125,7 @@ def signal_by_url(
 
 
 def signal_soon(
-    context: OperationContext, address: sent_signals.Address, body: Body, *, by_url: bool, shown: bool
+    context: OperationContext, address: ingest.Address, body: Body, *, by_url: bool, shown: bool
 ) -> tuple[list[Message], dict[str, Any] | None] | None:
     """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
 
@@ -135,7 +136,7 @@ def signal_soon(
     """
     bearer = context.caller.bearer
     if bearer is None:
-        found = context.database.together(sent_signals.reach, address)
+        found = context.database.together(ingest.reach, address)
         if found is None or found.deleted_at is not None:
             return None
         stack_id, row = found.stack_id, found.row
@@ -149,10 +150,10 @@ def signal_soon(
     kind = context.types.get(row.kind)
     if kind is None or not kind.takes_signals or (details is not None and UNSET_HOOK in details):
         return None
-    if row.action in sent_signals.REFUSING and not kind.signals_always:
+    if row.action in ingest.REFUSING and not kind.signals_always:
         return None
     metadata = _foreseen(context, row, kind, details) if shown and not kind.calls_out else None
-    ring = context.database.together(sent_signals.accept, _given(context, stack_id, row, kind, details))
+    ring = context.database.together(ingest.accept, _given(context, stack_id, row, kind, details))
     if ring is None:
         return None
     return [SignalRing(row.id, row.name, address.uuid)] if ring else [], metadata
@@ -167,7 +168,7 @@ def _accept(
 ) -> list[Message]:
     if kind is None or not kind.takes_signals:
         raise ActionNotSupported("signal")
-    accepted = context.database.together(sent_signals.accept, _given(context, stack.id, row, kind, details))
+    accepted = context.database.together(ingest.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
         _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
@@ -180,9 +181,9 @@ def _given(
     row: Receiver,
     kind: ResourceType,
     details: dict[str, Any] | None,
-) -> sent_signals.Given:
+) -> ingest.Given:
     sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
-    return sent_signals.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
+    return ingest.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 
 def _foreseen(
@@ -193,7 +194,7 @@ def _foreseen(
     Raises:
         InvalidRequest: the type does not take it.
     """
-    found = context.database.together(sent_signals.values, row.id)
+    found = context.database.together(ingest.values, row.id)
     if found is None:
         raise ResourceNotAvailable(row.name)
     properties, data, metadata, sealed = found
@@ -236,7 +237,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
     with context.database.lent() as db, db.transaction():
-        done = signals.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
+        done = queue.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
         if done:
             children.disturb(db, stack.id)
     if not done:
@@ -249,20 +250,20 @@ def _let_scale(context: OperationContext, resource_id: int) -> None:
     """Let a group that says it is being scaled be scaled again (spec/resource-types.md A6)."""
     lease = secrets.randbits(63)
     with context.database.connect() as db:
-        visit = resizing.claim(db, resource_id, lease, context.settings.lease_seconds)
+        visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
         if visit is None:
             return
         assert visit.resource is not None
         known, root = known_before(visit, context.cipher), visit.stack.uuid
         kind = context.types.get(visit.resource.kind)
         if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(scaling.IN_PROGRESS):
-            resizing.let_go(db, visit, lease, root)
+            group_resize.let_go(db, visit, lease, root)
             return
         known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
         known.metadata = scaling.finished(known.metadata or {}, None, None, scaling.utc_now())
         values = stored_values(known)
         sealed = context.cipher.seal(values).decode() if known.secret else None
-        resizing.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)
+        group_resize.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)
 
 
 def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
@@ -286,10 +287,10 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
 
 def _receiver(context: OperationContext, stack: Addressed, name: str) -> Receiver:
     with context.database.lent() as db:
-        row = sent_signals.receiver(db, stack.id, name)
+        row = ingest.receiver(db, stack.id, name)
         if row is not None:
             return row
-        if signals.is_planning(db, stack.id):  # it may still come
+        if queue.is_planning(db, stack.id):  # it may still come
             raise ResourceNotAvailable(name)
     raise ResourceNotFound(name, stack.name)
 
@@ -302,7 +303,7 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     if row is not None:
         return row.id
     with context.database.lent() as db:
-        found = signals.with_physical_id(db, stack.id, name)
+        found = queue.with_physical_id(db, stack.id, name)
     if len(found) > 1:
         raise AmbiguousPhysicalId(name)
     if not found:
@@ -333,10 +334,10 @@ def _refuse_now(
     Raises:
         NotSupported: it does not.
     """
-    if row.action not in sent_signals.REFUSING or (kind is not None and kind.signals_always):
+    if row.action not in ingest.REFUSING or (kind is not None and kind.signals_always):
         return
     with context.database.lent() as db:
-        signals.tell_refused(db, stack.id, row.id, row.action)
+        queue.tell_refused(db, stack.id, row.id, row.action)
     raise NotSupported(f"Signal resource during {row.action}")
 
 

@@ -2,8 +2,8 @@
 
 Each is a row of `webhook` that the environment names by its id, with address and secret sealed in it. So a
 revision holds neither, and bringing a stack back to an earlier one is telling again whom that one names
-(`store/sinks.py`). A sink of any other type has no service here and is told nothing, as Heat without its
-queues tells nobody.
+(`store/events/event_sinks.py`). A sink of any other type has no service here and is told nothing, as Heat
+without its queues tells nobody.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from orchestrator.clients.webhooks import new_secret, secret_fault, shown_url, u
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.context import OperationContext
-from orchestrator.store import sinks as store
-from orchestrator.store.sinks import SinkRow
+from orchestrator.store.events import event_sinks as store
+from orchestrator.store.events.event_sinks import SinkRow
 from orchestrator.template.environment import WEBHOOK
 from orchestrator.template.parameters import MASK
 

@@ -20,11 +20,13 @@ from orchestrator.operations.copies import made_from_copies
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import read_object
 from orchestrator.operations.vetting import kinds_of
-from orchestrator.store import children, revisions, snapshots
-from orchestrator.store.acceptance import accept_restore
-from orchestrator.store.revisions import RevisionRow
+from orchestrator.store import snapshots
 from orchestrator.store.snapshots import SnapshotRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.accept import accept_restore
 from orchestrator.template.environment import Environment
 from orchestrator.template.members import is_members
 from orchestrator.template.parse import Limits

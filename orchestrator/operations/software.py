@@ -30,11 +30,11 @@ from orchestrator.resources.software import (
     DeploymentDraft,
 )
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import sent_signals
 from orchestrator.store import software as store
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.signals import ingest
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
 
 CANCELLED: Final = "Deployment cancelled."
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that open something
@@ -335,8 +335,8 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Have a resource look again at its deployment: the next sweep rings for it."""
-    again = sent_signals.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
-    sent_signals.accept(db, [again])
+    again = ingest.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    ingest.accept(db, [again])
 
 
 def not_found(kind: str, id_: str) -> str:

@@ -32,9 +32,9 @@ from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
 from orchestrator.resources.software import ConfigDraft
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
-from orchestrator.store.resources import ResourceRow
 from orchestrator.store.software import Db, DeploymentRow
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.resources import ResourceRow
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.parse import Limits, check_size
 
 LONGEST_PROJECT: Final = 64

@@ -23,9 +23,9 @@ from orchestrator.operations.looking import Seen, look_at
 from orchestrator.operations.software import Software
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import planning, previewing
-from orchestrator.store.previewing import Db, Values
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.planning import bulk_writer, preview_reads
+from orchestrator.store.planning.preview_reads import Db, Values
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.functions.allowance import allowance
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
@@ -96,8 +96,8 @@ class Preview:
             LimitExceeded: looking at everything is too much for one answer.
         """
         seen = self._look() if self.intent.converge else None
-        with previewing.moment(self.context.database) as db:
-            rows = planning.rows(db, self.stack.id)
+        with preview_reads.moment(self.context.database) as db:
+            rows = bulk_writer.rows(db, self.stack.id)
             changes = compare(rows, self.wanted)
             if seen is not None:
                 changes.visited = list(self.wanted)
@@ -114,8 +114,8 @@ class Preview:
         Raises:
             LimitExceeded: that is too much for one answer.
         """
-        with previewing.moment(self.context.database) as db:
-            chosen = compare(planning.rows(db, self.stack.id), self.wanted).chosen
+        with preview_reads.moment(self.context.database) as db:
+            chosen = compare(bulk_writer.rows(db, self.stack.id), self.wanted).chosen
             kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
             most = self.context.settings.max_observed_in_preview
             if len(kinds) > most:
@@ -196,13 +196,15 @@ class Preview:
     def _there(self, db: Db, ids: Collection[int]) -> dict[int, There]:
         if not ids:
             return {}
-        return {one.id: opened(one, self.context.cipher) for one in previewing.values(db, self.stack.id, ids)}
+        return {
+            one.id: opened(one, self.context.cipher) for one in preview_reads.values(db, self.stack.id, ids)
+        }
 
     def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
         """Return the rows that the update removes, but for those it replaces, and what there is to say."""
         kept = {row.id for row in changes.chosen.values()} | set(changes.unmade)
         going = [row for row in rows if row.id not in kept and changes.leaving.get(row.id) is None]
-        retained = previewing.retained(db, self.stack.id, [row.id for row in going], RETAINED)
+        retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
         told = []
         for row in going:
             because = ""

@@ -22,8 +22,8 @@ from orchestrator.operations.custody import remove_due
 from orchestrator.resources.around import StackUser
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import domain_admin
-from orchestrator.store import stack_users as store
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.keystone import stack_users as store
 from orchestrator.telemetry import logger
 
 log = logger()

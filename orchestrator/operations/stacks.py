@@ -23,10 +23,10 @@ from orchestrator.operations.fetching import fetcher
 from orchestrator.operations.lifecycle import remove
 from orchestrator.operations.request import StackRequest, read_request, refuse_nul
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import client_requests
-from orchestrator.store.acceptance import Wanted, accept_create
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.traversals import Opened
+from orchestrator.store.access import idempotency
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals.accept import Wanted, accept_create
+from orchestrator.store.traversals.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.template import Template
 from orchestrator.template.view import FACADE_PARAMETERS
@@ -68,7 +68,7 @@ def accept(
         context.database.connect() as db,
         db.transaction(),
     ):
-        client_requests.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
+        idempotency.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
         opened = accept_create(
             db,
             replace(wanted, credential_id=given),
@@ -86,7 +86,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
         NotFound: it is gone already.
     """
     with context.database.connect() as db, db.transaction():
-        client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
         opened = remove(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)

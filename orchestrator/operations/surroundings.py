@@ -15,7 +15,8 @@ from orchestrator.operations.known import Known
 from orchestrator.resources.around import NOBODY, Grant, Peer, Peers, Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.tokens import token_hash
-from orchestrator.store import access, peers
+from orchestrator.store.access import grants
+from orchestrator.store.signals import watchers as peers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Surroundings:
             Superseded: the lease is lost.
         """
         assert self.lease is not None, "a type that gives access is claimed first"
-        given = access.put(
+        given = grants.put(
             self.db,
             resource_id,
             self.lease,
@@ -61,7 +62,7 @@ class Surroundings:
     def take_back(self, resource_id: int) -> None:
         """Let nobody in any more."""
         if self.lease is not None:
-            access.drop(self.db, resource_id, self.lease)
+            grants.drop(self.db, resource_id, self.lease)
 
 
 class _Required:

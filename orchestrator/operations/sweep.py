@@ -26,8 +26,13 @@ from orchestrator.operations.software import Software
 from orchestrator.resources.around import Place
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import nodes, overdue, progress, signals, stalls, traversals, webhooks
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.events import webhooks
+from orchestrator.store.maintenance import stalled, sweep_queries
+from orchestrator.store.nodes import repository
+from orchestrator.store.signals import queue
+from orchestrator.store.stacks import progress
+from orchestrator.store.traversals import traversals
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -67,10 +72,10 @@ class Sweep:
             )  # a stopped process holds nobody up
         db = self._db
         with db.transaction():
-            if not overdue.is_our_turn(db, LOCK, self.apart):
+            if not sweep_queries.is_our_turn(db, LOCK, self.apart):
                 return []
             rings: list[Message] = [*self._ring(db)]
-            sent = signals.due(db, self.settings.ring_again_seconds, LIMIT)
+            sent = queue.due(db, self.settings.ring_again_seconds, LIMIT)
             metrics.found("signal", len(sent))
             rings += sent
         self._rung_until = webhooks.ring(db, self._rung_until)
@@ -89,39 +94,39 @@ class Sweep:
             self._db.close()
 
     def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
-        rings = overdue.due(db, LIMIT)
+        rings = sweep_queries.due(db, LIMIT)
         metrics.found("due", len(rings))
-        lost = overdue.lost(db, LIMIT)
+        lost = sweep_queries.lost(db, LIMIT)
         metrics.found("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
         rings += lost
-        for root_id, root in overdue.roots(db):
-            again = overdue.ring_again(
+        for root_id, root in sweep_queries.roots(db):
+            again = sweep_queries.ring_again(
                 db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window
             )
             if again:
                 log.info("rung_again", stack=root, count=len(again))
             metrics.found("unanswered", len(again))
             rings += again
-            topped = nodes.top_up(db, root_id, root, self.settings.ring_window).rings
+            topped = repository.top_up(db, root_id, root, self.settings.ring_window).rings
             metrics.found("unrung", len(topped))
             rings += topped
         return rings
 
     def _end(self, db: Connection[TupleRow]) -> list[Ring]:
         rings: list[Ring] = []
-        for stack_id, traversal in overdue.timed_out(db, self.settings.stack_action_timeout):
+        for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.found("timed_out", 1)
             rings += lifecycle.fail(self.database, stack_id, traversal, lifecycle.TIMED_OUT)
-        for stack_id, traversal in overdue.exhausted(db):
+        for stack_id, traversal in sweep_queries.exhausted(db):
             traversals.halt(db, stack_id, traversal)
-        halted = overdue.halted(db)
+        halted = sweep_queries.halted(db)
         for stack_id, traversal in halted:
             if (stack_id, traversal) not in self._followed:
                 traversals.follow_open(db, stack_id, traversal)
         self._followed = set(halted)
-        for stack_id, traversal in overdue.wound_down(db):
+        for stack_id, traversal in sweep_queries.wound_down(db):
             rings += lifecycle.wind_down(self.database, stack_id, traversal)
         removal.remove_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
@@ -130,8 +135,8 @@ class Sweep:
         return rings
 
     def _audit(self, db: Connection[TupleRow]) -> list[Ring]:
-        for root_id, _ in overdue.roots(db):
-            while overdue.drop_over(db, root_id, LIMIT) == LIMIT:
+        for root_id, _ in sweep_queries.roots(db):
+            while sweep_queries.drop_over(db, root_id, LIMIT) == LIMIT:
                 pass
         rings = self._unstall(db)
         strays.tidy(
@@ -152,11 +157,11 @@ class Sweep:
     def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""
         rings: list[Ring] = []
-        for stack_id, traversal, stack in stalls.stalled(db):
+        for stack_id, traversal, stack in stalled.stalled(db):
             metrics.found("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
-            rings += stalls.begin_again(db, stack_id, traversal)
-        for stack_id, traversal, stack in stalls.stranded(db):
+            rings += stalled.begin_again(db, stack_id, traversal)
+        for stack_id, traversal, stack in stalled.stranded(db):
             metrics.found("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
             rings += lifecycle.give_up(self.database, stack_id, traversal)

@@ -26,10 +26,10 @@ from orchestrator.operations.software import Software
 from orchestrator.operations.surroundings import Surroundings
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
-from orchestrator.store import peers, signals
-from orchestrator.store.database import UNREACHABLE
-from orchestrator.store.sent_signals import REFUSING
-from orchestrator.store.signals import Pending, Sent, Told
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.signals import queue, watchers
+from orchestrator.store.signals.ingest import REFUSING
+from orchestrator.store.signals.queue import Pending, Sent, Told
 from orchestrator.telemetry import logger
 
 log = logger()
@@ -45,14 +45,14 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
     for _ in range(AT_ONCE):
         lease = new_lease()
         db = engine.database.hot(durable=True)
-        if not signals.claim(db, resource_id, lease, engine.settings.lease_seconds):
+        if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return rings
-        pending = signals.look(db, resource_id, lease, TOGETHER)
+        pending = queue.look(db, resource_id, lease, TOGETHER)
         if pending is None:  # who had the resource before took them in, or the lease was lost already
-            return [*rings, *signals.let_go(db, resource_id, lease)]
+            return [*rings, *queue.let_go(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
             rings += _TakeIn(engine, pending, lease).run()
-        if not signals.remain(db, resource_id):
+        if not queue.remain(db, resource_id):
             return rings
         again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > AT_ONCE_SECONDS:
@@ -136,7 +136,7 @@ class _TakeIn:
         resource = self.resource
         same = [one for one in self.pending.sent if one.about == first.about]
         at_rest = resource.op is None and resource.status == "COMPLETE" and resource.physical_id is not None
-        if first.about == peers.FORGET and not refused:
+        if first.about == watchers.FORGET and not refused:
             _keep(self.known, Signalled(metadata={}))
             same = [first]
         elif not at_rest or refused:  # its node looks, which this wakes
@@ -152,7 +152,7 @@ class _TakeIn:
         sealed = cipher.seal(values).decode() if known.secret else None
         values["value_digest"] = known.value_digest
         told, again = cipher.seal(None), self.engine.settings.ring_again_seconds
-        ended = signals.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
+        ended = queue.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
         return [*ended]
 
     def _refresh(self, kind: ResourceType) -> None:
@@ -167,10 +167,10 @@ class _TakeIn:
             dealing.take(self.known, kind, seen)
 
     def _dismiss(self, done: Sequence[Sent], *events: Told) -> list[Message]:
-        return [*signals.dismiss(self.db, self.pending, self.lease, done, events)]
+        return [*queue.dismiss(self.db, self.pending, self.lease, done, events)]
 
     def _put_off(self, one: Sent) -> list[Message]:
-        return [*signals.put_off(self.db, self.pending, self.lease, one, back_off(one.tries))]
+        return [*queue.put_off(self.db, self.pending, self.lease, one, back_off(one.tries))]
 
     def _context(self) -> Context:
         visit, engine = self.pending.visit, self.engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from orchestrator.store.events import EventRow, event_uuid
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.events.events import EventRow, event_uuid
+from orchestrator.store.stacks.stacks import StackRow
 
 
 def facts(row: EventRow, stack: StackRow) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.stack_preview import Intent, Item, Preview, UpdatePreview
 from orchestrator.operations.updates import propose
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.places import placed
 
 __all__ = ["Item", "UpdatePreview", "preview_update"]

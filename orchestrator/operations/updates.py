@@ -19,11 +19,13 @@ from orchestrator.operations.parameters import pseudo, stored_values
 from orchestrator.operations.request import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.stacks import Accepted, wanted_of
 from orchestrator.operations.vetting import Vetted, vet
-from orchestrator.store import children, client_requests, revisions, stacks
-from orchestrator.store.acceptance import Overtaken, Wanted, accept_update
-from orchestrator.store.revisions import RevisionRow
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.traversals import Opened
+from orchestrator.store.access import idempotency
+from orchestrator.store.stacks import revisions, stacks
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.accept import Overtaken, Wanted, accept_update
+from orchestrator.store.traversals.traversals import Opened
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -104,7 +106,7 @@ def _accept(
             credential.append(given.enter_context(credentials.for_update(context, stack)))
         try:
             with context.database.connect() as db, db.transaction():
-                client_requests.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+                idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,

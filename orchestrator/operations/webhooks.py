@@ -18,11 +18,12 @@ from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, Lim
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.courier import message
 from orchestrator.operations.request import read_object
-from orchestrator.store import stacks, tail, webhooks
-from orchestrator.store.events import read_sequence
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.tail import Position
-from orchestrator.store.webhooks import WebhookRow
+from orchestrator.store.events import stream, webhooks
+from orchestrator.store.events.events import read_sequence
+from orchestrator.store.events.stream import Position
+from orchestrator.store.events.webhooks import WebhookRow
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
 
 KEYS: Final = ("url", "secret", "stack", "nested_depth", "events", "after")
 KINDS: Final = {"all": False, "stack": True}  # of events; whether only what stacks tell of themselves
@@ -52,7 +53,7 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
         raise InvalidTemplate(faults)
     stack = _stack(context, asked.get("stack"))
     secret = asked.get("secret") or new_secret()
-    position = _position(context, asked.get("after")) or tail.present(context.database)
+    position = _position(context, asked.get("after")) or stream.present(context.database)
     uuid, most = uuid_.uuid4(), context.settings.max_webhooks_per_tenant
     values = {
         "uuid": uuid,
@@ -211,7 +212,7 @@ def _position(context: OperationContext, after: str | None) -> Position | None:
     if after is None:
         return None
     found = read_sequence(after)
-    return Position(*found) if found is not None else tail.present(context.database)
+    return Position(*found) if found is not None else stream.present(context.database)
 
 
 def _stack(context: OperationContext, name: str | None) -> StackRow | None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.engine.accepts import accepted, what_helps
-from orchestrator.store.planning import REMOVALS
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.why import Held, Standing, Unfinished
+from orchestrator.store.planning.bulk_writer import REMOVALS
+from orchestrator.store.stacks.blockers import Held, Standing, Unfinished
+from orchestrator.store.stacks.stacks import StackRow
 
 SHOWN: Final = 3  # names in a sentence
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from orchestrator.store import workers
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.maintenance import workers
 
 INTERVAL = 20  # seconds between two signs
 KEPT = 24 * 3_600  # seconds for which one that was killed is shown

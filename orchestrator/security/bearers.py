@@ -15,9 +15,9 @@ from orchestrator.errors import Forbidden
 from orchestrator.resources.signing import TOKEN_PREFIX
 from orchestrator.security.caller import Caller
 from orchestrator.security.tokens import token_hash
-from orchestrator.store import access
-from orchestrator.store.access import AccessRow
-from orchestrator.store.database import Database
+from orchestrator.store.access import grants
+from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.connections.database import Database
 
 STACK_USER: Final = "heat_stack_user"  # the role, as Heat calls it
 DENIED: Final = "You are not authorized to complete this action."
@@ -27,7 +27,7 @@ def find_bearer(database: Database, token: str) -> AccessRow | None:
     """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
     if not token.startswith(TOKEN_PREFIX):
         return None
-    return database.together(access.by_token, token_hash(token))
+    return database.together(grants.by_token, token_hash(token))
 
 
 def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Caller:
@@ -39,7 +39,7 @@ def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Cal
     if not has_role or not (settings.stack_user_domain_id or settings.stack_user_domain_name):
         return caller
     with database.lent() as db:
-        bearer = access.by_user(db, caller.user_id)
+        bearer = grants.by_user(db, caller.user_id)
     roles = () if bearer is None else (STACK_USER,)
     return replace(caller, roles=roles, bearer=bearer, login=None)
 
@@ -58,7 +58,7 @@ def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> 
             return
         else:
             with database.lent() as db:
-                allowed = access.allowed(db, stack_id, bearer.policies)
+                allowed = grants.allowed(db, stack_id, bearer.policies)
             if all(name in (allowed.get(policy) or ()) for policy in bearer.policies):
                 return
     raise Forbidden(DENIED)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestrator.errors import AccessDenied
-from orchestrator.store.access import AccessRow
+from orchestrator.store.access.grants import AccessRow
 
 ADMIN_ROLES: Final = ("admin", "member", "reader")
 USER_ROLES: Final = ("member", "reader")

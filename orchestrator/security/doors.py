@@ -17,7 +17,7 @@ from orchestrator.security.keystone import Keystone
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
 from orchestrator.security.tokens import find_token
 from orchestrator.security.users import Users
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 Environ = Mapping[str, Any]  # a request's, as WSGI has it
 # Returns whom a request is of, None where nobody is asked. Raises Unauthenticated, or Unavailable.

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, insert, select, update
 
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.access_models import KeyPair
-from orchestrator.store.database import Database
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.tables.access import KeyPair
 
 USABLE = """
 SELECT k.key, k.secret, k.project_id, k.name, k.roles FROM key_pair k

@@ -26,9 +26,9 @@ from orchestrator.security.signatures import (
     presented,
     require_recent,
 )
-from orchestrator.store import access
-from orchestrator.store.access import AccessRow
-from orchestrator.store.database import Database
+from orchestrator.store.access import grants
+from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.connections.database import Database
 
 DEFAULT_PROJECT: Final = "demo"  # as the command line has it
 # What Keystone says of a signature -> Amazon's code; what it says besides is no reason to tell.
@@ -76,7 +76,7 @@ class QueryCallers:
         return as_stack_user(self._database, self._settings, caller_of(told.told, told.token))
 
     def _known(self, key: str) -> AccessRow | Signer | None:
-        found = self._database.together(access.by_key, key)
+        found = self._database.together(grants.by_key, key)
         return found or find_signer(self._database, key)
 
     def _signed(self, request: SignedRequest, known: AccessRow | Signer) -> Caller:

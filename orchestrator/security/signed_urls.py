@@ -8,9 +8,9 @@ from typing import Final
 from orchestrator.config import Settings
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.signatures import Refused, SignedRequest, is_signed, presented
-from orchestrator.store import access
-from orchestrator.store.access import AccessRow
-from orchestrator.store.database import Database
+from orchestrator.store.access import grants
+from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.connections.database import Database
 
 LONGEST: Final = 2_000  # characters of a URL that is remembered; ours have some 400
 
@@ -23,7 +23,7 @@ def authenticate(database: Database, cipher: Cipher, settings: Settings, request
         Refused: no resource gave the key, or the signature is not the secret's.
     """
     given = presented(request)
-    found = database.together(access.by_key, given.key)
+    found = database.together(grants.by_key, given.key)
     if found is None or found.secret is None:
         raise Refused("InvalidClientTokenId")
     if len(request.path) + sum(map(len, request.params.values())) > LONGEST or given.v4:

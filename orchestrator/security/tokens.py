@@ -15,9 +15,9 @@ from typing import Any
 
 from sqlalchemy import func, insert, select, update
 
-from orchestrator.store.access_models import ApiToken
-from orchestrator.store.database import Database
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.tables.access import ApiToken
 
 TOKEN_BYTES = 32
 MEMBER = "member"  # the role of a token that none is named for

@@ -16,11 +16,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from sqlalchemy import Row, Select, select, tuple_
 
-from orchestrator.store.database import Database
-from orchestrator.store.models import ResourceSnapshot, Snapshot
-from orchestrator.store.reading import streamed
-from orchestrator.store.stacks import StackRow
-from orchestrator.store.traversals import Opened, bump
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.streaming import streamed
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.core import ResourceSnapshot, Snapshot
+from orchestrator.store.traversals.traversals import Opened, bump
 
 Db = Connection[TupleRow]
 

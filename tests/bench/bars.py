@@ -404,8 +404,8 @@ def _rows(results: Results, name: str, counts: Callable[[Run], dict[str, float] 
 
 
 def _read_by_checks(run: Run) -> dict[str, float] | None:
-    """Return the rows read without what the sweep counts (store/progress.py), which is rationed by time: all
-    nodes, by their index, for each time it writes a count down.
+    """Return the rows read without what the sweep counts (store/stacks/progress.py), which is rationed by
+    time: all nodes, by their index, for each time it writes a count down.
     """
     if run.reads is None or run.writes is None or run.index_entries is None:
         return run.reads

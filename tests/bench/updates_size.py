@@ -22,7 +22,7 @@ from orchestrator.config import Settings
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import running
 from orchestrator.operations.purge import Policy, purge
-from orchestrator.store import migrations
+from orchestrator.store.schema import migrate
 from orchestrator.telemetry import configure_logs
 from tests.bench.shapes import layered
 from tests.scenarios.world import World
@@ -126,7 +126,7 @@ def main(*, resources: int, updates: int) -> None:
         folder.chmod(0o711)  # as root the database runs as somebody else, who has to pass through here
         server = Postgres(folder / "postgres")
         with running(server.child(), folder / "postgres.log"):
-            migrations.upgrade(server.url())
+            migrate.upgrade(server.url())
             world = World(server.url())
             policy = replace(Policy.of(Settings()), revisions_seconds=0, nodes_seconds=0)
             try:

@@ -18,7 +18,7 @@ from api.app import create_app
 from orchestrator.config import Settings
 from orchestrator.embedded.datadir import DataDir
 from orchestrator.security.tokens import create_token
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 from tests.clients.stock import Openstack
 from tests.e2e.running import Up, eventually
 

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.embedded.datadir import DataDir
 from orchestrator.security.tokens import create_token
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, eventually
 
 SOON = {"ORCHESTRATOR_LEASE_SECONDS": "3", "ORCHESTRATOR_RING_AGAIN_SECONDS": "1"}

@@ -34,10 +34,10 @@ from orchestrator.operations.update_preview import UpdatePreview
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store.database import Database
-from orchestrator.store.hooks import Paused
-from orchestrator.store.models import Content, Event, Resource, ResourceDefinition, Revision, Stack
-from orchestrator.store.stacks import StackPlace, StackRow
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.hooks import Paused
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.tables.core import Content, Event, Resource, ResourceDefinition, Revision, Stack
 
 START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
 TEMPLATE = {

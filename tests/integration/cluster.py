@@ -29,8 +29,8 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.resources.registry import GROUP, Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store import stacks as stored_stacks
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import stacks as stored_stacks
 from tasks.dispatch import Dispatcher
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 

@@ -18,7 +18,7 @@ from api.app import create_app
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 from orchestrator.security.encryption import new_key
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 TEMPLATE = """
 heat_template_version: 2021-04-16

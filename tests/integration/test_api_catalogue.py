@@ -16,8 +16,8 @@ from sqlalchemy import delete
 
 from orchestrator.operations.workers import KEPT, Reporting
 from orchestrator.security.tokens import create_token
-from orchestrator.store.worker_models import Worker
-from orchestrator.store.workers import list_workers
+from orchestrator.store.maintenance.workers import list_workers
+from orchestrator.store.tables.workers import Worker
 
 
 def test_types_are_listed_shown_and_made_into_templates(api: Client, project: str) -> None:

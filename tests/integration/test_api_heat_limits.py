@@ -14,7 +14,7 @@ from sqlalchemy import text
 from api.app import create_app
 from orchestrator.config import Settings
 from orchestrator.security.encryption import new_key
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 BASE = {"heat_template_version": "2021-04-16"}
 PROJECT = "/p"

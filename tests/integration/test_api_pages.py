@@ -11,8 +11,8 @@ import pytest
 from api_world import START, Client, World, api, project, root, world  # noqa: F401 - fixtures
 from sqlalchemy import select
 
-from orchestrator.store.hooks import Paused
-from orchestrator.store.models import Snapshot, Stack
+from orchestrator.store.nodes.hooks import Paused
+from orchestrator.store.tables.core import Snapshot, Stack
 
 
 def test_stacks_in_detail_ignore_filters_and_hide_what_is_hidden(

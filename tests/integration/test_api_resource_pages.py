@@ -9,8 +9,8 @@ import orjson
 import pytest
 from api_world import START, Client, World, api, project, root, world  # noqa: F401 - fixtures
 
-from orchestrator.store import resources, stacks
-from orchestrator.store.models import Resource
+from orchestrator.store.stacks import resources, stacks
+from orchestrator.store.tables.core import Resource
 
 
 def test_a_large_stack_is_streamed_with_every_dependent(api: Client, world: World, project: str) -> None:

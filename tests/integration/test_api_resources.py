@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from api_world import START, Client, Made, World, api, project, root, world  # noqa: F401 - fixtures
 
-from orchestrator.store.events import event_id, event_uuid
+from orchestrator.store.events.events import event_id, event_uuid
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from test_api_isolation import OPEN, requests
 from api.policies import ASKING, NAMES, name_of
 from orchestrator.security.policy import TABLE
 from orchestrator.security.tokens import create_token
-from orchestrator.store.software_models import SoftwareConfig
+from orchestrator.store.tables.software import SoftwareConfig
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from api import live
-from orchestrator.store.tail import Position
+from orchestrator.store.events.stream import Position
 from tests.integration.api_world import Client, Made, World, api, project, world
 from tests.integration.api_world import root as root_of
 
@@ -209,7 +209,7 @@ def test_a_page_of_a_project_looks_at_a_bounded_number_of_events(
     api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Much of what happened was other people's: a page may be empty, and says where to go on."""
-    monkeypatch.setattr("orchestrator.store.tail.WALK", 3)
+    monkeypatch.setattr("orchestrator.store.events.stream.WALK", 3)
     begin = api.get(f"{root_of(project)}/events?after=now")["sequence"]
     mine, other = world.stack(project, "mine"), world.stack(world.project(), "other")
     for stack in (other, other, other, other, mine):

@@ -13,8 +13,8 @@ from sqlalchemy import update
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured, StackExists
 from orchestrator.security.tokens import create_token, find_token, list_tokens, revoke_token
-from orchestrator.store.access_models import ApiToken
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.tables.access import ApiToken
 
 EXPLANATION = (
     "The server could not comply with the request since it is either malformed or otherwise incorrect."

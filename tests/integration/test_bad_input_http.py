@@ -18,7 +18,7 @@ from served_api import answer, received, served, status
 
 from orchestrator.security.encryption import new_key
 from orchestrator.security.tokens import create_token
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 TEMPLATE = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": "OS::Heat::None"}}}
 TABLES = ("stack", "revision", "resource", "graph_node", "event", "software_config", "content")

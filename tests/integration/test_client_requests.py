@@ -8,7 +8,7 @@ import uuid
 import psycopg
 import pytest
 
-from orchestrator.store.client_requests import KEPT_SECONDS, ClientToken, TokenTaken, find, take
+from orchestrator.store.access.idempotency import KEPT_SECONDS, ClientToken, TokenTaken, find, take
 
 ASKED = ClientToken("token", b"digest")
 

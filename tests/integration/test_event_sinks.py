@@ -17,8 +17,8 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.courier import Courier
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
-from orchestrator.store import stacks as store
-from orchestrator.store.stacks import StackRow
+from orchestrator.store.stacks import stacks as store
+from orchestrator.store.stacks.stacks import StackRow
 from tests.integration.api_world import Client, World
 from tests.integration.api_world import root as root_of
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from orchestrator.store import hot
-from orchestrator.store.database import CHECKS, Database
-from orchestrator.store.hot import HotConnection, fetched
+from orchestrator.store.connections import prepared
+from orchestrator.store.connections.database import CHECKS, Database
+from orchestrator.store.connections.prepared import HotConnection, fetched
 
 EVERYTHING = """SELECT %(none)s::text, %(text)s::text, %(number)s::bigint + 1, %(numbers)s::bigint[],
     '{"a": [1, null]}'::json, %(text)s::text || '%%'"""
@@ -87,7 +87,7 @@ def test_what_is_prepared_outlives_a_transaction_that_is_rolled_back(db: psycopg
 def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
     db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hot, "PREPARED", 2)
+    monkeypatch.setattr(prepared, "PREPARED", 2)
     for number in range(5):
         assert fetched(db, f"SELECT {number} + %(n)s::int", {"n": 1}) == [(number + 1,)]
     query = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'visit_%'"

@@ -17,8 +17,9 @@ from sqlalchemy.engine import make_url
 
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.errors import Misconfigured
-from orchestrator.store import migrations, schema_version
-from orchestrator.store.base import Base
+from orchestrator.store.schema import migrate
+from orchestrator.store.schema import version as schema_version
+from orchestrator.store.tables.base import Base
 
 CATALOGUE = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
@@ -79,7 +80,7 @@ def test_autogenerate_finds_nothing_to_add(postgres_url: str) -> None:
 
 def test_upgrading_twice_changes_nothing(postgres_url: str) -> None:
     before = catalogue(postgres_url)
-    migrations.upgrade(postgres_url)
+    migrate.upgrade(postgres_url)
     assert catalogue(postgres_url) == before
     assert schema_version.current(postgres_url) == schema_version.head()
 
@@ -103,7 +104,7 @@ def test_an_older_schema_is_refused_and_says_what_to_run(
         schema_version.require_current(postgres_url)
 
 
-@pytest.mark.parametrize("ask", [schema_version.require_current, migrations.upgrade])
+@pytest.mark.parametrize("ask", [schema_version.require_current, migrate.upgrade])
 def test_a_newer_schema_is_refused_and_names_both_versions(
     postgres_url: str, ask: Callable[[str], None]
 ) -> None:
@@ -139,11 +140,11 @@ def test_an_upgrade_waits_for_nobody_longer_than_its_lock_timeout(
     postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = empty_database(postgres_server, "contended")
-    monkeypatch.setattr(migrations, "LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "100ms")
     with psycopg.connect(url) as other:
         other.execute("CREATE TABLE api_token (id int)")  # not committed: whoever makes the same one waits
         with pytest.raises(Misconfigured, match=r"did not finish, run it again: .*lock timeout"):
-            migrations.upgrade(url)
+            migrate.upgrade(url)
         other.rollback()
-    migrations.upgrade(url)
+    migrate.upgrade(url)
     schema_version.require_current(url)

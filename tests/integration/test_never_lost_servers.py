@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
-from orchestrator.store import migrations
+from orchestrator.store.schema import migrate
 from tests.conftest import IN_A_HURRY, OwnServer
 from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, local, made_once, thing, tree
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
@@ -30,7 +30,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNam
         postgres.start()
         valkey.start()
         things.start()
-        migrations.upgrade(postgres.url)
+        migrate.upgrade(postgres.url)
         cluster = Cluster(folder / "cluster", postgres.url, valkey.url, things)
         try:
             cluster.start()

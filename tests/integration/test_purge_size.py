@@ -13,7 +13,7 @@ from orchestrator.cli.main import main
 from orchestrator.operations.purge import Policy, purge
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.workers import Reporting
-from orchestrator.store import purging
+from orchestrator.store.maintenance import purge as purging
 from tasks.tick import Tick
 from tests.bench.updates_size import BAR, grow
 from tests.scenarios.world import World, test_resource

@@ -14,7 +14,7 @@ from orchestrator.errors import Misconfigured
 from orchestrator.operations import rotate_keys as rotation
 from orchestrator.operations.rotate_keys import rotate_keys
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 OLD, NEW = new_key(), new_key()
 

@@ -14,8 +14,8 @@ from orchestrator.embedded.postgres import Postgres
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.security.key_pairs import create_key_pair, find_signer
 from orchestrator.security.tokens import find_token, list_tokens
-from orchestrator.store import schema_version
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.schema import version
 
 
 def run(*arguments: str) -> Result:
@@ -38,9 +38,9 @@ def test_an_empty_database_gets_the_schema(
     refused = run("token", "list")
     assert refused.exit_code == 1
     assert "run `orchestrator migrate`" in refused.output
-    assert f"schema {schema_version.head()}: upgraded from nothing" in run("migrate").output
-    assert f"schema {schema_version.head()}: nothing to do" in run("migrate").output
-    schema_version.require_current(url)
+    assert f"schema {version.head()}: upgraded from nothing" in run("migrate").output
+    assert f"schema {version.head()}: nothing to do" in run("migrate").output
+    version.require_current(url)
 
 
 def test_a_token_is_shown_once_and_opens_its_project(database: Database) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.store import ending_statements as sql
-from orchestrator.store import nodes
-from orchestrator.store.database import Database
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.nodes import outcome_sql as sql
+from orchestrator.store.nodes import repository
 
 THREADS = 8
 LEASE = 77
@@ -104,12 +104,12 @@ def settle(
 
 def settle_unclaimed(
     db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, ring: int = 1000
-) -> nodes.Settled:
+) -> repository.Settled:
     """Settle a node that nobody claimed, with its own resource."""
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
     statement = sql.OF_ONE[sql.UNCLAIMED[sql.SETTLE_KEPT]]
-    values = nodes.of_one(row | {"changed": False, "continued": False}, statement)
-    return nodes.settled(fetched(db, statement, {**values, "ring": ring}), "root")
+    values = repository.of_one(row | {"changed": False, "continued": False}, statement)
+    return repository.settled(fetched(db, statement, {**values, "ring": ring}), "root")
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_a_late_writer_matches_no_row(graph: Graph):
 def test_what_is_released_beyond_the_window_is_queued_without_a_message(graph: Graph):
     targets = [graph.blocked(1) for _ in range(5)]
     feeder = graph.checking(targets)
-    result = nodes.settle_nodes(graph.db, [feeder], LEASE, "root", ring=2)
+    result = repository.settle_nodes(graph.db, [feeder], LEASE, "root", ring=2)
     assert (len(result.rings), result.unrung) == (2, 3)
     [(unrung,)] = graph.db.execute(
         "SELECT count(*) FROM graph_node WHERE state = 'queued' AND rung_at IS NULL"
@@ -235,7 +235,7 @@ def test_a_message_that_came_to_everybody_is_taken_by_one(graph: Graph):
     shuffled = random.Random(1)
 
     def work(db: psycopg.Connection[Any], number: int) -> list[int]:
-        return nodes.claim(db, shuffled.sample(ids, len(ids)), 1, 1000 + number, 30.0)
+        return repository.claim(db, shuffled.sample(ids, len(ids)), 1, 1000 + number, 30.0)
 
     claimed = Counter(node for each in graph.at_once(work) for node in each)
     assert claimed == dict.fromkeys(ids, 1)
@@ -244,7 +244,7 @@ def test_a_message_that_came_to_everybody_is_taken_by_one(graph: Graph):
 def test_of_the_nodes_of_one_resource_one_is_visited_and_the_others_wait(graph: Graph):
     resource = graph.resource()
     ids = [graph.queued(resource) for _ in range(THREADS)]
-    got = graph.at_once(lambda db, number: nodes.claim(db, [ids[number]], 1, 1000 + number, 30.0))
+    got = graph.at_once(lambda db, number: repository.claim(db, [ids[number]], 1, 1000 + number, 30.0))
     assert sorted(map(len, got)) == [0] * (THREADS - 1) + [1]
     assert graph.states(ids) == {("waiting", 0): THREADS - 1, ("checking", 0): 1}
 
@@ -253,7 +253,7 @@ def test_many_workers_topping_up_ring_each_node_once(graph: Graph):
     ids = [graph.queued() for _ in range(200)]
 
     def work(db: psycopg.Connection[Any], _number: int) -> list[int]:
-        return [ring.node_id for ring in nodes.top_up(db, graph.stack_id, "root", 50).rings]
+        return [ring.node_id for ring in repository.top_up(db, graph.stack_id, "root", 50).rings]
 
     rung = Counter(node for each in graph.at_once(work) for node in each)
     assert set(rung.values()) == {1}

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from api_world import World, project, world  # noqa: F401 - fixtures
 
-from orchestrator.store import stacks
-from orchestrator.store.hot import numbered
+from orchestrator.store.connections.prepared import numbered
+from orchestrator.store.stacks import stacks
 
 CROWD = """
 INSERT INTO stack (root_id, owner_id, depth, uuid, project_id, name, action, status, parent_resource)

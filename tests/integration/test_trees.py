@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from celery import Celery
 
-from orchestrator.store.database import CHECKS
+from orchestrator.store.connections.database import CHECKS
 from tasks.celery_settings import celery_settings
 from tests.conftest import OwnServer
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known

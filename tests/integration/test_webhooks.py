@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.config import Settings
 from orchestrator.operations.courier import Courier
-from orchestrator.store import webhooks as store
+from orchestrator.store.events import webhooks as store
 from tasks.couriers import Couriers
 from tests.integration.api_world import Client, Made, World, project, world
 from tests.integration.api_world import root as root_of

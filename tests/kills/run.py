@@ -14,7 +14,7 @@ import psycopg
 
 from orchestrator.embedded.datadir import DataDir
 from orchestrator.operations import purge
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, environment
 from tests.kills import templates, verdict
 from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer

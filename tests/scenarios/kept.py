@@ -7,7 +7,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 NAME = "orchestrator-test"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 
 @dataclass

@@ -12,8 +12,8 @@ from orchestrator.engine.messages import Ring
 from orchestrator.operations.leases import Held, Leases
 from orchestrator.operations.sweep import Sweep
 from orchestrator.operations.window import Windows
-from orchestrator.store.database import Database
-from orchestrator.store.hot import HotConnection
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import HotConnection
 
 
 class Moments(Protocol):

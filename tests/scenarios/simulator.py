@@ -21,7 +21,7 @@ from orchestrator.operations.check import check_nodes
 from orchestrator.operations.engine import Engine
 from orchestrator.operations.sweep import Sweep
 from orchestrator.resources.base import Context
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 from tests.scenarios.cloud import Crash
 from tests.scenarios.level import Level
 from tests.scenarios.provider import Provider

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from orchestrator.errors import ActionInProgress, NotSupported, ProviderBusy
-from orchestrator.store import traversals
+from orchestrator.store.traversals import traversals
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.errors import DivisionByZero
 
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.prepared import fetched
 from tests.scenarios.world import World, test_resource
 
 

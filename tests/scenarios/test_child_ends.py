@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.engine.messages import Ring
-from orchestrator.store import child_ends
+from orchestrator.store.traversals import child_completion
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
@@ -31,14 +31,14 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def at_the_end(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Let something happen once, before a child's end is written and after the last of it has settled."""
-    end, todo = child_ends.end, [happens]
+    end, todo = child_completion.end, [happens]
 
     def late(*given: Any) -> Any:
         if todo:
             todo.pop()()
         return end(*given)
 
-    monkeypatch.setattr(child_ends, "end", late)
+    monkeypatch.setattr(child_completion, "end", late)
 
 
 def sent(world: World) -> list[str]:

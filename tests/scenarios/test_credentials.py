@@ -23,7 +23,7 @@ from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unava
 from orchestrator.operations.credentials import Custodian, cloud_of_stack
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.security.caller import Caller, Login
-from orchestrator.store import credentials
+from orchestrator.store.keystone import delegated_credentials
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
 
@@ -390,7 +390,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.encryption import cipher
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 settings = Settings()
 login = Login("token of ada", "p1", ("member",), ("member",))
 caller = Caller("p1", "ada", ("member",), user_id="u1", login=login)
@@ -455,7 +455,7 @@ def test_a_credential_is_its_stacks_alone(world: World, keystone: StandIn) -> No
     world.create("other", NOTHING)
     ids = [row.id for row in world.rows("SELECT id FROM stack ORDER BY id")]
     with world.database.lent() as db:
-        found = [credentials.held(db, id_) for id_ in ids]
+        found = [delegated_credentials.held(db, id_) for id_ in ids]
     trusts = [Delegation(**world.cipher.open(one.sealed)).trust_id for one in found if one]
     assert set(trusts) == set(keystone.trusts)
     cloud = cloud_of_stack(world.database.lent, world.cipher, Settings(**keystone.settings()), ids[0])

@@ -13,8 +13,10 @@ from orchestrator.errors import NotFound, NotSupported, ProviderError
 from orchestrator.operations import actions, lifecycle, stacks
 from orchestrator.operations.check import check_nodes
 from orchestrator.resources.base import Context
-from orchestrator.store import history, overdue, traversals
-from orchestrator.store.acceptance import accept_rollback
+from orchestrator.store.maintenance import sweep_queries
+from orchestrator.store.stacks import history
+from orchestrator.store.traversals import traversals
+from orchestrator.store.traversals.accept import accept_rollback
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -197,7 +199,7 @@ def test_of_what_a_cancelled_stack_had_queued_only_what_runs_stays(cloudy: World
         connection.execute(text("UPDATE graph_node SET state = 'queued', due_at = NULL WHERE label = 'a'"))
     [row] = cloudy.rows("SELECT id FROM stack")
     with cloudy.database.connect() as db:
-        overdue.drop_over(db, row.id, 100)
+        sweep_queries.drop_over(db, row.id, 100)
     found = {row.label: row.state for row in cloudy.rows("SELECT label, state FROM graph_node")}
     assert (found["a"], found["b"]) == ("queued", "dropped")
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.operations.check import check_nodes
-from orchestrator.store.events import EventQuery, EventRow, list_events, read_sequence
+from orchestrator.store.events.events import EventQuery, EventRow, list_events, read_sequence
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.plans import watched
 from tests.scenarios.world import World, test_resource

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.resources.base import Change, Context, Created, Observation, ResourceType
-from orchestrator.store.database import CHECKS
+from orchestrator.store.connections.database import CHECKS
 from tests.scenarios.world import World, test_resource
 
 

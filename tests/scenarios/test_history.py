@@ -11,7 +11,8 @@ from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations import plan_rows
 from orchestrator.operations.rollback import roll_back
 from orchestrator.security.caller import Caller
-from orchestrator.store import history, planning
+from orchestrator.store.planning import bulk_writer
+from orchestrator.store.stacks import history
 from tests.scenarios.world import World, test_resource
 
 
@@ -109,7 +110,7 @@ def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: py
     monkeypatch.setattr(plan_rows, "SLICE", 2)
     uuid = world.create("s", {})
     world.deliver_all()
-    sliced, slices = planning.slice_of, []
+    sliced, slices = bulk_writer.slice_of, []
 
     @contextmanager
     def noted(db, target):
@@ -119,7 +120,7 @@ def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: py
         if slices == [2]:
             world.update("s", {"late": test_resource("x")})
 
-    monkeypatch.setattr(planning, "slice_of", noted)
+    monkeypatch.setattr(bulk_writer, "slice_of", noted)
     world.update("s", {f"r{number}": test_resource("x") for number in range(10)})
     world.deliver_all()
     assert slices.count(2) == 1

@@ -9,7 +9,9 @@ from sqlalchemy import text
 
 from orchestrator.errors import InvalidHook, NotFound, NotSupported
 from orchestrator.operations import lifecycle
-from orchestrator.store import hooks, nodes, stalls, traversals
+from orchestrator.store.maintenance import stalled
+from orchestrator.store.nodes import hooks, repository
+from orchestrator.store.traversals import traversals
 from tests.e2e.running import eventually
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -338,7 +340,7 @@ def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world)
     world.sweep_once()
     assert world.messages == []
     with world.database.connect() as db:
-        assert stalls.stalled(db) == []
+        assert stalled.stalled(db) == []
 
 
 def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(world):
@@ -385,8 +387,8 @@ def claimed(world, kind="cloud"):
     [ring] = world.messages
     world.messages.clear()
     db = world.database.hot(durable=True)
-    nodes.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = nodes.look(db, [ring.node_id], 7)
+    repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
+    [visit] = repository.look(db, [ring.node_id], 7)
     return visit
 
 

@@ -9,8 +9,8 @@ import pytest
 from orchestrator.errors import InvalidTemplate, OrchestratorError
 from orchestrator.operations import resolving
 from orchestrator.operations.check import check_nodes
-from orchestrator.store import nodes
-from orchestrator.store.hot import fetched
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World
 
@@ -257,7 +257,7 @@ def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
 
     before = counted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nodes, "fetched", counting)
+        patch.setattr(repository, "fetched", counting)
         check_nodes(world.engine, [found[0].id], found[0].traversal, durable=False)
     read = counted() - before
     world.messages.clear()

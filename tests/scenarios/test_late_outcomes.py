@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from orchestrator.errors import ProviderError, Superseded
 from orchestrator.resources.base import Context
-from orchestrator.store import nodes
+from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
@@ -93,12 +93,12 @@ def test_a_visit_whose_node_is_gone_when_it_takes_over_lets_go_of_it(world: Worl
     world.deliver(1)
     db = world.database.hot(durable=True)
     [ring] = world.messages
-    nodes.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = nodes.look(db, [ring.node_id], 7)
+    repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
+    [visit] = repository.look(db, [ring.node_id], 7)
     with world.database.engine.begin() as connection:
         connection.execute(text("DELETE FROM graph_node WHERE kind = 'update'"))
     with pytest.raises(Superseded):
-        nodes.as_adopted(db, visit)
+        repository.as_adopted(db, visit)
 
 
 def test_a_plan_does_not_wait_for_a_late_visit_to_nodes_of_older_traversals(world: World, cloud: Cloud):

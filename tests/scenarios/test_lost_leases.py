@@ -11,7 +11,7 @@ from orchestrator.operations.check import check_nodes
 from orchestrator.operations.leases import new_lease
 from orchestrator.operations.round import LOST_LIMIT
 from orchestrator.resources.base import Context
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World
 

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.operations.exports import shown_environment
-from orchestrator.store import stacks
-from orchestrator.store.revisions import desired
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.revisions import desired
 from tests.scenarios.world import World, test_resource
 
 URL = "file:///child.yaml"

@@ -13,8 +13,9 @@ from sqlalchemy import text as sql
 from orchestrator.operations import adoption
 from orchestrator.resources.base import Context, Property
 from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, NestedStep, NestedType, Settled
-from orchestrator.store import children, nodes
-from orchestrator.store import ending_statements as ending
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import repository
+from orchestrator.store.traversals import children
 from orchestrator.template.environment import Environment
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
@@ -287,14 +288,14 @@ def test_an_update_that_wants_a_retained_child_again_finds_it_there(
     deliver(world)
     before = child(world).uuid
     world.update("s", {})
-    write, others = nodes.write, [lambda: world.update("s", keeping, files={CHILD: text(PLAIN)})]
+    write, others = repository.write, [lambda: world.update("s", keeping, files={CHILD: text(PLAIN)})]
 
     def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
         if statement == ending.SETTLE_GONE and others:
             others.pop()()
         return write(db, statement, rows, *rest)
 
-    monkeypatch.setattr(nodes, "write", late)
+    monkeypatch.setattr(repository, "write", late)
     deliver(world)
     assert (world.state(uuid), child(world).uuid) == ("UPDATE_COMPLETE", before)
     assert child(world).owner_id is not None

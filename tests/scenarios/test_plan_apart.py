@@ -9,7 +9,8 @@ import pytest
 from orchestrator.engine.messages import Ring
 from orchestrator.operations import plan_group, planner
 from orchestrator.operations.check import check_nodes
-from orchestrator.store import group_planning, nodes, planning
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import bulk_writer, group_diff
 from tests.scenarios.test_group_plans import group, members, visited
 from tests.scenarios.world import World, test_resource
 
@@ -65,11 +66,11 @@ def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.
             FROM graph_node WHERE kind = 'plan' AND state = 'checking'"""
         )
         [(node_id, lease)] = started
-        assert (row.id, row.label, row.long) == (node_id, planning.REMOVALS, True)
+        assert (row.id, row.label, row.long) == (node_id, bulk_writer.REMOVALS, True)
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_IN_PROGRESS", 6)
         db = world.database.hot(durable=True)
-        [visit] = nodes.look(db, [node_id], lease)
+        [visit] = repository.look(db, [node_id], lease)
         assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_COMPLETE", 3)
@@ -83,14 +84,14 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
     """Which do is asked once: of a million members that takes seconds."""
     started: list[tuple[int, int]] = []
     asked: list[int] = []
-    differing = group_planning.differing
+    differing = group_diff.differing
 
     def ask(*args: Any) -> list[str]:
         asked.append(1)
         return differing(*args)
 
     monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
-    monkeypatch.setattr(group_planning, "differing", ask)
+    monkeypatch.setattr(group_diff, "differing", ask)
     world = World(postgres_url)
     try:
         uuid = world.create("s", group(4))
@@ -105,7 +106,7 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
         world.deliver_all()
         [(node_id, lease)] = started
         db = world.database.hot(durable=True)
-        [visit] = nodes.look(db, [node_id], lease)
+        [visit] = repository.look(db, [node_id], lease)
         assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"

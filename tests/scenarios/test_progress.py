@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from orchestrator.store import progress
+from orchestrator.store.stacks import progress
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.plans import watched
 from tests.scenarios.world import World, test_resource

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from orchestrator.engine.messages import Ring
 from orchestrator.operations.check import check_nodes
 from orchestrator.resources.base import Context
-from orchestrator.store import nodes, traversals
+from orchestrator.store.nodes import repository
+from orchestrator.store.traversals import traversals
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -131,7 +132,7 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
     with pytest.MonkeyPatch.context() as patch:
         world.database.connect().execute(f"TRUNCATE {TABLES} CASCADE").connection.close()
         for step in STEPS:
-            patch.setattr(nodes, step, fragile(chosen, faults, getattr(nodes, step)))
+            patch.setattr(repository, step, fragile(chosen, faults, getattr(repository, step)))
         patch.setattr(traversals, "complete", fragile(chosen, faults, traversals.complete))
         try:
             uuid = world.create("s", resources)

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from orchestrator.resources.base import Context
-from orchestrator.store import nodes
-from orchestrator.store.database import UNREACHABLE
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World
 
@@ -207,7 +207,7 @@ def test_a_database_that_fails_while_an_operation_is_opened_fails_no_resource(
         raise error("not now")
 
     uuid = clouded.create("s", {"a": cloud_thing()})
-    monkeypatch.setattr(nodes, "begin", fail_once)
+    monkeypatch.setattr(repository, "begin", fail_once)
     with suppress(*UNREACHABLE):  # whoever delivers for real tries again
         clouded.deliver_all()
     clouded.forget_leases()

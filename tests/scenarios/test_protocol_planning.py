@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.operations import plan_rows
-from orchestrator.store import nodes, planning
+from orchestrator.store.nodes import repository as nodes
+from orchestrator.store.planning import bulk_writer
 from tests.scenarios.cloud import Crash
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
@@ -66,7 +67,7 @@ def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.Monkey
             for _ in range(40):
                 world.step()
 
-    before_each(monkeypatch, planning, "slice_of", stand)
+    before_each(monkeypatch, bulk_writer, "slice_of", stand)
     monkeypatch.setattr(plan_rows, "SLICE", 2)
     uuid = world.create("s", resources)
     world.rest()
@@ -136,7 +137,7 @@ def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_th
         for _ in range(6):
             world.step()
 
-    before_each(monkeypatch, planning, "finish_node", once(overtake))
+    before_each(monkeypatch, bulk_writer, "finish_node", once(overtake))
     world.rest()
     world.verify({**wanted, "c": thing()})
 
@@ -156,7 +157,7 @@ def at_the_second_slice_of_removals(
 ) -> list[int]:
     """Do something there, once; return a list of how many removals each slice of the second traversal has."""
     written: list[int] = []
-    copy_nodes, acted = planning.copy_nodes, once(action)
+    copy_nodes, acted = bulk_writer.copy_nodes, once(action)
 
     def copied(db: Any, target: Any, rows: Any) -> None:
         rows = list(rows)
@@ -168,8 +169,8 @@ def at_the_second_slice_of_removals(
         if len(written) == 1:
             acted()
 
-    monkeypatch.setattr(planning, "copy_nodes", copied)
-    before_each(monkeypatch, planning, "slice_of", act)
+    monkeypatch.setattr(bulk_writer, "copy_nodes", copied)
+    before_each(monkeypatch, bulk_writer, "slice_of", act)
     monkeypatch.setattr(plan_rows, "SLICE", 2)
     return written
 
@@ -212,7 +213,7 @@ def test_a_plan_of_removals_that_died_before_its_first_slice_is_taken_up(
 
     uuid = world.create("s", replaced("1"))
     world.rest()
-    before_each(monkeypatch, planning, "leftovers", once(die))
+    before_each(monkeypatch, bulk_writer, "leftovers", once(die))
     world.update("s", replaced("2"))
     world.rest()
     assert (world.crashes, world.stack().traversal) == (1, 2)
@@ -300,7 +301,7 @@ def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
                 world.step()
 
     monkeypatch.setattr(plan_rows, "SLICE", 1)
-    before_each(monkeypatch, planning, "slice_of", fail_between)
+    before_each(monkeypatch, bulk_writer, "slice_of", fail_between)
     world.update("s", {"bad": thing()})
     world.rest()
     assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")

@@ -10,7 +10,8 @@ import pytest
 from orchestrator.errors import ProviderSilent
 from orchestrator.operations import plan_rows, plan_small
 from orchestrator.resources.base import Context
-from orchestrator.store import nodes, planning
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import bulk_writer
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -93,13 +94,13 @@ def test_a_visit_superseded_between_its_claim_and_its_look_calls_nobody(
 ):
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver(1)
-    look, overtake = nodes.look, act_once(lambda: world.delete("s"))
+    look, overtake = repository.look, act_once(lambda: world.delete("s"))
 
     def late(*args: Any) -> Any:
         overtake()
         return look(*args)
 
-    monkeypatch.setattr(nodes, "look", late)
+    monkeypatch.setattr(repository, "look", late)
     world.deliver_all()
     assert (world.state(uuid), cloud.calls) == ("DELETE_COMPLETE", [])
 
@@ -110,13 +111,13 @@ def test_a_visit_superseded_before_its_look_does_not_go_on_with_what_is_open(
     uuid = world.create("s", {"a": cloud_thing(looks=3)})
     world.deliver(2)
     assert world.sweep_once()
-    look, overtake = nodes.look, act_once(lambda: world.delete("s"))
+    look, overtake = repository.look, act_once(lambda: world.delete("s"))
 
     def late(*args: Any) -> Any:
         overtake()
         return look(*args)
 
-    monkeypatch.setattr(nodes, "look", late)
+    monkeypatch.setattr(repository, "look", late)
     world.deliver_all()
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
     assert cloud.looks.total() == 1
@@ -131,16 +132,16 @@ def test_a_visit_superseded_before_its_operation_was_opened_calls_nobody(
         world.delete("s")
         plan_of(world)
 
-    begin, overtake = nodes.begin, [act_once(delete_and_plan), lambda: None]
+    begin, overtake = repository.begin, [act_once(delete_and_plan), lambda: None]
 
     def late(*args: Any) -> Any:
         overtake.pop()()  # before b's: a has been made
         return begin(*args)
 
-    monkeypatch.setattr(nodes, "begin", late)
+    monkeypatch.setattr(repository, "begin", late)
     while overtake:
         world.deliver(1)
-    monkeypatch.setattr(nodes, "begin", begin)
+    monkeypatch.setattr(repository, "begin", begin)
     world.deliver_all()
     assert cloud.calls == ["create a", "observe a", "delete a", "observe a"]
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
@@ -153,7 +154,7 @@ def test_the_operation_and_its_token_are_in_the_database_before_the_call(
     world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[Any] = []
-    begin, durable = nodes.begin, []
+    begin, durable = repository.begin, []
 
     def watched(db: Any, *args: Any) -> Any:
         durable.append(db.execute("SHOW synchronous_commit").fetchone())
@@ -163,7 +164,7 @@ def test_the_operation_and_its_token_are_in_the_database_before_the_call(
         seen.extend(world.rows("SELECT op, uuid || '-' || attempt FROM resource"))
         assert seen[-1] == ("CREATE", ctx.token)
 
-    monkeypatch.setattr(nodes, "begin", watched)
+    monkeypatch.setattr(repository, "begin", watched)
     cloud.on["create"] = look
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver_all()
@@ -245,7 +246,7 @@ def chain(length: int) -> dict[str, Any]:
 
 def between_slices(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None]) -> None:
     """Plan in slices of three rows and do `action(number)` before each."""
-    slice_of, numbers = planning.slice_of, iter(range(1000))
+    slice_of, numbers = bulk_writer.slice_of, iter(range(1000))
     monkeypatch.setattr(plan_rows, "SLICE", 3)
     monkeypatch.setattr(plan_small, "MOST", 0)  # none is planned in one go
 
@@ -253,7 +254,7 @@ def between_slices(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None
         action(next(numbers))
         return slice_of(*args)
 
-    monkeypatch.setattr(planning, "slice_of", watched)
+    monkeypatch.setattr(bulk_writer, "slice_of", watched)
 
 
 def test_an_interrupted_plan_is_taken_up_where_it_ended(world: World, monkeypatch: pytest.MonkeyPatch):

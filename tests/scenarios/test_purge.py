@@ -13,8 +13,9 @@ import pytest
 
 from orchestrator.operations import purge
 from orchestrator.operations.purge import Policy, Purging, foretell
-from orchestrator.store import acceptance, events
-from orchestrator.store.acceptance import _put
+from orchestrator.store.events import events
+from orchestrator.store.traversals import accept
+from orchestrator.store.traversals.accept import _put
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.test_random_updates import live_through
 from tests.scenarios.world import World, test_resource
@@ -221,9 +222,9 @@ def test_a_revision_that_a_request_is_about_to_go_back_to_stays(world: World, db
     updated(world, *"ab")
     stack = world.stack_row("s")
     with world.database.connect() as request, request.transaction():
-        chosen = acceptance.numbered(request, stack.id, 1)
+        chosen = accept.numbered(request, stack.id, 1)
         purge.purge(db, EVERYTHING)
-        assert acceptance.accept_rollback(request, stack.id, chosen) is not None
+        assert accept.accept_rollback(request, stack.id, chosen) is not None
     world.deliver_all()
     assert world.stack_row("s").state == "ROLLBACK_COMPLETE"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.resources import metadata_of, shown_metadata
-from orchestrator.store.resources import get_resource
+from orchestrator.store.stacks.resources import get_resource
 from orchestrator.template.members import Members
 from tests.scenarios.test_groups import group, members, update, write
 from tests.scenarios.world import World, test_resource

@@ -16,7 +16,7 @@ from api.parts import Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.security.tokens import create_token
-from orchestrator.store import sent_signals
+from orchestrator.store.signals import ingest
 from tests.scenarios.test_wait_conditions import AWS_HANDLE, drain
 from tests.scenarios.world import World
 
@@ -223,8 +223,8 @@ def test_a_signal_whose_writing_is_not_answered_is_not_written_again(
         accept(db, several)
         raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-    accept = sent_signals.accept
-    monkeypatch.setattr(sent_signals, "accept", cut)
+    accept = ingest.accept
+    monkeypatch.setattr(ingest, "accept", cut)
     came = api.ask("short", "POST", to["place"], data="{}", headers=to["given"])
     assert (came[0], len(came[4])) == (503, 1)
 

@@ -19,7 +19,7 @@ from orchestrator.operations.rotate_keys import rotate_keys
 from orchestrator.operations.signals import signal
 from orchestrator.operations.take_in import AT_ONCE, take_in
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store import sent_signals, signals
+from orchestrator.store.signals import ingest, queue
 from tests.scenarios.cloud import Bell, Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -176,7 +176,7 @@ def test_a_worker_that_dies_with_a_signal_leaves_it_to_the_next(world, cloud):
 def test_a_resource_is_let_go_of_when_somebody_else_was_quicker(world, monkeypatch):
     """Who waits for the resource's row sees the signals that were there when it began to wait."""
     with_bell(world)
-    claim = signals.claim
+    claim = queue.claim
 
     def late(db, *rest):
         claimed = claim(db, *rest)
@@ -184,7 +184,7 @@ def test_a_resource_is_let_go_of_when_somebody_else_was_quicker(world, monkeypat
         return claimed
 
     world.signal("s", "b", {"n": 1})
-    monkeypatch.setattr(signals, "claim", late)
+    monkeypatch.setattr(queue, "claim", late)
     world.deliver()
     assert pending(world) == []
     assert not data(world).data.get("said")  # and no lease: `data` looks
@@ -408,9 +408,9 @@ def test_other_projects_see_nothing_of_it(world):
     with world.database.engine.begin() as connection:
         other = connection.execute(text("SELECT id FROM resource")).scalar_one()
     with world.database.connect() as db:
-        assert sent_signals.accept(db, [sent_signals.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
-        signals.tell_refused(db, stack.id + 1, other, "DELETE")
-        signals.mark(db, stack.id + 1, other, "r", healthy=False)
+        assert ingest.accept(db, [ingest.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
+        queue.tell_refused(db, stack.id + 1, other, "DELETE")
+        queue.mark(db, stack.id + 1, other, "r", healthy=False)
     assert pending(world) == []
     assert not [one for one in world.told(str(stack.uuid), "b") if "CHECK" in one or "Cannot" in one]
 
@@ -425,12 +425,12 @@ def test_signals_that_come_together_are_written_down_together(world):
         connection.execute(text("UPDATE resource SET action = 'SUSPEND' WHERE name = 'gone'"))
 
     def given(name, always=False):
-        return sent_signals.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
+        return ingest.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
 
     with world.database.connect(hot=True) as db:
-        told = sent_signals.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
+        told = ingest.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
         assert told == [True, None, True, False]
-        assert sent_signals.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
-        assert sent_signals.accept(db, [given("gone")]) == [None]
+        assert ingest.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
+        assert ingest.accept(db, [given("gone")]) == [None]
     rows = world.rows("SELECT resource_id FROM signal ORDER BY id")
     assert [row.resource_id for row in rows] == [ids[name] for name in ("a", "b", "a", "b", "gone")]

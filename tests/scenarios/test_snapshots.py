@@ -20,7 +20,7 @@ from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import SnapshotNotFound
 from orchestrator.operations.why import explain
 from orchestrator.resources.base import Context
-from orchestrator.store import why
+from orchestrator.store.stacks import blockers
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -364,7 +364,7 @@ def test_a_stack_is_not_gone_before_the_copies_of_its_snapshots_are(outside, clo
         outside.deliver() or outside.sweep_once()
     assert (outside.state(uuid), cloud.things) == ("DELETE_IN_PROGRESS", {})
     stack = outside.stack_row("s")
-    [node] = why.unfinished(outside.database, stack, None, 10).nodes
+    [node] = blockers.unfinished(outside.database, stack, None, 10).nodes
     assert explain(node, stack, 5).text.endswith("is being removed: a: ProviderError: not now")
     del cloud.on["delete_snapshot"]
     outside.deliver_all()

@@ -22,7 +22,7 @@ from orchestrator.operations.stack_users import Keeper
 from orchestrator.security.doors import require_door
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
-from orchestrator.store import stack_users
+from orchestrator.store.keystone import stack_users
 from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World

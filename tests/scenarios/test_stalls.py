@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.store import overdue, stalls
+from orchestrator.store.maintenance import stalled, sweep_queries
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -179,18 +179,18 @@ def test_many_that_wind_down_do_not_hide_the_one_that_is_done(world: World):
     )
     db = world.database.connect(hot=True, replan=True)
     ids = dict(world.rows("SELECT name, id FROM stack"))
-    assert overdue.wound_down(db, limit=1) == [(ids["done"], 1)]
+    assert sweep_queries.wound_down(db, limit=1) == [(ids["done"], 1)]
     db.close()
 
 
 def test_only_what_stands_still_is_found(world: World):
     chain(world)
     db = world.database.connect(hot=True, replan=True)
-    assert stalls.stalled(db, 0.0) == []
+    assert stalled.stalled(db, 0.0) == []
     damage(
         world,
         "UPDATE graph_node SET state = 'blocked', blocked_by = 1, rung_at = NULL WHERE state = 'queued'",
     )
-    assert len(stalls.stalled(db, 0.0)) == 1
-    assert stalls.stalled(db, 3_600.0) == []
+    assert len(stalled.stalled(db, 0.0)) == 1
+    assert stalled.stalled(db, 3_600.0) == []
     db.close()

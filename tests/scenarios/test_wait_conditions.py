@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
 from orchestrator.resources.builtin.wait_condition import WaitCondition
-from orchestrator.store import peers, signals
+from orchestrator.store.signals import queue, watchers
 from tests.scenarios.world import World, test_resource
 
 HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
@@ -67,7 +67,7 @@ def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, 
     """A signal for it as well would be a task more; to register again, a statement and a commit more."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
     drain(world)
-    monkeypatch.setattr(peers, "watch", None)
+    monkeypatch.setattr(watchers, "watch", None)
     for sent in range(2):
         [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
         world.signal("s", "h")
@@ -362,7 +362,7 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
     checks = [one for one in world.messages if isinstance(one, Ring) and one.label == "w"]
     assert len(checks) == 1
     world.messages.clear()
-    real, threads = signals.fetched, []
+    real, threads = queue.fetched, []
 
     def begin_to_watch():
         world.deliver_one(checks[0])
@@ -370,13 +370,13 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
 
     def fetched(db, statement, values):
         rows = real(db, statement, values)
-        if statement is signals.TELL_WATCHERS and not threads:
+        if statement is queue.TELL_WATCHERS and not threads:
             threads.append(threading.Thread(target=begin_to_watch))
             threads[0].start()
             threads[0].join(1.0)
         return rows
 
-    monkeypatch.setattr(signals, "fetched", fetched)
+    monkeypatch.setattr(queue, "fetched", fetched)
     world.signal("s", "h")
     world.deliver()
     threads[0].join()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.store import traversals
+from orchestrator.store.traversals import traversals
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 

@@ -13,8 +13,8 @@ from orchestrator.engine.states import STACK_ACTIONS, STATUSES
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.operations.actions import ACTIONS
 from orchestrator.operations.why import Because, explain, summarize
-from orchestrator.store import stacks as stored_stacks
-from orchestrator.store import why
+from orchestrator.store.stacks import blockers
+from orchestrator.store.stacks import stacks as stored_stacks
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.plans import watched
 from tests.scenarios.world import World, test_resource
@@ -34,8 +34,8 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made.close()
 
 
-def nodes(world: World, name: str = "s", limit: int = 100) -> dict[str, why.Unfinished]:
-    page = why.unfinished(world.database, world.stack_row(name), None, limit)
+def nodes(world: World, name: str = "s", limit: int = 100) -> dict[str, blockers.Unfinished]:
+    page = blockers.unfinished(world.database, world.stack_row(name), None, limit)
     assert page.marker is None
     return {node.name: node for node in page.nodes}
 
@@ -46,7 +46,7 @@ def because(world: World, resource: str, name: str = "s") -> Because:
 
 def summary(world: World, name: str = "s") -> Any:
     stack = world.stack_row(name)
-    return summarize(stack, why.standing(world.database, stack), 3_600)
+    return summarize(stack, blockers.standing(world.database, stack), 3_600)
 
 
 def at_rest(world: World, most: int = 50) -> None:
@@ -101,13 +101,13 @@ def test_a_wide_join_is_looked_through_to_the_names_behind_it(world: World):
     leaves = {f"leaf{n:04}": test_resource() for n in range(600)}
     world.create("s", {**leaves, "top": test_resource(requires=leaves)})
     world.deliver()
-    found = why.of_resource(world.database, world.stack_row("s"), "top")
+    found = blockers.of_resource(world.database, world.stack_row("s"), "top")
     assert found is not None
     (top,) = found.nodes
     assert (top.blocked_by, top.waits_for_count) == (2, 600)
     assert {held.name for held in top.waits_for} <= leaves.keys()
-    assert len(top.waits_for) == why.NAMES
-    found = why.of_resource(world.database, world.stack_row("s"), "leaf0007")
+    assert len(top.waits_for) == blockers.NAMES
+    found = blockers.of_resource(world.database, world.stack_row("s"), "leaf0007")
     assert found is not None
     assert found.nodes[0].holds_up == ("top",)
 
@@ -128,7 +128,7 @@ def test_a_removal_finds_what_stands_on_it_behind_joins(world: World):
     world.deliver_all()
     world.delete("s")
     world.deliver()
-    found = why.of_resource(world.database, world.stack_row("s"), "a")
+    found = blockers.of_resource(world.database, world.stack_row("s"), "a")
     assert found is not None
     (removal,) = found.nodes
     assert removal.state == "blocked"
@@ -158,7 +158,7 @@ def test_what_an_older_traversal_still_does_is_told_with_what_waits_for_it(world
         world.update("s", {"a": cloud_thing(type="Cloud::Server", value="2")})
         while world.messages:
             world.deliver()
-        page = why.unfinished(world.database, world.stack_row("s"), None, 10)
+        page = blockers.unfinished(world.database, world.stack_row("s"), None, 10)
         told[:] = [
             (str(node.traversal), explain(node, world.stack_row("s"), RETRY_LIMIT).word)
             for node in page.nodes
@@ -196,7 +196,7 @@ def test_what_waits_to_be_told_says_so(world: World):
 def test_all_pages_together_have_every_unfinished_node_once(
     world: World, walk: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(why, "WALK", walk)
+    monkeypatch.setattr(blockers, "WALK", walk)
     things = {f"t{n}": cloud_thing(looks=99) for n in range(6)}
     ready = {f"r{n}": test_resource() for n in range(20)}
     above = {f"u{n}": cloud_thing((f"t{n % 6}",)) for n in range(10)}
@@ -205,7 +205,7 @@ def test_all_pages_together_have_every_unfinished_node_once(
     pages: list[list[str]] = []
     marker = None
     while True:
-        page = why.unfinished(world.database, world.stack_row("s"), marker, 4)
+        page = blockers.unfinished(world.database, world.stack_row("s"), marker, 4)
         pages.append([node.name for node in page.nodes])
         marker = page.marker
         if marker is None:
@@ -230,10 +230,10 @@ def test_a_failure_is_told_while_the_rest_winds_down(world: World):
     assert told.word == "winding-down"
     assert told.text == "CREATE is winding down after a failure: 1 operation still running"
     assert list(nodes(world)) == ["a"]
-    given_up = why.of_resource(world.database, stack, "c")
+    given_up = blockers.of_resource(world.database, stack, "c")
     assert given_up is not None
     assert explain(given_up.nodes[0], stack, RETRY_LIMIT).word == "given-up"
-    (cause,) = why.standing(world.database, stack).causes
+    (cause,) = blockers.standing(world.database, stack).causes
     assert (cause.name, cause.reason) == ("b", "ResourceInError: resources.b: it broke")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
@@ -245,7 +245,7 @@ def test_a_failure_is_told_while_the_rest_winds_down(world: World):
     assert told.word == "failed"
     assert told.text.startswith("nothing: CREATE_FAILED since 20")
     assert "because of 1 failure" in told.text
-    found = why.of_resource(world.database, stack, "b")
+    found = blockers.of_resource(world.database, stack, "b")
     assert found is not None
     assert explain(found.nodes[0], stack, RETRY_LIMIT).word == "failed"
 
@@ -260,7 +260,7 @@ def test_a_stack_at_rest_waits_for_nothing(world: World):
     world.deliver_all()
     gone = stored_stacks.find(world.database, "p1", str(row.uuid))
     assert gone is not None
-    told = summarize(gone, why.standing(world.database, gone), 3_600)
+    told = summarize(gone, blockers.standing(world.database, gone), 3_600)
     assert (told.word, told.accepts) == ("gone", ())
 
 
@@ -329,17 +329,17 @@ def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, re
         connection.execute(text("UPDATE stack SET status = 'IN_PROGRESS'"))
     stack = world.stack_row("s")
     with watched(world.database) as work:
-        page = why.unfinished(world.database, stack, None, 20)
+        page = blockers.unfinished(world.database, stack, None, 20)
     first = page.nodes[0]
     assert (first.name, first.state) == (f"r{ready + 1}", "waiting")
     if ready < 29_990 or ready == 50_000:
         assert len(page.nodes) == 20
         assert [held.name for held in page.nodes[-1].waits_for] != []
     assert work.walked == []
-    assert work.rows < why.WALK + 2_000, max(work.statements)
+    assert work.rows < blockers.WALK + 2_000, max(work.statements)
     with watched(world.database) as work:
-        found = why.of_resource(world.database, stack, f"r{ready + 2}")
-        why.standing(world.database, stack)
+        found = blockers.of_resource(world.database, stack, f"r{ready + 2}")
+        blockers.standing(world.database, stack)
     assert found is not None
     assert [held.name for held in found.nodes[0].waits_for] == [f"r{ready + 1}"]
     assert work.walked == []

@@ -7,14 +7,14 @@ from typing import Any
 import orjson
 
 from orchestrator.operations.why import Because, explain
-from orchestrator.store import why
+from orchestrator.store.stacks import blockers
 from tests.scenarios.world import World, test_resource
 
 URL = "file:///child.yaml"
 
 
-def nodes(world: World, name: str) -> dict[str, why.Unfinished]:
-    page = why.unfinished(world.database, world.stack_row(name), None, 100)
+def nodes(world: World, name: str) -> dict[str, blockers.Unfinished]:
+    page = blockers.unfinished(world.database, world.stack_row(name), None, 100)
     return {node.name: node for node in page.nodes}
 
 

@@ -32,8 +32,8 @@ from orchestrator.operations.window import Windows
 from orchestrator.resources.registry import GROUP, Registry, load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store import stacks as stored_stacks
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import stacks as stored_stacks
 from tests.scenarios.kept import NAME, kept_at
 
 

@@ -9,9 +9,10 @@ from types import ModuleType
 import psycopg
 import pytest
 
-from orchestrator.store import act_statements, ending_statements, heir_statements, node_statements, planning
-from orchestrator.store.database import Database, Outage
-from orchestrator.store.hot import numbered
+from orchestrator.store.connections.database import Database, Outage
+from orchestrator.store.connections.prepared import numbered
+from orchestrator.store.nodes import action_sql, outcome_sql, replacement_sql, visit_sql
+from orchestrator.store.planning import bulk_writer
 
 
 @pytest.mark.parametrize(
@@ -30,14 +31,14 @@ def test_placeholders_are_numbered_in_the_order_in_which_they_first_come(
 
 
 def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
-    statements = [*ending_statements.OF_ONE.values(), *ending_statements.UNCLAIMED.values()]
-    statements += [*act_statements.OF_ONE.values(), *act_statements.UNCLAIMED.values()]
-    statements += [*heir_statements.OF_ONE.values(), *heir_statements.UNCLAIMED.values()]
-    statements += [node_statements.LOOK, node_statements.GLANCE_AT_ONE, planning.STILL_OURS]
+    statements = [*outcome_sql.OF_ONE.values(), *outcome_sql.UNCLAIMED.values()]
+    statements += [*action_sql.OF_ONE.values(), *action_sql.UNCLAIMED.values()]
+    statements += [*replacement_sql.OF_ONE.values(), *replacement_sql.UNCLAIMED.values()]
+    statements += [visit_sql.LOOK, visit_sql.GLANCE_AT_ONE, bulk_writer.STILL_OURS]
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
 
-@pytest.mark.parametrize("module", [act_statements, ending_statements, heir_statements])
+@pytest.mark.parametrize("module", [action_sql, outcome_sql, replacement_sql])
 def test_an_ending_that_nothing_was_claimed_for_asks_for_no_lease(module: ModuleType) -> None:
     texts = [text for form in module.UNCLAIMED.values() for text in (form, module.OF_ONE[form])]
     assert texts
@@ -49,7 +50,7 @@ def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
     assert numbered(statement)[0] is numbered(statement)[0]
 
 
-@pytest.mark.parametrize("module", [act_statements, ending_statements, heir_statements, node_statements])
+@pytest.mark.parametrize("module", [action_sql, outcome_sql, replacement_sql, visit_sql])
 def test_no_table_is_joined_in_a_way_that_lets_it_be_walked(module: ModuleType) -> None:
     """The aliases are those of the tables; a lone `r` is also what a statement calls the rows it wrote."""
     texts = [text for text in vars(module).values() if isinstance(text, str)]

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from orchestrator.store.together import MOST, Together
+from orchestrator.store.connections.batching import MOST, Together
 
 
 class Slow:

@@ -12,7 +12,7 @@ from orchestrator.operations.validation import validate
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.store.database import Database
+from orchestrator.store.connections.database import Database
 
 NEW = "2018-08-31"
 INNER = """heat_template_version: 2018-08-31

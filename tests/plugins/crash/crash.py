@@ -19,7 +19,9 @@ import thing_type
 
 from orchestrator.operations import plan_rows, plan_small, plan_small_removal
 from orchestrator.operations.sweep import Sweep
-from orchestrator.store import nodes, planning, traversals
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import bulk_writer
+from orchestrator.store.traversals import traversals
 from tasks.dispatch import Dispatcher
 
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
@@ -27,17 +29,17 @@ SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 # What is wrapped: the owner of the name, the name, and what tests call it.
 POINTS: tuple[tuple[Any, str, str], ...] = (
-    (nodes, "claim", "claim"),
-    (nodes, "look", "look"),
-    (nodes, "glance", "glance"),
-    (nodes, "begin", "begin"),
+    (repository, "claim", "claim"),
+    (repository, "look", "look"),
+    (repository, "glance", "glance"),
+    (repository, "begin", "begin"),
     (thing_type.Thing, "create", "create"),
     (thing_type.Thing, "delete", "delete"),
-    (nodes, "write", "settle"),
-    (nodes, "settle_nodes", "settle_nodes"),
+    (repository, "write", "settle"),
+    (repository, "settle_nodes", "settle_nodes"),
     (Dispatcher, "publish", "publish"),
-    (planning, "slice_of", "slice"),
-    (planning, "copy_nodes", "copy"),
+    (bulk_writer, "slice_of", "slice"),
+    (bulk_writer, "copy_nodes", "copy"),
     (traversals, "complete", "complete"),
     (Sweep, "run", "sweep"),
 )

@@ -1,0 +1,1 @@
+"""Grants of access to resources, and idempotency keys."""

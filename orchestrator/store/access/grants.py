@@ -1,0 +1,139 @@
+"""Access that resources give: written under the resource's lease, found by key or token, over with the row.
+
+Nothing takes access back in time: who looks joins the resource, and one that is gone or suspended gives none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.signals.ingest import Receiver
+
+Db = Connection[TupleRow]
+
+PUT = """
+INSERT INTO access (id, stack_id, key, secret, token_hash, user_name, policies, keystone_user)
+SELECT r.id, r.stack_id, %(key)s, %(secret)s, %(token_hash)s, %(user_name)s, %(policies)s::text[],
+    %(keystone_user)s::text
+FROM resource r WHERE r.id = %(resource_id)s AND r.lease = %(lease)s
+ON CONFLICT (id) DO UPDATE
+SET key = excluded.key, secret = excluded.secret, token_hash = excluded.token_hash,
+    user_name = excluded.user_name, policies = excluded.policies, keystone_user = excluded.keystone_user
+RETURNING id
+"""
+
+DROP = """
+DELETE FROM access a USING resource r
+WHERE a.id = %(resource_id)s AND r.id = a.id AND r.lease = %(lease)s
+"""
+
+# What a key or a token stands for. A suspended resource gives no access, nor does a suspended user's key; and
+# a key whose user is gone none either.
+_FIND: Final = """
+SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id,
+    s.id, s.uuid::text, s.name, s.project_id, a.user_name, u.policies, a.secret, {}
+FROM access a
+JOIN resource r ON r.id = a.id AND NOT r.suspended
+JOIN stack s ON s.id = a.stack_id AND s.deleted_at IS NULL
+LEFT JOIN LATERAL (
+    SELECT u.policies FROM access u JOIN resource o ON o.id = u.id AND NOT o.suspended
+    WHERE u.stack_id = a.stack_id AND u.user_name = a.user_name AND u.key IS NULL LIMIT 1) AS u ON true
+WHERE (a.user_name IS NULL OR u.policies IS NOT NULL) AND """
+BY_KEY = f"{_FIND.format('a.key')}a.key = ANY (ARRAY(SELECT json_array_elements_text(%(keys)s::json)))"
+BY_TOKEN = f"{_FIND.format('a.token_hash')}a.token_hash = ANY(%(hashes)s::bytea[])"
+BY_USER = f"{_FIND.format('a.keystone_user')}a.keystone_user = %(user)s"
+
+# The lists of names that access policies of a stack allow, by the policies' names.
+ALLOWED = """
+SELECT r.name, coalesce(r.properties, '{}') -> 'AllowedResources'
+FROM resource r
+WHERE r.stack_id = %s AND r.name = ANY(%s) AND NOT r.leftover
+    AND coalesce(r.runs_as, r.type) = 'OS::Heat::AccessPolicy'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """What a key or a token opens."""
+
+    gave: Receiver  # the resource that gave it
+    stack_id: int
+    stack_uuid: str
+    stack_name: str
+    project_id: str
+    user: str | None
+    policies: tuple[str, ...]
+    secret: bytes | None  # encrypted
+
+    @property
+    def resource(self) -> str:
+        """Return the name of the resource that gave it."""
+        return self.gave.name
+
+
+def put(
+    db: Db,
+    resource_id: int,
+    lease: int,
+    *,
+    key: str | None,
+    secret: bytes | None,
+    token_hash: bytes | None,
+    user: str | None,
+    policies: Sequence[str],
+    keystone_user: str | None = None,
+) -> bool:
+    """Write the access that a resource gives; False when the resource is not ours."""
+    values = {
+        "resource_id": resource_id,
+        "lease": lease,
+        "key": key,
+        "secret": secret,
+        "token_hash": token_hash,
+        "user_name": user,
+        "policies": list(policies),
+        "keystone_user": keystone_user,
+    }
+    return db.execute(PUT, values).fetchone() is not None
+
+
+def drop(db: Db, resource_id: int, lease: int) -> None:
+    """Remove the access that a resource of ours gave."""
+    db.execute(DROP, {"resource_id": resource_id, "lease": lease})
+
+
+def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
+    """Return what access keys open."""
+    found = {row[-1]: _row(row) for row in fetched(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})}
+    return [found.get(key) for key in keys]
+
+
+def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
+    """Return what tokens open."""
+    texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
+    found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
+    return [found.get(one) for one in hashes]
+
+
+def by_user(db: Db, user_id: str) -> AccessRow | None:
+    """Return what a user of Keystone's opens by being the user of a resource."""
+    rows = fetched(db, BY_USER, {"user": user_id})
+    return _row(rows[0]) if rows else None
+
+
+def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names that each of these policies allows; one that is not there is left out."""
+    return dict(db.execute(ALLOWED, (stack_id, list(policies))).fetchall())
+
+
+def _row(row: TupleRow) -> AccessRow:
+    stack_id, uuid, name, project, user, policies, secret = row[6:13]
+    sealed = None if secret is None else bytes(secret)
+    return AccessRow(Receiver(*row[:6]), stack_id, uuid, name, project, user, tuple(policies or ()), sealed)

@@ -1,0 +1,1 @@
+"""Connection pools, prepared statements, batching and streaming."""

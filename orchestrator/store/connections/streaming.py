@@ -1,0 +1,58 @@
+"""Long answers: rows read from a cursor in slices, so that memory does not grow with them. Short ones out of
+large tables: rows reached by their keys alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, text
+
+from orchestrator.store.connections.database import HOT_SETTINGS, Database
+
+SLICE: Final = 1_000  # rows
+
+_BY_KEYS: Final = text(
+    "SELECT "
+    + ", ".join(
+        f"set_config('{name}', '{value}', true)"
+        for name, value in {
+            **HOT_SETTINGS,
+            "plan_cache_mode": "force_custom_plan",
+            "join_collapse_limit": "1",  # joined as written
+            "from_collapse_limit": "1",
+        }.items()
+    )
+)
+
+
+def streamed(database: Database, statement: Select[Any], limit: int | None = None) -> Iterator[Row[Any]]:
+    """Yield a statement's rows, `limit` at most; the connection is let go of at the end, or when the iterator
+    is closed. A short page is fetched whole: a cursor would cost more than its rows.
+    """
+    if limit is not None:
+        statement = statement.limit(limit)
+    if limit is not None and limit <= SLICE:
+        with database.engine.connect() as connection:
+            page = connection.execute(statement).all()
+        yield from page
+        return
+    options = {"stream_results": True, "yield_per": SLICE}
+    with (
+        database.engine.connect() as connection,
+        connection.execute(statement, execution_options=options) as rows,
+    ):
+        yield from rows
+
+
+@contextmanager
+def by_keys(database: Database) -> Iterator[Connection]:
+    """Lend a connection whose statements reach rows by index, whatever the statistics say of the tables.
+
+    A table that was just filled looks empty to the planner, and a scan of it would be of all stacks.
+    """
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(_BY_KEYS)
+        yield connection

@@ -1,0 +1,1 @@
+"""Events, followers of events, webhooks and sinks."""

@@ -1,0 +1,183 @@
+"""Reading a stack's events for the API, in an order that a follower can trust.
+
+Ids are handed out before commit, so an event with a smaller id may appear after one with a larger was read.
+Events are therefore ordered by the transaction that wrote them, then by id, and while the stack is at work an
+ascending listing stops below the oldest transaction still open: a marker never jumps over a late committer
+(PROTOCOL.md 17). A listing after a sequence number always stops there, so that it can be gone on with for
+ever.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Select, any_, cast, func, literal, select, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.streaming import SLICE, streamed
+from orchestrator.store.stacks.stacks import Direction, StackRow
+from orchestrator.store.tables.base import Xid8
+from orchestrator.store.tables.core import Event
+
+_LOW: Final = (1 << 64) - 1
+
+FILTERS: Final[Mapping[str, Any]] = {
+    "resource_status": Event.status,
+    "resource_action": Event.action,
+    "resource_name": Event.resource_name,
+    "resource_type": Event.resource_type,
+}
+
+
+class EventRow(NamedTuple):
+    """One thing that happened."""
+
+    id: int
+    stack_id: int
+    xid: int  # of the transaction that wrote it
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    properties: Mapping[str, Any] | None
+    created_at: dt.datetime
+
+    @property
+    def sequence(self) -> str:
+        """Where it stands among its stack's events: what `after` takes."""
+        return f"{self.xid}.{self.id}"
+
+
+NEWEST: Final = f"""
+SELECT {", ".join("xid::text::bigint" if name == "xid" else name for name in EventRow._fields)}
+FROM event WHERE stack_id = %(stack_id)s ORDER BY event.xid DESC, id DESC LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """What a listing asks for (spec/rest-api.md §8)."""
+
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of FILTERS: any of these texts
+    sort_keys: Sequence[str] = ()  # resource_type; anything else is the order of writing
+    sort_dir: Direction = "desc"
+    marker: str | None = None  # an event's uuid, exclusive; unknown means from the start
+    after: tuple[int, int] | None = None  # an event's sequence, exclusive: the order is that of writing then
+    limit: int | None = None
+
+
+def event_uuid(stack_uuid: uuid_.UUID, event_id: int) -> str:
+    """Return the public id of an event: the upper half is its stack's, the lower its row's id."""
+    low = f"{event_id:016x}"
+    return f"{_upper(stack_uuid)}{low[:4]}-{low[4:]}"
+
+
+def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
+    """Return the row's id of a public id, None when it is not one of that stack's."""
+    try:
+        value = uuid_.UUID(public).int
+    except ValueError:
+        return None
+    low = value & _LOW
+    return low if value >> 64 == stack_uuid.int >> 64 and low < 1 << 63 else None
+
+
+@lru_cache(maxsize=64)  # a listing asks for the same one on every line
+def _upper(stack_uuid: uuid_.UUID) -> str:
+    return str(stack_uuid)[:19]
+
+
+def read_sequence(given: str) -> tuple[int, int] | None:
+    """Return the two numbers of a sequence, None when it is none."""
+    found = re.fullmatch(r"(\d{1,19})\.(\d{1,18})", given)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def list_events(
+    database: Database, stack: StackRow, query: EventQuery, below: Sequence[StackRow] = ()
+) -> Iterator[EventRow]:
+    """Yield the events asked for, fetched in slices: of the stack, and of those `below` it."""
+    if not below and _is_plain(query):
+        with database.lent() as db:
+            rows = fetched(db, NEWEST, {"stack_id": stack.id, "limit": query.limit})
+        yield from map(_row, rows)
+        return
+    every = [stack, *below]
+    down = query.sort_dir == "desc"
+    order: list[Any] = [Event.xid, Event.id]
+    if "resource_type" in query.sort_keys:
+        order.insert(0, Event.resource_type)
+    statement = select(*_COLUMNS).where(_of(every))
+    for name, texts in query.filters.items():
+        statement = statement.where(FILTERS[name].in_(list(texts)))
+    if query.after is not None:
+        xid, id_ = query.after
+        here = tuple_(Event.xid, Event.id)
+        statement = statement.where(here > tuple_(cast(literal(str(xid)), Xid8), literal(id_)), _SETTLED)
+    elif not down and any(one.status == "IN_PROGRESS" for one in every):
+        # The stacks were read before: had one ended by then, its events were committed with that or earlier.
+        statement = statement.where(_SETTLED)
+    marker = None
+    if query.marker:
+        meant = (event_id(one.uuid, query.marker) for one in every)
+        marker = next((number for number in meant if number is not None), None)
+    if marker is not None:
+        at = select(*order).where(_of(every), Event.id == marker)
+        if _exists(database, at):
+            here, there = tuple_(*order), at.scalar_subquery()
+            statement = statement.where(here < there if down else here > there)
+        elif len(order) == 2:  # purged meanwhile: those after it have other numbers all the same
+            statement = statement.where(Event.id < marker if down else Event.id > marker)
+    statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
+    for row in streamed(database, statement, query.limit):
+        yield _row(row)
+
+
+def get_event(database: Database, stack: StackRow, resource_name: str, public: str) -> EventRow | None:
+    """Return one event of a resource by its public id."""
+    number = event_id(stack.uuid, public)
+    if number is None:
+        return None
+    statement = select(*_COLUMNS).where(
+        Event.stack_id == stack.id, Event.id == number, Event.resource_name == resource_name
+    )
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
+# Nobody can still commit an event that stands before one of these.
+_SETTLED: Final = Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot())
+
+_COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow._fields)
+
+
+def _of(stacks: Sequence[StackRow]) -> ColumnElement[bool]:
+    if len(stacks) == 1:
+        return Event.stack_id == stacks[0].id
+    return Event.stack_id == any_(literal([one.id for one in stacks], ARRAY(BigInteger)))
+
+
+def _exists(database: Database, statement: Select[Any]) -> bool:
+    with database.engine.connect() as connection:
+        return connection.execute(select(statement.exists())).scalar_one()
+
+
+def _is_plain(query: EventQuery) -> bool:
+    """Whether a query is the one that clients ask most: for the newest events, not too many of them."""
+    narrowed = query.filters or query.sort_keys or query.marker or query.after
+    return not narrowed and query.sort_dir == "desc" and query.limit is not None and query.limit <= SLICE
+
+
+def _row(row: Sequence[Any]) -> EventRow:
+    return EventRow._make(row)

@@ -1,0 +1,243 @@
+"""Webhooks in SQL: what callers ask of them, who is rung for, who delivers, and how that ended.
+
+A webhook is `idle` while it has no `due_at`: it was told everything. Whoever writes events knows nothing of
+it. The sweep rings for those whom new events concern (RING), a courier claims what is due (CLAIM), and ends
+with one of the statements that its lease guards. `rung` is what came between the claim and the end.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from orchestrator.store.events.stream import Position
+
+Db = Connection[TupleRow]
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow:
+    """A webhook as its project sees it; what is sealed stays so."""
+
+    id: int
+    uuid: uuid_.UUID
+    stack_uuid: uuid_.UUID | None
+    stack_name: str | None
+    nested_depth: int
+    only_stacks: bool
+    shown_url: str
+    sealed: bytes
+    state: str
+    sequence: str
+    tries: int
+    delivered: int
+    delivered_at: dt.datetime | None
+    failing_since: dt.datetime | None
+    last_error: str | None
+    due_at: dt.datetime | None
+    created_by: str
+    created_at: dt.datetime
+    of_environment: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A webhook to deliver to, and from where on."""
+
+    id: int
+    uuid: uuid_.UUID
+    project_id: str
+    stack_uuid: uuid_.UUID | None
+    stack_name: str | None
+    nested_depth: int
+    only_stacks: bool
+    sealed: bytes
+    xid: int
+    event_id: int
+    tries: int
+
+    @property
+    def position(self) -> Position:
+        """Where it stands."""
+        return Position(self.xid, self.event_id)
+
+
+SELECT: Final = """
+SELECT w.id, w.uuid, s.uuid AS stack_uuid, s.name AS stack_name, w.nested_depth, w.only_stacks, w.shown_url,
+    w.sealed, w.state, w.xid::text || '.' || w.event_id AS sequence, w.tries, w.delivered, w.delivered_at,
+    w.failing_since, w.last_error, w.due_at, w.created_by, w.created_at,
+    w.of_environment
+FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
+WHERE w.project_id = %(project_id)s
+"""
+AFTER: Final = """ AND w.id > coalesce((
+    SELECT m.id FROM webhook m WHERE m.uuid::text = %(marker)s AND m.project_id = %(project_id)s), 0)"""
+INSERT: Final = """
+INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
+    created_by, slow)
+SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
+    %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true  -- until it has answered once
+WHERE %(most)s < 0 OR %(most)s > (
+    SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
+    WHERE w.project_id = %(project_id)s AND w.state <> 'off'
+        AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
+RETURNING id
+"""
+DELETE: Final = "DELETE FROM webhook WHERE project_id = %s AND uuid = %s RETURNING id"
+REARM: Final = """
+UPDATE webhook SET state = 'active', tries = 0, failing_since = NULL, last_error = NULL, due_at = now(),
+    xid = coalesce(%(xid)s::text::xid8, xid), event_id = coalesce(%(event_id)s, event_id),
+    lease = NULL, leased_until = NULL
+WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNING id
+"""
+
+ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
+HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
+RING_ALL: Final = "UPDATE webhook SET rung = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
+# One that is idle was told all there was for it until the last ring, so it need not look there again.
+RING: Final = """
+WITH fresh AS MATERIALIZED (
+    SELECT DISTINCT e.stack_id FROM event e
+    WHERE e.xid >= %(first)s::text::xid8 AND e.xid < %(next)s::text::xid8
+), concerned AS MATERIALIZED (
+    SELECT s.id, s.project_id, s.root_id, s.depth FROM fresh f CROSS JOIN LATERAL (
+        SELECT k.* FROM stack k WHERE k.id = f.stack_id OFFSET 0) s
+)
+UPDATE webhook w
+SET rung = true, due_at = coalesce(w.due_at, now()),
+    xid = CASE WHEN w.due_at IS NULL THEN greatest(w.xid, %(first)s::text::xid8) ELSE w.xid END,
+    event_id = CASE WHEN w.due_at IS NULL AND w.xid < %(first)s::text::xid8 THEN 0 ELSE w.event_id END
+WHERE w.state = 'active' AND EXISTS (
+    SELECT 1 FROM concerned c WHERE c.project_id = w.project_id AND CASE
+        WHEN w.stack_id IS NULL THEN c.depth <= w.nested_depth
+        WHEN w.nested_depth > 0 THEN c.root_id = (SELECT o.root_id FROM stack o WHERE o.id = w.stack_id)
+        ELSE c.id = w.stack_id END)
+"""
+CLAIM: Final = """
+WITH w AS (
+    UPDATE webhook w
+    SET rung = false, lease = %(lease)s,
+        leased_until = clock_timestamp() + make_interval(secs => %(seconds)s::float8)
+    WHERE w.id = ANY (ARRAY(
+        SELECT x.id FROM webhook x
+        WHERE x.state = 'active' AND x.due_at <= now() AND (x.slow OR x.tries > 0) = %(slow)s
+            AND (x.leased_until IS NULL OR x.leased_until < clock_timestamp())
+        ORDER BY x.due_at FOR UPDATE SKIP LOCKED LIMIT %(limit)s))
+    RETURNING w.*
+)
+SELECT w.id, w.uuid, w.project_id, s.uuid AS stack_uuid, s.name AS stack_name, w.nested_depth, w.only_stacks,
+    w.sealed, w.xid::text::bigint AS xid, w.event_id, w.tries
+FROM w LEFT JOIN stack s ON s.id = w.stack_id
+"""
+RENEW: Final = """
+UPDATE webhook SET xid = %(xid)s::text::xid8, event_id = %(event_id)s, delivered = delivered + %(count)s,
+    delivered_at = CASE WHEN %(count)s > 0 THEN now() ELSE delivered_at END, tries = 0, failing_since = NULL,
+    last_error = NULL, slow = %(slow)s,
+    leased_until = clock_timestamp() + make_interval(secs => %(seconds)s::float8)
+WHERE id = %(id)s AND lease = %(lease)s AND state = 'active' RETURNING id
+"""
+LET_GO: Final = """
+UPDATE webhook SET lease = NULL, leased_until = NULL, due_at = CASE WHEN rung OR %(more)s THEN now() END
+WHERE id = %(id)s AND lease = %(lease)s
+"""
+FAILED: Final = """
+UPDATE webhook SET tries = tries + 1, failing_since = coalesce(failing_since, now()), last_error = %(error)s,
+    state = CASE WHEN tries + 1 >= %(most)s THEN 'dead' ELSE state END, slow = %(slow)s,
+    due_at = now() + make_interval(secs => %(pause)s::float8), lease = NULL, leased_until = NULL
+WHERE id = %(id)s AND lease = %(lease)s RETURNING state
+"""
+
+
+def add(db: Db, values: dict[str, Any]) -> bool:
+    """Write a webhook; return whether the project may have one more."""
+    return db.execute(INSERT, values).fetchone() is not None
+
+
+def listed(
+    db: Db, project_id: str, *, state: str | None = None, marker: str | None = None, limit: int | None = None
+) -> list[WebhookRow]:
+    """Return a project's webhooks, the oldest first, those after the one with id `marker`.
+
+    Event sinks that no environment names any more are `off`, and none of them.
+    """
+    query = SELECT
+    query += " AND w.state = %(state)s" if state is not None else " AND w.state <> 'off'"
+    if marker is not None:
+        query += AFTER
+    values = {"project_id": project_id, "state": state, "marker": marker, "limit": limit}
+    with db.cursor(row_factory=class_row(WebhookRow)) as cursor:
+        return cursor.execute(f"{query} ORDER BY w.id LIMIT %(limit)s".encode(), values).fetchall()
+
+
+def get(db: Db, project_id: str, uuid: uuid_.UUID) -> WebhookRow | None:
+    """Return a project's webhook."""
+    with db.cursor(row_factory=class_row(WebhookRow)) as cursor:
+        query = f"{SELECT} AND w.uuid = %(uuid)s".encode()
+        return cursor.execute(query, {"project_id": project_id, "uuid": uuid}).fetchone()
+
+
+def delete(db: Db, project_id: str, uuid: uuid_.UUID) -> bool:
+    """Remove a project's webhook; return whether there was one."""
+    return db.execute(DELETE, (project_id, uuid)).fetchone() is not None
+
+
+def rearm(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) -> bool:
+    """Let a webhook try again, from a position or else from where it stands; return whether there is one."""
+    values = {"project_id": project_id, "uuid": uuid, "xid": None, "event_id": None}
+    if position is not None:
+        values |= {"xid": str(position.xid), "event_id": position.id}
+    return db.execute(REARM, values).fetchone() is not None
+
+
+def ring(db: Db, rung_until: int | None) -> int | None:
+    """Ring for webhooks that events concern which are settled since the last time; return until where.
+
+    None, as in the beginning: nobody knows, and the next time rings for all.
+    """
+    row = db.execute(ANY_ACTIVE).fetchone()
+    if row is None or not row[0]:
+        return None
+    row = db.execute(HORIZON).fetchone()
+    assert row is not None
+    until = int(row[0])
+    if rung_until is None:
+        db.execute(RING_ALL)
+    elif until > rung_until:
+        db.execute(RING, {"first": str(rung_until), "next": str(until)})
+    return until
+
+
+def claim(db: Db, lease: int, seconds: float, limit: int, *, slow: bool) -> Sequence[Claimed]:
+    """Take webhooks that are due, at most `limit`: those that were `slow` or failed, or the others."""
+    values = {"lease": lease, "seconds": seconds, "limit": limit, "slow": slow}
+    with db.cursor(row_factory=class_row(Claimed)) as cursor:
+        return cursor.execute(CLAIM, values).fetchall()
+
+
+def moved(
+    db: Db, id_: int, lease: int, position: Position, count: int, seconds: float, *, slow: bool
+) -> bool:
+    """Write that a webhook was told `count` events up to a position; return whether it is still ours."""
+    values = {
+        "id": id_, "lease": lease, "xid": str(position.xid), "event_id": position.id, "count": count,
+        "seconds": seconds, "slow": slow,
+    }  # fmt: skip
+    return db.execute(RENEW, values).fetchone() is not None
+
+
+def let_go(db: Db, id_: int, lease: int, *, more: bool) -> None:
+    """Give a webhook back; `more` when there is something left for it."""
+    db.execute(LET_GO, {"id": id_, "lease": lease, "more": more})
+
+
+def failed(db: Db, id_: int, lease: int, error: str, pause: float, most: int, *, slow: bool) -> str | None:
+    """Write that a delivery failed, to be tried again after a pause; return the state it is in now."""
+    values = {"id": id_, "lease": lease, "error": error, "pause": pause, "most": most, "slow": slow}
+    row = db.execute(FAILED, values).fetchone()
+    return str(row[0]) if row is not None else None

@@ -1,0 +1,1 @@
+"""Delegated credentials and stack users at Keystone."""

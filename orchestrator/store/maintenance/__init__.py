@@ -1,0 +1,1 @@
+"""Statements of the sweep, the stall audit, the purge and the gauges."""

@@ -1,0 +1,99 @@
+"""What there is to do, in numbers, for who watches: each read by an index made for something else, and never
+a walk over all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import text
+
+from orchestrator.store.connections.database import Database
+
+PATIENCE: Final = "SET LOCAL statement_timeout = '2s'"  # figures are not worth more
+
+# A step per root stack with queued nodes, as the sweep goes; of each those under way, a window at most.
+QUEUES: Final = """
+WITH RECURSIVE roots AS (
+    (SELECT root_id FROM graph_node WHERE state = 'queued' ORDER BY root_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT g.root_id FROM graph_node g WHERE g.state = 'queued' AND g.root_id > roots.root_id
+        ORDER BY g.root_id LIMIT 1)
+    FROM roots WHERE roots.root_id IS NOT NULL
+)
+SELECT x.queue, count(*), extract(epoch FROM clock_timestamp() - min(x.rung_at))::float8
+FROM roots CROSS JOIN LATERAL (
+    SELECT n.queue, n.rung_at FROM graph_node n
+    WHERE n.root_id = roots.root_id AND n.state = 'queued' AND n.rung_at IS NOT NULL) x
+GROUP BY x.queue
+"""
+
+# Blocked nodes have no index: they are as many as were counted for the stacks at work, when that was.
+NODES: Final = """
+SELECT 'queued', count(*) FROM graph_node WHERE state = 'queued'
+UNION ALL SELECT 'checking', count(*) FROM graph_node WHERE state = 'checking'
+UNION ALL SELECT 'waiting', count(*) FROM graph_node WHERE state = 'waiting'
+UNION ALL SELECT 'paused', count(*) FROM graph_node WHERE state IN ('checking', 'waiting', 'paused')
+    AND state = 'paused'
+UNION ALL SELECT 'blocked', coalesce(sum((counts ->> 'blocked')::bigint), 0)::bigint FROM progress
+    WHERE NOT final
+"""
+
+WEBHOOKS: Final = """
+SELECT count(*) FILTER (WHERE state = 'active' AND due_at <= now()) AS due,
+    count(*) FILTER (WHERE state = 'active' AND tries > 0) AS failing,
+    count(*) FILTER (WHERE state = 'dead') AS dead,
+    extract(epoch FROM clock_timestamp() - min(least(due_at, failing_since))
+        FILTER (WHERE state = 'active'))::float8 AS oldest
+FROM webhook
+"""
+STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS' GROUP BY action"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One look at what is unfinished."""
+
+    rung: Mapping[str, int]  # queue -> nodes a message is under way for
+    oldest_seconds: Mapping[str, float]  # queue -> since the oldest of them was rung for
+    nodes: Mapping[str, int]  # state -> nodes in it that are not at their end
+    stacks: Mapping[str, int]  # action -> stacks in progress
+    webhooks: Mapping[str, int]  # due, failing, dead -> webhooks
+    webhook_seconds: float  # since the oldest event waits that a webhook was not told, or nought
+
+
+def figures(database: Database) -> Figures:
+    """Read them.
+
+    Raises:
+        sqlalchemy.exc.OperationalError: the database cannot be reached, or is too busy for this.
+    """
+    with database.engine.begin() as connection:
+        connection.execute(text(PATIENCE))
+        queues = connection.execute(text(QUEUES)).all()
+        nodes = connection.execute(text(NODES)).all()
+        stacks = connection.execute(text(STACKS)).all()
+        *webhooks, oldest = connection.execute(text(WEBHOOKS)).one()
+    return Figures(
+        {queue: count for queue, count, _ in queues},
+        {queue: max(0.0, seconds) for queue, _, seconds in queues},
+        dict(tuple(row) for row in nodes),
+        dict(tuple(row) for row in stacks),
+        dict(zip(("due", "failing", "dead"), webhooks, strict=True)),
+        max(0.0, oldest or 0.0),
+    )
+
+
+def schema_version(database: Database) -> str | None:
+    """Return the schema that the database has, None when it has none.
+
+    Raises:
+        sqlalchemy.exc.OperationalError: the database cannot be reached.
+    """
+    with database.engine.connect() as connection:
+        if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+            return None
+        version: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return version

@@ -1,0 +1,90 @@
+"""Pausing at hooks, going on, giving up, and who waits (spec/engine-semantics.md §11)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine import hooks
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import Visit
+from orchestrator.store.nodes import hook_sql as sql
+from orchestrator.store.nodes import repository
+
+Db = Connection[TupleRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """One resource that waits at a hook."""
+
+    name: str
+    hook: str
+    action: str  # of the resource, as it was left
+    status: str
+    since: dt.datetime
+    node_id: int = 0
+
+
+def put(db: Db, words: Mapping[int, Sequence[str]]) -> None:
+    """Write the hooks of nodes that were just planned: node id to hooks."""
+    if words:
+        texts = ["{" + ",".join(found) + "}" for found in words.values()]
+        db.execute(sql.PUT, (list(words), texts))
+
+
+def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
+    """Pause a node at a hook before it acts; False when its traversal is over or somebody else has it."""
+    values = {
+        "stack_id": visit.stack.id,
+        "traversal": visit.traversal,
+        "node_id": visit.node_id,
+        "hook": hook,
+        "reason": hooks.pausing(hook),
+        "lease": lease,
+    }
+    statement = sql.PAUSE_UNCLAIMED if lease is None else sql.PAUSE
+    return bool(repository.retried(db, statement, values))
+
+
+def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) -> bool:
+    """Write what a visit did, as `nodes.write` would, and pause its node; False when the resource was not
+    ours.
+    """
+    statement = sql.AFTER[hook == "post-delete", lease is not None]
+    told = {"hook": hook, "paused": hooks.pausing(hook), "lease": lease}
+    return bool(repository.retried(db, statement, {**repository.of_one(row, statement), **told}))
+
+
+def clear(db: Db, stack_id: int, name: str, hook: str) -> list[Ring]:
+    """Let go on what waits at a hook; nothing does when this returns nothing. Run in a transaction."""
+    values = {
+        "stack_id": stack_id,
+        "name": name,
+        "hook": hook,
+        "after": hook.startswith("post-"),
+        "changed": hooks.CHANGED,
+        "reason": hooks.clearing(hook),
+    }
+    return [Ring(*row) for row in db.execute(sql.CLEAR, values).fetchall()]
+
+
+def give_up(db: Db, stack_id: int) -> None:
+    """Let go of what waits in traversals that are over. Run in a transaction."""
+    values = {"stack_id": stack_id, "reason": hooks.GIVEN_UP}
+    if db.execute(sql.LOCK_WAITING, values).fetchone() is not None:
+        db.execute(sql.GIVE_UP, values)
+
+
+def paused(
+    db: Db, stack_id: int, after: tuple[dt.datetime, int] | None = None, limit: int | None = None
+) -> list[Paused]:
+    """Return the resources that wait, the one that has waited longest first; `after` a moment and node."""
+    since, node_id = after or (None, 0)
+    values = {"stack_id": stack_id, "since": since, "node_id": node_id, "limit": limit}
+    return [Paused(*row) for row in db.execute(sql.PAUSED, values).fetchall()]

@@ -1,0 +1,282 @@
+"""What a check asks of the store: claim, look, begin, and the ways a visit ends (PROTOCOL.md 1-5, 11-15).
+
+The statements are in `node_statements.py`. Rows go there as one JSON array, so that one node and fifty cost
+one round trip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from psycopg import Connection, errors
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
+from orchestrator.errors import Superseded
+from orchestrator.store.connections.prepared import fetched, numbered
+from orchestrator.store.nodes import action_sql as act
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import replacement_sql as heir
+from orchestrator.store.nodes import visit_sql as sql
+
+Hot = Connection[TupleRow]
+
+PASSED_AT_ONCE = 512
+UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED | heir.UNCLAIMED
+OF_ONE = ending.OF_ONE | act.OF_ONE | heir.OF_ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a statement that moves nodes did: messages to send, resources still ours, nodes left for the
+    window.
+    """
+
+    rings: list[Ring]
+    held: frozenset[int]
+    unrung: int = 0
+    outstanding: int = 0
+    clean: tuple[int, ...] = ()  # nodes that need no visit: `pass_clean` settles them
+
+
+def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
+    """Return what the rows of such a statement say."""
+    rings = [Ring(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
+    return Settled(
+        rings,
+        frozenset(row[1] for row in rows if row[0] == "held"),
+        sum(row[0] == "queued" for row in rows),
+        sum(row[1] for row in rows if row[0] == "outstanding"),
+        tuple(row[1] for row in rows if row[0] == "clean"),
+    )
+
+
+def claim(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
+    """Take these nodes and their resources for one visit; return those we got. Committed on return."""
+    values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
+    claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
+    if len(claimed) < len(ids):
+        _refuse(db, ids, claimed, traversal)
+    return claimed
+
+
+def _refuse(db: Hot, ids: Sequence[int], claimed: Collection[int], traversal: int) -> None:
+    db.execute(sql.REFUSE, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
+
+
+def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
+    """Read what queued nodes need, claiming nothing; return the visits and the nodes whose resource another
+    holds.
+    """
+    visits, busy = [], []
+    if len(ids) == 1:
+        rows = fetched(db, sql.GLANCE_AT_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
+    else:
+        rows = fetched(db, sql.GLANCE, {"ids": list(ids), "traversal": str(traversal)})
+    for row in rows:
+        if row[-1]:
+            busy.append(row[0])
+        else:
+            visits.append(visit_of(row))
+    return visits, busy
+
+
+def refuse(db: Hot, ids: Sequence[int], traversal: int) -> None:
+    """Let nodes whose resource is being operated on come due soon."""
+    db.execute(sql.REFUSE, {"ids": list(ids), "traversal": traversal})
+
+
+def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
+    """Read what the claimed nodes need, in a snapshot later than the claim (PROTOCOL.md 2)."""
+    return [visit_of(row) for row in fetched(db, sql.LOOK, {"ids": list(ids), "lease": lease})]
+
+
+def as_adopted(db: Hot, visit: Visit) -> Visit:
+    """Return a visit to a resource that is to be taken over, with the definition that it was adopted with.
+
+    Raises:
+        Superseded: nobody claimed it, and it is gone meanwhile.
+    """
+    return _looked_again(db, visit, sql.LOOK_AS_ADOPTED)
+
+
+def as_begun(db: Hot, visit: Visit) -> Visit:
+    """Return a visit to an open operation, with the definition and the requirements that it was begun with.
+
+    Raises:
+        Superseded: nobody claimed it, and its resource is gone meanwhile.
+    """
+    return _looked_again(db, visit, sql.LOOK_AS_BEGUN)
+
+
+def _looked_again(db: Hot, visit: Visit, statement: str) -> Visit:
+    row = db.execute(statement, {"id": visit.node_id}).fetchone()
+    seen = None if row is None else visit_of(row)
+    if seen is None or seen.resource is None:
+        raise Superseded("what was to be done with a resource that is gone")
+    return seen
+
+
+def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
+    """Open an operation, durably, before its provider is called; return the resources that were ours."""
+    return frozenset(row[0] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
+
+
+def write(
+    db: Hot,
+    statement: str,
+    rows: Sequence[Mapping[str, Any]],
+    lease: int | None,
+    root: str,
+    ring: int = 0,
+) -> Settled:
+    """Run one of the endings over `rows`; ring at most `ring` released nodes.
+
+    Without a lease nothing was claimed, and the statement takes what it writes.
+    """
+    statement = statement if lease is not None else UNCLAIMED[statement]
+    values: dict[str, Any]
+    if len(rows) == 1:
+        statement = OF_ONE[statement]
+        values = of_one({**rows[0], "lease": lease, "ring": ring}, statement)
+    else:
+        values = {"rows": Json(list(rows)), "lease": lease, "ring": ring}
+    return settled(retried(db, statement, values), root)
+
+
+def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
+    """Return a row as the parameters of a statement for one; what that does not use is left out."""
+    values: dict[str, Any] = {}
+    for name in numbered(statement)[1]:
+        value = row.get(name)
+        values[name] = value if value.__class__ is str else _text(value)
+    return values
+
+
+def _text(value: Any) -> str | None:
+    """Return a column's value as PostgreSQL reads it: all parameters are texts, so that one plan serves all
+    rows.
+    """
+    if value is None or value.__class__ is str:
+        return value
+    if value.__class__ is tuple:
+        return "{" + ",".join([f'"{item}"' for item in value]) + "}"
+    if isinstance(value, dict):
+        return orjson.dumps(value).decode()
+    return str(value)
+
+
+def run(db: Hot, statement: str, values: Mapping[str, Any], root: str, tries: int = 5) -> Settled:
+    """Run another statement that moves nodes."""
+    return settled(retried(db, statement, values, tries), root)
+
+
+def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
+    """Settle nodes that visit no resource: joins and plans."""
+    return settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
+
+
+def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
+    """Settle nodes that nothing new reached, and those that this leaves clean, down to the last; return what
+    it freed besides.
+    """
+    rings: list[Ring] = []
+    unrung, todo = 0, list(ids)
+    while todo:
+        part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
+        values = {"ids": part, "ring": max(0, ring - len(rings))}
+        passed = settled(retried(db, ending.PASS, values), root)
+        rings += passed.rings
+        unrung += passed.unrung
+        todo += passed.clean
+    return Settled(rings, frozenset(), unrung)
+
+
+def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
+    """Let go of nodes whose traversal is over."""
+    return settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
+
+
+def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
+    """Take nodes out of the queue that nobody claimed, if their traversal is over."""
+    db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})
+
+
+def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
+    """Ring for nodes of newer traversals that these nodes' visits held up."""
+    return settled(retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
+
+
+def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
+    """Ring queued nodes of a root stack until `window` messages are outstanding (PROTOCOL.md 15)."""
+    return settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
+
+
+def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> tuple[str, bytes | None]:
+    """Keep what is known of the copy of a resource that a snapshot asks for, or find the one that an older
+    traversal asked for; return its token, and what was told of it.
+    """
+    resource = visit.resource
+    assert resource is not None
+    named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
+    where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
+    statement = act.COPY if visit.act == "SNAPSHOT" else act.COPY_BEGUN
+    row = db.execute(statement, {**named, **where, **values}).fetchone()
+    return (values["token"], None) if row is None else (row[0], row[1])
+
+
+def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:
+    """Keep note of a thing made under a lease that was lost (PROTOCOL.md 4)."""
+    assert visit.resource is not None
+    db.execute(
+        sql.STRAY,
+        {
+            "stack_id": visit.stack.id,
+            "resource_id": visit.resource.id,
+            "token": token,
+            "type": visit.resource.kind,
+            "physical_id": physical_id,
+        },
+    )
+
+
+def renew(db: Hot, held: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
+    """Lengthen the leases of (node, resource, lease)."""
+    db.execute(
+        sql.RENEW,
+        {
+            "nodes": [node for node, _, _ in held],
+            "resources": [resource for _, resource, _ in held if resource is not None],
+            "leases": [lease for _, _, lease in held],
+            "seconds": seconds,
+        },
+    )
+
+
+def let_go(db: Hot, node_id: int, lease: int) -> None:
+    """Give a claimed node back as if nobody had looked at it: one that visits no resource."""
+    db.execute(sql.LET_GO, {"id": node_id, "lease": lease})
+
+
+def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) -> list[tuple[Any, ...]]:
+    """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
+    while True:
+        try:
+            return fetched(db, statement, values)
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            tries -= 1
+            if not tries:
+                raise
+
+
+def visit_of(row: tuple[Any, ...]) -> Visit:
+    """Return what `SEEN` read."""
+    resource = None if row[21] is None else ResourceView(*row[21:45])
+    definition = None if row[45] is None else DefinitionView(*row[45:50])
+    inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
+    return Visit(*row[:7], StackView(*row[7:21]), resource, definition, inputs, row[51] or ())  # type: ignore[call-arg]  # a row of Any

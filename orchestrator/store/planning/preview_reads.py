@@ -1,0 +1,80 @@
+"""Reading what a preview compares: one moment of a stack, whatever is going on in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.store.connections.database import Database
+
+Db = Connection[TupleRow]
+
+VALUES = """
+SELECT id, uuid::text, name, type, coalesce(runs_as, type), action, status, status_reason, op, physical_id,
+    reference_id, properties, attributes, data, metadata, convert_from(sealed, 'UTF8')
+FROM resource WHERE stack_id = %s AND id = ANY(%s)
+"""
+
+# How each is removed when its time comes: by the definition it was built from.
+POLICIES = """
+SELECT r.id, CASE WHEN d.body -> 'external_id' IS NULL THEN d.body ->> 'deletion_policy' ELSE 'Retain' END
+FROM resource r JOIN resource_definition d ON d.id = r.definition_id
+WHERE r.stack_id = %s AND r.id = ANY(%s)
+"""
+
+TAKEN = """
+SELECT EXISTS (
+    SELECT 1 FROM stack WHERE project_id = %s AND name = %s AND deleted_at IS NULL AND owner_id IS NULL)
+"""
+
+
+class Values(NamedTuple):
+    """One resource as stored; of a sealed one the values are in `sealed`."""
+
+    id: int
+    uuid: str
+    name: str
+    type: str
+    kind: str
+    action: str
+    status: str
+    status_reason: str
+    op: str | None
+    physical_id: str | None
+    reference_id: str | None
+    properties: Any
+    attributes: Any
+    data: Any
+    metadata: Any
+    sealed: str | None
+
+
+@contextmanager
+def moment(database: Database) -> Iterator[Db]:
+    """Give a connection that sees everything as it is when it first reads, and writes nothing."""
+    with database.connect() as db, db.transaction():
+        db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield db
+
+
+def values(db: Db, stack_id: int, ids: Collection[int]) -> list[Values]:
+    """Return these resources of a stack."""
+    return [Values(*row) for row in db.execute(VALUES, (stack_id, list(ids))).fetchall()]
+
+
+def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str]) -> set[int]:
+    """Return those of the resources that are removed by one of these policies."""
+    if not ids:
+        return set()
+    rows = db.execute(POLICIES, (stack_id, list(ids))).fetchall()
+    return {id_ for id_, policy in rows if policy in policies}
+
+
+def is_taken(db: Db, project_id: str, name: str) -> bool:
+    """Whether a live stack of the project has the name."""
+    row = db.execute(TAKEN, (project_id, name)).fetchone()
+    return row is not None and bool(row[0])

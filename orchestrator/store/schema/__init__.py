@@ -1,0 +1,1 @@
+"""Migrations, and the schema version that code and database must agree on."""

@@ -1,0 +1,65 @@
+"""How a database gets to the schema this code needs.
+
+The migrations are in `alembic/` of the source tree and in `orchestrator/migrations/` of the wheel. To add one
+after a change of `models.py`, with ORCHESTRATOR_DATABASE_URL naming a database that is at the head:
+`alembic revision --autogenerate --rev-id 0002 -m "what it does"`. Then read what it wrote: it sees
+neither CHECK nor storage settings (tests/integration/test_migrations.py does).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.dialects.postgresql.base import ischema_names
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
+
+from orchestrator.errors import Misconfigured
+from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
+from orchestrator.store.tables.base import Xid8
+from orchestrator.telemetry import logger
+
+ADVISORY_LOCK = 0x6F7263685F6D6967  # one upgrade at a time per database
+LOCK_TIMEOUT = "5s"  # a migration that cannot get its lock gives up rather than stop everybody behind it
+
+
+logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells of every look at the version
+ischema_names["xid8"] = Xid8  # so that a database is compared with the models without a warning
+
+
+def upgrade(url: str) -> None:
+    """Bring the database to `head()`; safe to run twice, and in two places at once.
+
+    Raises:
+        Misconfigured: the database cannot be reached, or is newer than this code.
+    """
+    with _connect(url) as connection:
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
+        found = MigrationContext.configure(connection).get_current_revision()
+        if found is not None and found not in versions():
+            raise newer(found)
+        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
+        connection.commit()
+        config = Config()
+        config.set_main_option("script_location", str(folder()).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+            if found != head():
+                logger().info("schema_upgraded", before=found, now=head())
+        except OperationalError as error:
+            raise Misconfigured(
+                f"the upgrade did not finish, run it again: {in_one_line(error.orig)}"
+            ) from error
+
+
+def _connect(url: str) -> Connection:
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    try:
+        return engine.connect()
+    except OperationalError as error:
+        raise unreachable(error.orig) from error

@@ -1,0 +1,1 @@
+"""The queue of signals, their targets, and resizing of groups."""

@@ -1,0 +1,175 @@
+"""Groups that a signal resizes: found, taken, sent on their way, and seen to when their child has ended.
+
+A group is not visited by a node while it is resized, for its stack stands still. What is to be done when the
+child has ended is a signal of the group's own, which the child's end makes due (`traversals.WOKEN`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import Visit
+from orchestrator.store.nodes import repository
+from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, columns
+
+Db = Connection[TupleRow]
+
+TOUCH = """
+WITH touched AS (
+    UPDATE resource r SET action = 'UPDATE', updated_at = now()
+    FROM stack s
+    WHERE s.id = %s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.leftover
+        AND r.action = 'CREATE' AND r.status = 'COMPLETE' AND r.op IS NULL AND r.lease IS NULL
+        AND EXISTS (SELECT 1 FROM stack c WHERE c.parent_resource_id = r.id)
+    RETURNING r.stack_id, r.name, r.type, r.physical_id
+)
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+SELECT t.stack_id, t.name, t.type, t.physical_id, 'UPDATE', x.status, 'state changed'
+FROM touched t CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
+ORDER BY t.name, x.nth
+"""
+
+FIND = """
+SELECT r.id, r.name, coalesce(r.runs_as, r.type),
+    r.status = 'COMPLETE' AND r.op IS NULL AND r.action <> 'SUSPEND'
+FROM resource r
+WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
+    AND (r.physical_id = %(id)s OR r.reference_id = %(id)s)
+LIMIT 1
+"""
+CLAIM = """
+UPDATE resource r
+SET lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status = 'COMPLETE'
+    AND r.action <> 'SUSPEND'
+RETURNING r.id
+"""
+
+_HELD = "r.id = %(resource_id)s AND r.lease = %(lease)s"
+_BACK = "RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status"
+LET_GO = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}), {WAKE}
+"""
+# A signal that nobody sent: "infinity" is until the child's end.
+BEGUN = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+follow AS (
+    INSERT INTO signal (stack_id, resource_id, details, due_at, tries)
+    SELECT r.stack_id, r.id, %(details)s, 'infinity', 1 FROM r
+), {WAKE}
+"""
+# Whose child failed is seen to by the next update, whatever that is about.
+KEPT = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+{WAKE}
+"""
+ENDED = f"""
+WITH r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN},
+        built_digest = CASE WHEN %(failure)s::text IS NULL THEN r.built_digest END
+    WHERE {_HELD} {_BACK}
+), over AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
+told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', 'FAILED', %(failure)s
+    FROM r WHERE %(failure)s::text IS NOT NULL
+), {WAKE}
+"""
+WAIT_ON = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}),
+late AS (UPDATE signal g SET due_at = 'infinity' FROM r WHERE g.id = %(signal_id)s), {WAKE}
+"""
+
+
+class Found(NamedTuple):
+    """A group."""
+
+    id: int
+    name: str
+    kind: str
+    settled: bool  # and nobody operates on it
+
+
+def find(db: Db, stack_id: int, id_: str) -> Found | None:
+    """Return the resource of a stack with this reference or physical id."""
+    row = db.execute(FIND, {"stack_id": stack_id, "id": id_}).fetchone()
+    return None if row is None else Found(*row)
+
+
+def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
+    """Take a group; None when somebody else has it, or it is not settled."""
+    values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
+    if db.execute(CLAIM, values).fetchone() is None:
+        return None
+    row = db.execute(VISIT, values).fetchone()
+    return None if row is None else repository.visit_of(row)
+
+
+def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[Ring]:
+    """Give a group back as it was."""
+    return _run(db, LET_GO, visit, lease, root, {})
+
+
+def begun(
+    db: Db,
+    visit: Visit,
+    lease: int,
+    root: str,
+    values: Mapping[str, Any],
+    sealed: str | None,
+    details: bytes,
+) -> list[Ring] | None:
+    """Write a group whose child was sent on its way, and what is to follow; None if the lease is lost."""
+    given = {**columns(values, sealed), "details": details}
+    assert visit.resource is not None
+    done = repository.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)
+    return done.rings if visit.resource.id in done.held else None
+
+
+def keep(
+    db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
+) -> list[Ring]:
+    """Write a group's values and give it back."""
+    return _run(db, KEPT, visit, lease, root, columns(values, sealed))
+
+
+def ended(
+    db: Db,
+    pending: Pending,
+    lease: int,
+    root: str,
+    values: Mapping[str, Any],
+    sealed: str | None,
+    failure: str | None,
+) -> list[Ring]:
+    """Write a group whose child has ended, with an event when it failed."""
+    given = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
+    return _run(db, ENDED, pending.visit, lease, root, given)
+
+
+def wait_on(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
+    """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
+    return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
+
+
+def touch(db: Db, child_id: int) -> None:
+    """Let the stacks among a group's members that were made in any step but the last say that they were
+    updated.
+
+    Heat visits every stack in a stack with each step, changed or not, and clients read of a rolling update
+    that all members are updated. Here a step visits what it changes.
+    """
+    db.execute(TOUCH, (child_id,))
+
+
+def _run(
+    db: Db, statement: str, visit: Visit, lease: int, root: str, values: Mapping[str, Any]
+) -> list[Ring]:
+    assert visit.resource is not None
+    given = {**values, "resource_id": visit.resource.id, "lease": lease}
+    return repository.run(db, statement, given, root).rings

@@ -1,0 +1,175 @@
+"""Signals on their way in: whom they are for, and how they are written down, several at a time.
+
+Each function answers several callers at once, each at its place (`store/connections/batching.py`). What they
+ask with goes as one text: to make arrays of it costs psycopg more than all else that is done with it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import orjson
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.store.connections.prepared import fetched
+
+Db = Connection[TupleRow]
+
+# While a resource's action is one of these, it takes no signals; its type may say otherwise.
+REFUSING: Final = ("SUSPEND", "DELETE")
+_REFUSING: Final = f"{{{','.join(REFUSING)}}}"
+
+# Of any resources: those of one resource are all accepted or none.
+ACCEPT = """
+INSERT INTO signal (stack_id, resource_id, details, due_at)
+SELECT r.stack_id, r.id, convert_to(x.details, 'UTF8'), now() + make_interval(secs => x.ring_seconds)
+FROM json_to_recordset(%(rows)s::json) AS x(
+    nth integer, stack_id bigint, resource_id bigint, details text, always boolean, ring_seconds float8)
+JOIN resource r ON r.id = ANY (ARRAY[x.resource_id])
+WHERE x.resource_id > 0 AND x.nth >= 0 AND r.stack_id = x.stack_id AND r.physical_id IS NOT NULL
+    AND (x.always OR r.action <> ALL(%(refusing)s::text[]))
+ORDER BY x.nth
+RETURNING stack_id, resource_id, id
+"""
+
+# Asked when they were written down: with an older one still there, whoever takes that in finds these, too.
+OLDEST = """
+SELECT x.resource_id FROM unnest(%(resources)s::bigint[], %(ids)s::bigint[]) AS x(resource_id, id)
+WHERE NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = x.resource_id AND g.id < x.id)
+"""
+
+_RECEIVER = """SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id FROM resource r
+    WHERE r.stack_id = {stack_id} AND r.name = {name} ORDER BY r.leftover, r.id DESC LIMIT 1"""
+RECEIVER = _RECEIVER.format(stack_id="%(stack_id)s", name="%(name)s")
+
+REACH = f"""
+SELECT x.nth, s.id, s.uuid::text, s.name, s.project_id, s.deleted_at, o.*
+FROM json_to_recordset(%(rows)s::json) AS x(nth integer, uuid uuid, stack text, project_id text, name text)
+JOIN stack s ON s.uuid = x.uuid AND s.name = x.stack AND s.project_id = x.project_id
+CROSS JOIN LATERAL ({_RECEIVER.format(stack_id="s.id", name="x.name")}) AS o
+WHERE x.nth >= 0
+"""
+VALUES = """
+SELECT r.id, r.properties, r.data, r.metadata, convert_from(r.sealed, 'UTF8') FROM resource r
+WHERE r.id = ANY(%(ids)s::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A resource to which a signal is sent: the current incarnation."""
+
+    id: int
+    name: str
+    type: str  # as written
+    runs_as: str | None
+    action: str
+    physical_id: str | None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type that carries it out."""
+        return self.runs_as or self.type
+
+
+class Given(NamedTuple):
+    """A signal to be written down."""
+
+    stack_id: int
+    resource_id: int
+    details: bytes  # sealed: ASCII
+    always: bool  # whatever the resource's action
+    ring_seconds: float  # the sweep rings for it then, unless it is taken in
+
+
+def accept(db: Db, several: Sequence[Given]) -> list[bool | None]:
+    """Write signals down, durably; for each whether to ring for it, None when its resource takes none now."""
+    rows = [
+        {
+            "nth": nth,
+            "stack_id": one.stack_id,
+            "resource_id": one.resource_id,
+            "details": one.details.decode(),
+            "always": one.always,
+            "ring_seconds": one.ring_seconds,
+        }
+        for nth, one in enumerate(several)
+    ]
+    first: dict[tuple[int, int], int] = {}
+    for stack_id, resource_id, id_ in fetched(db, ACCEPT, {"rows": _json(rows), "refusing": _REFUSING}):
+        first.setdefault((stack_id, resource_id), id_)
+    if not first:
+        return [None] * len(several)
+    asked = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
+    ring = {row[0] for row in fetched(db, OLDEST, asked)}
+    told: list[bool | None] = []
+    for one in several:
+        told.append(one.resource_id in ring if one[:2] in first else None)
+        ring.discard(one.resource_id)  # once is enough
+    return told
+
+
+class Address(NamedTuple):
+    """Where somebody says that a resource is."""
+
+    uuid: str  # of its stack
+    stack: str
+    project_id: str
+    name: str
+
+
+class Reached(NamedTuple):
+    """What is there."""
+
+    stack_id: int
+    stack_uuid: str
+    stack_name: str
+    project_id: str
+    deleted_at: dt.datetime | None
+    row: Receiver
+
+
+def reach(db: Db, several: Sequence[Address]) -> list[Reached | None]:
+    """Return the resources that are to be found somewhere; None where there is none."""
+    rows = [
+        {"nth": nth, "uuid": one.uuid, "stack": one.stack, "project_id": one.project_id, "name": one.name}
+        for nth, one in enumerate(several)
+    ]
+    told: list[Reached | None] = [None] * len(several)
+    for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetched(
+        db, REACH, {"rows": _json(rows)}
+    ):
+        row = Receiver(id_, name, type_, runs_as, action, physical_id)
+        stack_id, uuid, stack_name, project_id, deleted_at = stack
+        told[nth] = Reached(stack_id, uuid, stack_name, project_id, deleted_at, row)
+    return told
+
+
+def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:
+    """Return the resource of a name that takes a signal."""
+    rows = fetched(db, RECEIVER, {"stack_id": stack_id, "name": name})
+    return Receiver(*rows[0]) if rows else None
+
+
+Values = tuple[Any, Any, Any, str | None]
+
+
+def values(db: Db, several: Sequence[int]) -> list[Values | None]:
+    """Return properties, data and metadata of resources, and all of them sealed when any is secret."""
+    found = {
+        row[0]: (row[1], row[2], row[3], row[4]) for row in fetched(db, VALUES, {"ids": numbers(several)})
+    }
+    return [found.get(id_) for id_ in several]
+
+
+def numbers(ids: Iterable[int]) -> str:
+    """Return numbers as PostgreSQL reads an array of them."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
+def _json(rows: Sequence[Mapping[str, Any]]) -> str:
+    return orjson.dumps(rows).decode()

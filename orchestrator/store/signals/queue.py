@@ -1,0 +1,372 @@
+"""Signals on their way to a resource, and marks on its health: rare, so in statements of their own.
+
+A signal is a row from before it is answered until its resource has taken it in. Who takes it in holds the
+resource's lease (PROTOCOL.md 1): nothing else operates on the resource meanwhile, and nothing that a visit
+read before is written over it afterwards, for types that take signals are claimed before they are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from psycopg import Connection, errors
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json
+
+from orchestrator.engine.messages import Ring, SignalRing
+from orchestrator.engine.visit import Visit
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.hook_sql import TELL
+from orchestrator.store.nodes.outcome_builder import WOKEN
+from orchestrator.store.nodes.visit_sql import AROUND, SEEN
+from orchestrator.store.signals import watchers as peers
+
+Db = Connection[TupleRow]
+
+REFUSE = f"""
+{TELL} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
+"""
+
+PLANNING = """
+SELECT EXISTS (
+    SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
+    WHERE s.id = %s AND n.kind = 'plan' AND n.label = 'plan'
+        AND n.state NOT IN ('ready', 'failed', 'dropped'))
+"""
+
+# A lease that ran out is taken over only when its check is known to be lost: the check would otherwise end
+# without a word, and its node with it.
+CLAIM = """
+UPDATE resource r
+SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
+    leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+WHERE r.id = %(resource_id)s
+    AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
+            AND n.state IN ('checking', 'waiting') AND n.lease = r.lease))
+    AND (SELECT g.tries = 0 OR g.due_at <= clock_timestamp()
+        FROM signal g WHERE g.resource_id = r.id ORDER BY g.id LIMIT 1)
+RETURNING r.id
+"""
+
+# What cannot be taken in now: soon, when somebody operates on the resource, and never when that is gone.
+HELD_UP = """
+WITH gone AS (
+    DELETE FROM signal g
+    WHERE g.resource_id = %(resource_id)s AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.id = g.resource_id)
+)
+UPDATE signal g SET due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
+FROM resource r
+WHERE g.resource_id = %(resource_id)s AND g.tries = 0 AND r.id = g.resource_id
+    AND r.leased_until >= clock_timestamp()
+"""
+
+REMAIN = "SELECT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = %(resource_id)s)"
+
+_VISITED = f"""
+FROM (
+    SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
+        0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
+        NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
+    FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
+{AROUND}"""
+VISIT = f"SELECT {SEEN}{_VISITED}"  # a resource that is ours, as if a node visited it
+
+# The same with its oldest signals.
+LOOK = f"""
+SELECT {SEEN}, g.ids, g.abouts, g.details, g.tries{_VISITED}
+CROSS JOIN LATERAL (
+    SELECT array_agg(o.id ORDER BY o.id) AS ids, array_agg(o.about ORDER BY o.id) AS abouts,
+        array_agg(o.details ORDER BY o.id) AS details, array_agg(o.tries ORDER BY o.id) AS tries
+    FROM (SELECT * FROM signal WHERE resource_id = n.resource_id ORDER BY id LIMIT %(limit)s) AS o) AS g
+WHERE g.ids IS NOT NULL
+"""
+
+_LET_GO = """
+WITH r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL{written}
+    WHERE r.id = %(resource_id)s AND r.lease = %(lease)s
+    RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status
+)"""
+
+WRITTEN = """, data = %(data)s, metadata = %(metadata)s, attributes = %(attributes)s,
+        reference_id = %(reference_id)s, value_digest = %(value_digest)s, properties = %(properties)s,
+        sealed = convert_to(%(sealed)s, 'UTF8')"""
+
+WAKE = f"""
+i AS (SELECT 0::bigint AS node_id, r.stack_id, r.id AS resource_id FROM r),
+woken AS ({WOKEN})
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+
+_TAKEN = """
+, taken AS (DELETE FROM signal g USING r WHERE g.id = ANY(%(signal_ids)s) AND g.resource_id = r.id),
+told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+    SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', coalesce(x.status, r.status), x.reason
+    FROM r CROSS JOIN
+        unnest(%(statuses)s::text[], %(reasons)s::text[]) WITH ORDINALITY AS x(status, reason, nth)
+    ORDER BY x.nth
+), """
+
+RECORD = _LET_GO.format(written=WRITTEN) + _TAKEN + WAKE
+DISMISS = _LET_GO.format(written="") + _TAKEN + WAKE
+LET_GO = f"{_LET_GO.format(written='')}, {WAKE}"
+PUT_OFF = (
+    _LET_GO.format(written="")
+    + """
+, late AS (
+    UPDATE signal g SET tries = g.tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
+    FROM r WHERE g.id = ANY(%(signal_ids)s) AND g.resource_id = r.id
+), """
+    + WAKE
+)
+
+# Those that watch it are told, in the transaction that writes what a signal did, by a statement that begins
+# when the resource's row is locked by it (store/signals/watchers.py). One whose operation is open and whose
+# node waits is woken at once: who visits that node now reads what is written here. All others are sent a
+# signal; it may be that somebody looks just now, and has read already.
+TELL_WATCHERS = f"""
+WITH w AS MATERIALIZED (
+    SELECT r.id, r.stack_id, r.op, r.name FROM watcher w JOIN resource r ON r.id = ANY (ARRAY[w.watcher_id])
+    WHERE w.resource_id = %(resource_id)s
+), woken AS (
+    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+    FROM w JOIN stack s ON s.id = ANY (ARRAY[w.stack_id]) CROSS JOIN LATERAL (
+        SELECT m.id FROM graph_node m
+        WHERE m.stack_id = w.stack_id AND m.resource_id = w.id
+            AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+    WHERE w.op IS NOT NULL AND n.id = ANY (ARRAY[held_up.id]) AND n.traversal + 0 = s.traversal
+        AND n.state IN ('waiting', '') AND n.due_at IS NOT NULL
+    RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
+), told AS (
+    INSERT INTO signal (stack_id, resource_id, details, about, due_at)
+    SELECT w.stack_id, w.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
+    FROM w WHERE NOT EXISTS (SELECT 1 FROM woken WHERE woken.resource_id = w.id)
+    RETURNING resource_id
+)
+SELECT 'told', w.id, NULL, NULL, w.name FROM told JOIN w ON w.id = told.resource_id
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+
+# Message lost, or held up: rung again, ever later for those that nobody tried yet.
+DUE = """
+WITH o AS MATERIALIZED (
+    SELECT id FROM signal WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), rung AS (
+    UPDATE signal g
+    SET due_at = CASE WHEN g.tries = 0 THEN now() + make_interval(secs => %(seconds)s) ELSE g.due_at END
+    FROM o WHERE g.id = o.id
+    RETURNING g.resource_id, g.stack_id
+)
+SELECT rung.resource_id, coalesce(r.name, ''), root.uuid::text
+FROM (SELECT DISTINCT resource_id, stack_id FROM rung) AS rung
+JOIN stack s ON s.id = rung.stack_id JOIN stack root ON root.id = s.root_id
+LEFT JOIN resource r ON r.id = rung.resource_id
+"""
+
+FIND = """
+SELECT r.id FROM resource r
+WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.leftover LIMIT 2
+"""
+
+# Nothing but the mark is written, and only while nobody operates on the resource.
+MARK = f"""
+WITH r AS (
+    UPDATE resource r SET action = 'CHECK', status = %(status)s::text, status_reason = %(reason)s
+    WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s AND r.op IS NULL
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+        AND CASE WHEN %(status)s::text = 'FAILED' THEN r.action <> 'DELETE'
+            ELSE r.action = 'CHECK' AND r.status = 'FAILED' END
+    RETURNING *
+), told AS ({TELL} FROM r)
+SELECT id FROM r
+"""
+LOCKED = """
+SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r WHERE r.id = %s
+"""
+
+
+class Sent(NamedTuple):
+    """A signal on its way."""
+
+    id: int
+    about: (
+        str | None
+    )  # null: somebody sent it; else what the engine tells the resource (store/signals/watchers.py)
+    details: bytes  # sealed
+    tries: int
+
+
+class Told(NamedTuple):
+    """What an event is to tell of a signal; without a status, it has the resource's."""
+
+    reason: str
+    status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The oldest signals of a resource, with the resource as it is, held under our lease."""
+
+    sent: tuple[Sent, ...]
+    visit: Visit  # of no node
+
+    @property
+    def id(self) -> int:
+        """The oldest signal's."""
+        return self.sent[0].id
+
+    @property
+    def name(self) -> str:
+        """The resource's."""
+        return self.visit.resource.name if self.visit.resource is not None else ""
+
+
+def tell_refused(db: Db, stack_id: int, resource_id: int, action: str) -> None:
+    """Write the event of a signal that came at the wrong time."""
+    values = {
+        "stack_id": stack_id,
+        "resource_id": resource_id,
+        "reason": f"Cannot signal resource during {action}",
+    }
+    db.execute(REFUSE, values)
+
+
+def is_planning(db: Db, stack_id: int) -> bool:
+    """Return whether rows of the stack's resources are still being written."""
+    row = db.execute(PLANNING, (stack_id,)).fetchone()
+    return bool(row and row[0])
+
+
+def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
+    """Take a resource that has a signal to take in now; False when there is none or somebody else has it."""
+    values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
+    if fetched(db, CLAIM, values):
+        return True
+    fetched(db, HELD_UP, {"resource_id": resource_id})
+    return False
+
+
+def remain(db: Db, resource_id: int) -> bool:
+    """Return whether a resource has signals to take in, now or later.
+
+    Asked when those before are committed: what came since with one of them still there rang for nobody.
+    """
+    return bool(fetched(db, REMAIN, {"resource_id": resource_id})[0][0])
+
+
+def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
+    """Read the oldest signals of a resource that is ours."""
+    rows = fetched(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
+    if not rows:
+        return None
+    sent = [Sent(*one) for one in zip(*rows[0][-4:], strict=True)]
+    return Pending(tuple(sent), repository.visit_of(rows[0]))
+
+
+def record(
+    db: Db,
+    pending: Pending,
+    lease: int,
+    done: Sequence[Sent],
+    events: Sequence[Told],
+    values: Mapping[str, Any],
+    sealed: str | None,
+    told: bytes,
+    ring_seconds: float,
+) -> list[Ring | SignalRing]:
+    """Write what signals did, and let go of the resource; return whom that wakes.
+
+    Those that watch the resource are woken, or sent what is `told`.
+    """
+    given = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
+    root = pending.visit.stack.uuid
+    watchers = {"details": told, "seconds": ring_seconds, "resource_id": given["resource_id"]}
+    while True:
+        try:
+            with db.transaction():
+                ended = repository.run(db, RECORD, given, root, tries=1)
+                rows = fetched(db, TELL_WATCHERS, watchers) if ended.held else []
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            continue
+        looks = [SignalRing(row[1], row[4], root) for row in rows if row[0] == "told"]
+        return [*ended.rings, *repository.settled(rows, root).rings, *looks]
+
+
+def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
+    """Return a resource's values as `WRITTEN` takes them."""
+    shown = {} if sealed is not None else values
+    return {
+        "data": Json(shown["data"]) if "data" in shown else None,
+        "metadata": Json(shown["metadata"]) if shown.get("metadata") is not None else None,
+        "attributes": Json(shown["attributes"]) if "attributes" in shown else None,
+        "properties": Json(shown["properties"]) if "properties" in shown else None,
+        "reference_id": shown.get("reference_id"),
+        "value_digest": values["value_digest"],
+        "sealed": sealed,
+    }
+
+
+def dismiss(
+    db: Db, pending: Pending, lease: int, done: Sequence[Sent], events: Sequence[Told] = ()
+) -> list[Ring]:
+    """Let signals go that did nothing."""
+    return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
+
+
+def put_off(db: Db, pending: Pending, lease: int, one: Sent, seconds: float) -> list[Ring]:
+    """Try a signal again later; those after it wait."""
+    return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
+
+
+def let_go(db: Db, resource_id: int, lease: int) -> list[Ring]:
+    """Let go of a resource that was claimed for signals which somebody took in just before."""
+    return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
+
+
+def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[Ring]:
+    return repository.run(db, statement, values, pending.visit.stack.uuid).rings
+
+
+def _which(pending: Pending, lease: int, done: Sequence[Sent]) -> dict[str, Any]:
+    assert pending.visit.resource is not None
+    return {
+        "signal_ids": [one.id for one in done],
+        "resource_id": pending.visit.resource.id,
+        "lease": lease,
+    }
+
+
+def _events(events: Sequence[Told]) -> dict[str, list[str | None]]:
+    return {"statuses": [one.status for one in events], "reasons": [one.reason for one in events]}
+
+
+def due(db: Db, seconds: float, limit: int) -> list[SignalRing]:
+    """Return the resources to ring for."""
+    rows = db.execute(DUE, {"seconds": seconds, "limit": limit}).fetchall()
+    return [SignalRing(*row) for row in rows]
+
+
+def with_physical_id(db: Db, stack_id: int, physical_id: str) -> list[int]:
+    """Return the resources of a stack that have a physical id, two of them at most."""
+    values = {"stack_id": stack_id, "physical_id": physical_id}
+    return [row[0] for row in db.execute(FIND, values).fetchall()]
+
+
+def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool) -> bool:
+    """Mark a resource's health; False when somebody operates on it. What changes nothing is done, too."""
+    values = {
+        "stack_id": stack_id,
+        "resource_id": resource_id,
+        "status": "COMPLETE" if healthy else "FAILED",
+        "reason": reason,
+    }
+    if db.execute(MARK, values).fetchone() is not None:
+        return True
+    row = db.execute(LOCKED, (resource_id,)).fetchone()
+    return row is None or not row[0]

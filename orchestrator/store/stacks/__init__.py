@@ -1,0 +1,1 @@
+"""Read models of the API: stacks, resources, revisions, progress."""

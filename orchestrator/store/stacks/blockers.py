@@ -1,0 +1,386 @@
+"""Reading what a stack waits for: its unfinished nodes a page at a time, and who holds each of them up.
+
+Nothing here walks a stack. A page is read by an index, those that hold others up first: what is at work or
+paused, then what is queued or blocked, of which one page looks at WALK nodes at most and says where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.streaming import by_keys
+from orchestrator.store.stacks.stacks import StackRow
+
+WALK: Final = 20_000  # nodes one page looks at, and how far apart a node and what holds it are looked for
+NAMES: Final = 10  # of those that hold a node up, or that it holds up
+REQUIRED: Final = 200  # requirements of each node of a page that are looked up
+COUNTED: Final = 1_000  # where counting for an answer ends
+
+Group = Literal["active", "update", "cleanup"]
+GROUPS: Final[tuple[Group, ...]] = ("active", "update", "cleanup")
+
+
+class Marker(NamedTuple):
+    """Where a page ended: in which group, after which resource and node."""
+
+    group: Group
+    resource_id: int
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody who holds a node up, or is held up by it."""
+
+    name: str
+    state: str  # of its node
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """One node that is not finished, with the resource it visits."""
+
+    id: int
+    traversal: int
+    kind: str
+    name: str
+    state: str
+    blocked_by: int
+    retry_count: int
+    lost_leases: int
+    due_at: dt.datetime | None
+    until_told: bool  # it comes due when somebody says so, not by the clock
+    rung_at: dt.datetime | None
+    waiting_since: dt.datetime | None
+    leased_until: dt.datetime | None  # of the node's own visit
+    last_error: str | None
+    hook: str | None  # it pauses at
+    definition_id: int | None
+    type: str | None
+    action: str | None
+    status: str | None
+    status_reason: str | None
+    physical_id: str | None
+    op: str | None
+    op_started_at: dt.datetime | None
+    held_until: dt.datetime | None  # by whoever holds the resource
+    other_traversal: int | None  # of another visit to the same resource
+    other_kind: str | None
+    child_uuid: str | None  # of the stack that it waits for
+    child_name: str | None
+    child_state: str | None
+    waits_for: tuple[Held, ...] = ()  # NAMES at most
+    waits_for_count: int = 0  # at least so many
+    holds_up: tuple[str, ...] = ()  # NAMES at most
+    holds_up_count: int = 0  # COUNTED at most
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some unfinished nodes, and where to go on; None at the end."""
+
+    nodes: tuple[Unfinished, ...]
+    marker: Marker | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfResource:
+    """A resource as it is, and the nodes that visit it in any of its incarnations."""
+
+    action: str
+    status: str
+    status_reason: str
+    nodes: tuple[Unfinished, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that failed."""
+
+    name: str
+    reason: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a stack stands, besides its row."""
+
+    rests_since: dt.datetime | None  # its last own event
+    running: int  # operations that are open or being looked at, COUNTED at most
+    planning_since: dt.datetime | None
+    causes: tuple[Cause, ...]  # NAMES at most
+    cause_count: int  # COUNTED at most
+
+
+DETAIL: Final = """
+SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retry_count, n.lost_leases,
+    nullif(n.due_at, 'infinity') AS due_at, coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at,
+    n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
+    r.status, r.status_reason, r.physical_id, r.op, r.op_started_at,
+    CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,
+    o.traversal AS other_traversal, o.kind AS other_kind,
+    c.uuid::text AS child_uuid, c.name AS child_name, c.action || '_' || c.status AS child_state
+FROM unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS x(id, nth)
+CROSS JOIN LATERAL (SELECT k.* FROM graph_node k WHERE k.id = x.id OFFSET 0) n
+LEFT JOIN LATERAL (SELECT k.* FROM resource k WHERE k.id = n.resource_id OFFSET 0) r ON true
+LEFT JOIN LATERAL (
+    SELECT m.traversal, m.kind FROM graph_node m
+    WHERE m.stack_id = n.stack_id AND m.resource_id = n.resource_id AND m.id <> n.id
+        AND m.state IN ('checking', 'waiting', 'paused')
+    ORDER BY m.id LIMIT 1) o ON n.state = 'waiting'
+LEFT JOIN LATERAL (
+    SELECT k.uuid, k.name, k.action, k.status FROM stack k
+    WHERE k.parent_resource_id = n.resource_id AND k.deleted_at IS NULL AND k.status = 'IN_PROGRESS'
+    OFFSET 0) c ON n.state = 'waiting' AND n.due_at = 'infinity'
+WHERE n.stack_id = :stack_id
+ORDER BY x.nth
+"""
+
+# The plan and the end of the traversal, while somebody is at them or is to be. Without `+ 0` a planner whose
+# statistics are those of a small table walks all of it in the order of its key.
+HEAD: Final = """
+SELECT n.id, n.resource_id FROM graph_node n
+WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind IN ('plan', 'finish')
+    AND n.state IN ('queued', 'checking', 'waiting')
+ORDER BY n.id + 0
+"""
+# Also of older traversals: what they began is waited for.
+ACTIVE: Final = """
+SELECT n.id, n.resource_id FROM graph_node n
+WHERE n.stack_id = :stack_id AND n.state IN ('checking', 'waiting', 'paused')
+    AND (n.resource_id, n.id) > (:resource_id, :node_id)
+ORDER BY n.resource_id, n.id LIMIT :limit
+"""
+# Leaves were written last and go first; what is removed goes the other way.
+REST: Final = """
+WITH walked AS MATERIALIZED (
+    SELECT n.id, n.state, n.resource_id FROM graph_node n
+    WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind = '{kind}'
+        AND n.resource_id {beyond} :resource_id
+    ORDER BY n.resource_id {order} LIMIT :walk)
+SELECT (SELECT count(*) FROM walked), (SELECT {last}(resource_id) FROM walked),
+    ARRAY(SELECT ARRAY[id, resource_id] FROM walked WHERE state IN ('queued', 'blocked')
+        ORDER BY resource_id {order} LIMIT :limit)
+"""
+WALKS: Final[Mapping[str, str]] = {
+    "update": REST.format(kind="update", beyond="<", order="DESC", last="min"),
+    "cleanup": REST.format(kind="cleanup", beyond=">", order="ASC", last="max"),
+}
+FIRST: Final[Mapping[str, int]] = {"active": 0, "update": (1 << 63) - 1, "cleanup": 0}
+
+RESOURCE: Final = """
+SELECT r.action, r.status, r.status_reason FROM resource r
+WHERE r.stack_id = :stack_id AND r.name = :name ORDER BY r.leftover, r.id DESC LIMIT 1
+"""
+OF_RESOURCE: Final = """
+SELECT n.id FROM resource r CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = r.stack_id AND m.traversal = :traversal AND m.kind IN ('update', 'cleanup')
+        AND m.resource_id = r.id AND m.state <> 'dropped'
+    UNION SELECT m.id FROM graph_node m
+    WHERE m.stack_id = r.stack_id AND m.resource_id = r.id AND m.state IN ('checking', 'waiting', 'paused')
+) n
+WHERE r.stack_id = :stack_id AND r.name = :name
+ORDER BY n.id LIMIT 100
+"""
+
+# What the definition of a blocked node requires, as far as it is not ready: straight, or behind a join.
+REQUIREMENTS: Final = """
+SELECT x.id, f.label, f.state
+FROM unnest(CAST(:ids AS bigint[]), CAST(:definitions AS bigint[])) AS x(id, definition_id)
+CROSS JOIN LATERAL (
+    SELECT q.name FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS q(name)
+    WHERE d.id = x.definition_id LIMIT :required) q
+CROSS JOIN LATERAL (
+    SELECT r.id FROM resource r WHERE r.stack_id = :stack_id AND r.name = q.name AND NOT r.leftover LIMIT 1) r
+CROSS JOIN LATERAL (
+    SELECT n.label, n.state, n.needed_by FROM graph_node n
+    WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind = 'update' AND n.resource_id = r.id
+        AND n.state <> 'ready' OFFSET 0) f
+WHERE x.id = ANY(f.needed_by) OR EXISTS (
+    SELECT 1 FROM unnest(f.needed_by) AS j(id)
+    CROSS JOIN LATERAL (SELECT k.kind FROM graph_node k WHERE k.id = j.id OFFSET 0) g WHERE g.kind = 'join')
+ORDER BY x.id, f.label
+"""
+# Who releases these nodes, among those written soon after them: a plan is written from its end backwards.
+FEEDERS: Final = """
+SELECT y.id, f.id AS feeder_id, f.kind, f.label, f.state
+FROM graph_node f CROSS JOIN LATERAL unnest(f.needed_by) AS y(id)
+WHERE f.id > :first AND f.id <= :last AND f.stack_id = :stack_id AND f.traversal = :traversal
+    AND f.state <> 'ready' AND f.needed_by && CAST(:ids AS bigint[]) AND y.id = ANY(CAST(:ids AS bigint[]))
+ORDER BY y.id, f.label LIMIT :most
+"""
+
+HELD_UP: Final = """
+SELECT n.id, (array_agg(d.label ORDER BY d.id DESC))[1:10], count(*)
+FROM unnest(CAST(:ids AS bigint[])) AS x(id)
+CROSS JOIN LATERAL (SELECT k.id, k.needed_by FROM graph_node k WHERE k.id = x.id OFFSET 0) n
+CROSS JOIN LATERAL (
+    SELECT e.label, e.id FROM (
+        SELECT g.* FROM unnest(n.needed_by) AS a(id) CROSS JOIN LATERAL (
+            SELECT k.id, k.label, k.kind, k.state FROM graph_node k WHERE k.id = a.id OFFSET 0) g
+        UNION
+        SELECT h.* FROM unnest(n.needed_by) AS a(id)
+            CROSS JOIN LATERAL (
+                SELECT k.needed_by FROM graph_node k WHERE k.id = a.id AND k.kind = 'join' OFFSET 0) g
+            CROSS JOIN LATERAL unnest(g.needed_by) AS b(id) CROSS JOIN LATERAL (
+                SELECT k.id, k.label, k.kind, k.state FROM graph_node k WHERE k.id = b.id OFFSET 0) h
+    ) e WHERE e.kind IN ('update', 'cleanup') AND e.state = 'blocked' LIMIT :most) d
+GROUP BY n.id
+"""
+
+STANDING: Final = """
+SELECT
+    (SELECT e.created_at FROM event e
+        WHERE e.stack_id = :stack_id AND e.resource_type = 'OS::Heat::Stack' AND e.resource_name = :name
+        ORDER BY e.xid DESC, e.id DESC LIMIT 1) AS rests_since,
+    (SELECT count(*) FROM (SELECT 1 FROM resource r WHERE r.stack_id = :stack_id AND r.op IS NOT NULL
+        LIMIT :most) a)
+    + (SELECT count(*) FROM (
+        SELECT 1 FROM (
+            SELECT n.resource_id, n.state FROM graph_node n
+            WHERE n.stack_id = :stack_id AND n.state IN ('checking', 'waiting', 'paused')
+                AND n.resource_id > 0 LIMIT :most) m
+        CROSS JOIN LATERAL (SELECT k.op FROM resource k WHERE k.id = m.resource_id OFFSET 0) r
+        WHERE m.state = 'checking' AND r.op IS NULL) b) AS running,
+    (SELECT s.action_started_at FROM stack s WHERE s.id = :stack_id AND EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'plan'
+            AND n.label = 'plan' AND n.state IN ('queued', 'checking', 'waiting'))) AS planning_since,
+    (SELECT count(*) FROM (SELECT 1 FROM failure f WHERE f.stack_id = :stack_id AND f.traversal = :traversal
+        LIMIT :most) c) AS cause_count
+"""
+CAUSES: Final = """
+SELECT resource_name AS name, reason, created_at AS at FROM failure
+WHERE stack_id = :stack_id AND traversal = :traversal ORDER BY id LIMIT :most
+"""
+
+
+def standing(database: Database, stack: StackRow) -> Standing:
+    """Return where a stack stands."""
+    where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
+    with by_keys(database) as db:
+        found = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
+        causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
+    return Standing(
+        found.rests_since,
+        min(found.running, COUNTED),
+        found.planning_since,
+        tuple(Cause(row.name, row.reason, row.at) for row in causes),
+        found.cause_count,
+    )
+
+
+def unfinished(database: Database, stack: StackRow, marker: Marker | None, limit: int) -> Page:
+    """Return a page of unfinished nodes, those that hold others up first; of a stack that has failed, what
+    still runs.
+    """
+    with by_keys(database) as db:
+        ids, after = _chosen(db, stack, marker, limit)
+        return Page(_detailed(db, stack, ids), after)
+
+
+def of_resource(database: Database, stack: StackRow, name: str) -> OfResource | None:
+    """Return a resource with the nodes of the current traversal that visit it, settled or not, and what older
+    ones have at work; None when the stack has none of that name.
+    """
+    values = {"stack_id": stack.id, "traversal": stack.traversal, "name": name}
+    with by_keys(database) as db:
+        row = db.execute(text(RESOURCE), values).one_or_none()
+        if row is None:
+            return None
+        ids = [node.id for node in db.execute(text(OF_RESOURCE), values)]
+        return OfResource(row.action, row.status, row.status_reason, _detailed(db, stack, ids))
+
+
+def _chosen(
+    db: Connection, stack: StackRow, marker: Marker | None, limit: int
+) -> tuple[list[int], Marker | None]:
+    """Return the nodes of a page, and where the next one starts."""
+    where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
+    going_on = stack.status == "IN_PROGRESS" and not stack.winding_down
+    chosen = [] if marker or not going_on else [row.id for row in db.execute(text(HEAD), where)]
+    groups = GROUPS if going_on else GROUPS[:1]  # what was not begun is waited for no more
+    for group in groups[groups.index(marker.group) if marker and marker.group in groups else 0 :]:
+        here = marker if marker and marker.group == group else Marker(group, FIRST[group], 0)
+        room = limit - len(chosen)
+        if room <= 0:
+            return chosen, here
+        place = {**where, "resource_id": here.resource_id, "limit": room}
+        if group == "active":
+            rows = db.execute(text(ACTIVE), {**place, "node_id": here.node_id}).all()
+            chosen += [row.id for row in rows]
+            if len(rows) == room:
+                return chosen, Marker(group, rows[-1].resource_id, rows[-1].id)
+            continue
+        walked, last, found = db.execute(text(WALKS[group]), {**place, "walk": WALK}).one()
+        chosen += [id_ for id_, _ in found]
+        if len(found) == room:
+            return chosen, Marker(group, found[-1][1], found[-1][0])
+        if walked == WALK:
+            return chosen, Marker(group, last, 0)
+    return chosen, None
+
+
+def _detailed(db: Connection, stack: StackRow, ids: Sequence[int]) -> tuple[Unfinished, ...]:
+    if not ids:
+        return ()
+    rows = db.execute(text(DETAIL), {"ids": list(ids), "stack_id": stack.id}).all()
+    blocked = [row for row in rows if row.state == "blocked"]
+    holders = _holders(db, stack, [(row.id, row.definition_id) for row in blocked]) if blocked else {}
+    moving = [row.id for row in rows if row.state not in {"blocked", "ready"}]
+    held = db.execute(text(HELD_UP), {"ids": moving, "most": COUNTED}).all() if moving else []
+    held_up = {id_: (tuple(names), count) for id_, names, count in held}
+    made = []
+    for row in rows:
+        waits_for = holders.get(row.id, [])
+        names, count = held_up.get(row.id, ((), 0))
+        made.append(
+            Unfinished(
+                **row._mapping,
+                waits_for=tuple(waits_for[:NAMES]),
+                waits_for_count=max(len(waits_for), row.blocked_by),
+                holds_up=names,
+                holds_up_count=count,
+            )
+        )
+    return tuple(made)
+
+
+def _holders(
+    db: Connection, stack: StackRow, blocked: Sequence[tuple[int, int | None]]
+) -> dict[int, list[Held]]:
+    """Return who holds up each of these nodes: by what their definitions require, or else by what releases
+    them, through joins.
+    """
+    where = {"stack_id": stack.id, "traversal": stack.traversal}
+    found: dict[int, list[Held]] = {}
+    defined = [(id_, definition) for id_, definition in blocked if definition is not None]
+    if defined:
+        ids, definitions = (list(column) for column in zip(*defined, strict=True))
+        required = REQUIRED if len(blocked) > 1 else COUNTED
+        values = {**where, "ids": ids, "definitions": definitions, "required": required}
+        for id_, label, state in db.execute(text(REQUIREMENTS), values):
+            found.setdefault(id_, []).append(Held(label, state))
+    asked: dict[int, set[int]] = {id_: {id_} for id_, _ in blocked if id_ not in found}  # node -> for whom
+    for _ in range(4):  # joins above joins: a thousand to the fourth feeders
+        if not asked:
+            break
+        joins: dict[int, set[int]] = {}
+        ids = sorted(asked)
+        values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + WALK, "most": 5 * COUNTED}
+        for target, feeder, kind, label, state in db.execute(text(FEEDERS), values):
+            if kind == "join":
+                joins.setdefault(feeder, set()).update(asked[target])
+            elif kind != "plan":
+                for id_ in asked[target]:
+                    found.setdefault(id_, []).append(Held(label, state))
+        asked = joins
+    return found

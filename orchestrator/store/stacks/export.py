@@ -1,0 +1,49 @@
+"""Reading a stack's resources the way an export has them: one a name, of those that the template has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import and_, select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.streaming import streamed
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.core import Resource, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One resource with what its type keeps."""
+
+    name: str
+    type: str
+    physical_id: str | None
+    action: str
+    status: str
+    metadata: Mapping[str, Any] | None
+    data: Mapping[str, Any] | None
+    sealed: bytes | None  # the last two among others, encrypted, when any of it is secret
+    child_id: int | None = None  # the row of its stack, or of the snapshot of that
+
+
+def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:
+    """Yield the resources, ordered by name, in slices."""
+    columns = [
+        getattr(Resource, "metadata_" if name == "metadata" else name).label(name)
+        for name in ExportRow.__slots__
+        if name != "child_id"
+    ]
+    child = and_(Stack.parent_resource_id == Resource.id, Stack.deleted_at.is_(None))
+    statement = (
+        select(*columns, Stack.id.label("child_id"))
+        .outerjoin(Stack, child)
+        .where(Resource.stack_id == stack.id, Resource.leftover.is_(False))
+        .ext(distinct_on(Resource.name))
+        .order_by(Resource.name, Resource.id.desc())
+    )
+    for row in streamed(database, statement):
+        yield ExportRow(**row._mapping)

@@ -1,0 +1,106 @@
+"""How far a stack is (PROTOCOL.md 18): counted by the sweep now and then, read by one key.
+
+Counting walks a traversal's nodes, so it is rationed: one count is followed by fifty times the time it took
+without any. A small stack is counted when it is asked about; one in another stack only then.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.stacks.stacks import StackRow
+
+FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
+EVERY_SECONDS: Final = 2.0  # between two counts of a stack
+IDLE_FACTOR: Final = 50  # times what counting took
+
+# Stacks at work that were not counted lately, and those that have ended since; of the many small ones in a
+# tree just the root, or the sweep would count all day. Nothing is due while the last counts still weigh.
+DUE: Final = """
+WITH open AS MATERIALIZED (SELECT p.stack_id, p.counted_at, p.seconds FROM progress p WHERE NOT p.final)
+SELECT s.id, s.traversal, s.status <> 'IN_PROGRESS'
+FROM (
+    SELECT s.id FROM stack s WHERE s.status = 'IN_PROGRESS' AND (s.owner_id IS NULL OR EXISTS (
+        SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal OFFSET %(few)s))
+    UNION SELECT o.stack_id FROM open o
+) x JOIN stack s ON s.id = x.id LEFT JOIN open o ON o.stack_id = s.id
+WHERE NOT EXISTS (
+        SELECT 1 FROM open w WHERE w.counted_at + make_interval(secs => w.seconds * %(factor)s) > now())
+    AND (o.stack_id IS NULL OR s.status <> 'IN_PROGRESS'
+        OR o.counted_at < now() - make_interval(secs => %(every)s))
+ORDER BY o.counted_at NULLS FIRST LIMIT %(limit)s
+"""
+
+COUNT: Final = """
+INSERT INTO progress (stack_id, traversal, counts, counted_at, seconds, final)
+SELECT %(stack_id)s, %(traversal)s, coalesce(jsonb_object_agg(c.state, c.n), '{}'), clock_timestamp(),
+    extract(epoch FROM clock_timestamp() - statement_timestamp()), %(final)s
+FROM (
+    SELECT n.state, count(*) AS n FROM graph_node n
+    WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.kind IN ('update', 'cleanup')
+    GROUP BY n.state) c
+ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = excluded.counts,
+    counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
+"""
+
+# What was counted last and, of a traversal that is small and not over, how it stands now.
+READ: Final = """
+SELECT p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
+FROM (SELECT %(stack_id)s::bigint AS stack_id, %(traversal)s::bigint AS traversal) AS x
+LEFT JOIN progress p ON p.stack_id = x.stack_id AND p.traversal = x.traversal
+LEFT JOIN LATERAL (
+    SELECT json_object_agg(c.state, c.n) AS counts, sum(c.n)::bigint AS total FROM (
+        SELECT n.state, count(*) AS n FROM (
+            SELECT g.state FROM graph_node g
+            WHERE g.stack_id = x.stack_id AND g.traversal = x.traversal AND g.kind IN ('update', 'cleanup')
+            LIMIT %(most)s) n
+        GROUP BY n.state) c
+    ) fresh ON p.final IS NOT TRUE
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many visits a traversal owes, and how they stand."""
+
+    counts: Mapping[str, int]  # by node state
+    counted_at: dt.datetime | None  # None: not counted yet
+
+    @property
+    def total(self) -> int:
+        """All of them, as far as they are planned."""
+        return sum(self.counts.values())
+
+    def of(self, *states: str) -> int:
+        """Return how many are in one of these states."""
+        return sum(self.counts.get(state, 0) for state in states)
+
+
+def read(database: Database, stack: StackRow) -> Progress:
+    """Return how far a stack is: a small one as it is now, a large one as last counted."""
+    values = {"stack_id": stack.id, "traversal": stack.traversal, "most": FRESH + 1}
+    with database.lent() as db:
+        [(counts, counted_at, final, fresh, total, now)] = fetched(db, READ, values)
+    stored = Progress(counts or {}, counted_at)
+    if final or stored.total > FRESH or (total or 0) > FRESH:
+        return stored
+    return Progress(fresh or {}, now if fresh else stored.counted_at)
+
+
+def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
+    """Return whom to count now: stack, traversal, and whether it has ended."""
+    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": FRESH}
+    return [(row[0], row[1], row[2]) for row in db.execute(DUE, values).fetchall()]
+
+
+def count(db: Connection[TupleRow], stack_id: int, traversal: int, *, final: bool) -> None:
+    """Count a traversal's nodes and write the figures down, the last ones as `final`."""
+    db.execute(COUNT, {"stack_id": stack_id, "traversal": traversal, "final": final})

@@ -1,0 +1,315 @@
+"""Reading a stack's resources for the API: one row a name, the current incarnation, however large the stack.
+
+Rows hold what was stored: values of a sealed row stay sealed, and masking is the API's.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from psycopg.errors import QueryCanceled
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select, text
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import aliased
+
+from orchestrator.errors import LimitExceeded
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.streaming import SLICE, streamed
+from orchestrator.store.stacks.stacks import StackRow, descendants
+from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision, Stack
+
+LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
+FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
+
+
+# Of one row a name, those that the filters let pass.
+_PAGE: Final = """
+SELECT r.id, r.uuid, r.name, r.type, r.runs_as, r.physical_id, r.action, r.status, r.status_reason,
+    c.uuid, c.name, r.created_at, r.updated_at
+FROM (
+    SELECT DISTINCT ON (name) id, uuid, name, type, runs_as, physical_id, action, status, status_reason,
+        created_at, updated_at
+    FROM resource WHERE stack_id = %(stack_id)s{after}
+    ORDER BY name, leftover, id DESC{whole}) AS r
+LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
+{filters}ORDER BY r.name{chosen}
+"""
+_AFTER: Final = " AND name > %(after)s"
+_LIMIT: Final = " LIMIT %(limit)s"
+FIRST_PAGE: Final = _PAGE.format(after="", whole=_LIMIT, filters="", chosen="")
+NEXT_PAGE: Final = _PAGE.format(after=_AFTER, whole=_LIMIT, filters="", chosen="")
+_COMPARED: Final = {"id": "uuid::text", "physical_resource_id": "physical_id"}
+_FILTERS: Final = "WHERE " + " AND ".join(
+    f"(%({name})s::text[] IS NULL OR r.{_COMPARED.get(name, name)} = ANY (%({name})s::text[]))"
+    for name in FILTERS
+)
+FIRST_FILTERED: Final = _PAGE.format(after="", whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
+NEXT_FILTERED: Final = _PAGE.format(after=_AFTER, whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
+
+# Who requires whom, by the definitions of the revision that the stack is being brought to.
+_REQUIRED: Final = """
+SELECT d.name, d.requires FROM resource_definition d, revision v
+WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v.number
+    AND (d.valid_to IS NULL OR d.valid_to > v.number) AND {some}
+"""
+REQUIRED: Final = _REQUIRED.format(some="d.requires <> '{}'")
+REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")
+
+
+class ResourceRow(NamedTuple):
+    """One resource as it is now."""
+
+    id: int
+    uuid: uuid_.UUID
+    name: str
+    type: str  # as written
+    runs_as: str | None  # the type that the environment put in its place
+    physical_id: str | None
+    action: str
+    status: str
+    status_reason: str
+    required_by: tuple[str, ...]  # names of direct dependents, by the definition in force
+    description: str
+    attributes: Mapping[str, Any] | None
+    metadata: Mapping[str, Any] | None
+    sealed: bytes | None  # attributes, metadata and the rest, encrypted, when any of it is secret
+    child_uuid: uuid_.UUID | None  # of the nested stack it owns
+    child_name: str | None
+    created_at: dt.datetime
+    updated_at: dt.datetime | None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type that carries it out."""
+        return self.runs_as or self.type
+
+    @property
+    def state(self) -> str:
+        """`CREATE_COMPLETE` and the like."""
+        return f"{self.action}_{self.status}"
+
+
+def list_resources(
+    database: Database,
+    stack: StackRow,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    *,
+    with_values: bool = False,
+    after: str | None = None,
+    limit: int | None = None,
+) -> Iterator[ResourceRow]:
+    """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too.
+
+    `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
+    walk over the whole stack.
+    """
+    if not with_values and (limit is None or limit <= SLICE):
+        most = SLICE + 1 if limit is None else limit
+        found = _page(database, stack, filters or {}, after, most)
+        if limit is not None:
+            yield from found
+            return
+        if len(found) <= SLICE:
+            yield from _with_dependents(database, stack, found, of_all=not filters and after is None)
+            return
+    current = _current(stack, with_values=with_values)
+    if after is not None:
+        current = current.where(Resource.name > after)
+    if limit is not None and not filters:
+        current = current.limit(limit)
+    newest = current.subquery("newest")
+    dependents = _dependents(stack) if limit is None else _nobody()
+    statement = _joined(newest, stack, dependents, with_values=with_values)
+    for name, texts in (filters or {}).items():
+        column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
+        statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
+    for row in streamed(database, statement.order_by(newest.c.name), limit):
+        yield _row(row)
+
+
+def _page(
+    database: Database, stack: StackRow, filters: Mapping[str, Sequence[str]], after: str | None, limit: int
+) -> list[ResourceRow]:
+    """Return the page that clients ask for most, sooner: prepared, and without anybody's values."""
+    values: dict[str, Any] = {"stack_id": stack.id, "after": after, "limit": limit}
+    statement = FIRST_PAGE if after is None else NEXT_PAGE
+    if filters:
+        values |= {name: list(filters[name]) if name in filters else None for name in FILTERS}
+        statement = FIRST_FILTERED if after is None else NEXT_FILTERED
+    with database.lent() as db:
+        rows = fetched(db, statement, values)
+    unknown: list[Any] = [(), "", None, None, None]
+    return [ResourceRow._make((*row[:9], *unknown, *row[9:])) for row in rows]
+
+
+def _with_dependents(
+    database: Database, stack: StackRow, rows: Sequence[ResourceRow], *, of_all: bool
+) -> Iterator[ResourceRow]:
+    """Yield rows with the names of who requires them; `of_all` says that they are the whole stack."""
+    if not rows or stack.revision_id is None:
+        yield from rows
+        return
+    values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": [row.name for row in rows]}
+    with database.lent() as db:
+        pairs = fetched(db, REQUIRED if of_all else REQUIRED_OF, values)
+    found: dict[str, list[str]] = {row.name: [] for row in rows}
+    for dependent, required in pairs:
+        for name in required:
+            if name in found:
+                found[name].append(dependent)
+    for row in rows:
+        yield row._replace(required_by=tuple(sorted(found[row.name])))
+
+
+def list_tree(
+    database: Database,
+    stack: StackRow,
+    levels: int,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    *,
+    with_values: bool = False,
+) -> Iterator[tuple[StackRow, ResourceRow]]:
+    """Yield the resources of a stack, then those of the stacks below it, each with its stack."""
+    for one in (stack, *descendants(database, stack, levels)):
+        for row in list_resources(database, one, filters, with_values=with_values):
+            yield one, row
+
+
+def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:
+    """Return the current incarnation of a resource, also of one that left the template and is still there."""
+    newest = _current(stack, with_values=True).where(Resource.name == name).subquery("newest")
+    statement = _joined(newest, stack, _dependents(stack, name), with_values=True)
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.UUID | None:
+    """Return the live stack of a project that has a thing of that physical id, None when there is none.
+
+    There is no index for it: it takes as long as the project is large, but no longer than LOOKING.
+
+    Raises:
+        LimitExceeded: it took longer.
+    """
+    statement = (
+        select(Stack.uuid)
+        .join(Resource, Resource.stack_id == Stack.id)
+        .where(Stack.project_id == project_id, Stack.deleted_at.is_(None))
+        .where(Resource.physical_id == physical_id, Resource.leftover.is_(False))
+        .limit(1)
+    )
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(LOOKING)
+        try:
+            return connection.execute(statement).scalar_one_or_none()
+        except OperationalError as error:
+            if not isinstance(error.orig, QueryCanceled):
+                raise
+            raise LimitExceeded(
+                "The project has too many resources to find one by its physical id."
+            ) from error
+
+
+def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:
+    """Return these rows of the stack by id, replaced ones too, without their dependents."""
+    chosen = select(*_columns(with_values=True)).where(Resource.stack_id == stack.id, Resource.id.in_(ids))
+    statement = _joined(chosen.subquery("chosen"), stack, _nobody(), with_values=True)
+    with database.engine.connect() as connection:
+        return {row.id: _row(row) for row in connection.execute(statement)}
+
+
+def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
+    """One row a name: the one that nothing replaces, the youngest of them."""
+    return (
+        select(*_columns(with_values=with_values))
+        .where(Resource.stack_id == stack.id)
+        .ext(distinct_on(Resource.name))
+        .order_by(Resource.name, Resource.leftover.asc(), Resource.id.desc())
+    )
+
+
+def _columns(*, with_values: bool) -> list[Any]:
+    columns: list[Any] = [
+        Resource.id,
+        Resource.uuid,
+        Resource.name,
+        Resource.type,
+        Resource.runs_as,
+        Resource.physical_id,
+        Resource.action,
+        Resource.status,
+        Resource.status_reason,
+        Resource.created_at,
+        Resource.updated_at,
+    ]
+    if with_values:
+        columns += [Resource.attributes, Resource.metadata_.label("metadata"), Resource.sealed]
+    return columns
+
+
+def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:
+    """The definitions of the revision the stack is being brought to."""
+    number = select(Revision.number).where(Revision.id == stack.revision_id).scalar_subquery()
+    return and_(
+        definition.stack_id == stack.id,
+        definition.valid_from <= number,
+        or_(definition.valid_to.is_(None), definition.valid_to > number),
+    )
+
+
+def _dependents(stack: StackRow, name: str | None = None) -> Any:
+    """name -> names of those whose definition requires it."""
+    definition = aliased(ResourceDefinition, name="dependent")
+    pairs = select(func.unnest(definition.requires).label("name"), definition.name.label("dependent"))
+    pairs = pairs.where(_in_force(definition, stack))
+    if name is not None:
+        pairs = pairs.where(definition.requires.contains(literal([name], ARRAY(Text()))))
+    each = pairs.subquery("pairs")
+    statement = select(each.c.name, func.array_agg(each.c.dependent).label("names")).group_by(each.c.name)
+    return statement.subquery("dependents")
+
+
+def _nobody() -> Any:
+    """As `_dependents`, where they are not asked for."""
+    nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
+    return nobody.where(false()).subquery("dependents")
+
+
+def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool) -> Select[Any]:
+    child = aliased(Stack, name="child")
+    statement = (
+        select(
+            newest,
+            dependents.c.names.label("required_by"),
+            child.uuid.label("child_uuid"),
+            child.name.label("child_name"),
+        )
+        .outerjoin(dependents, dependents.c.name == newest.c.name)
+        .outerjoin(
+            child,
+            and_(
+                child.parent_resource_id == newest.c.id,
+                child.owner_id == stack.id,  # else all stacks there are may be walked through
+                child.deleted_at.is_(None),
+            ),
+        )
+    )
+    if with_values:
+        definition = aliased(ResourceDefinition, name="definition")
+        statement = statement.add_columns(
+            definition.body["description"].astext.label("description")
+        ).outerjoin(definition, and_(_in_force(definition, stack), definition.name == newest.c.name))
+    return statement
+
+
+def _row(row: Row[Any]) -> ResourceRow:
+    values = dict(row._mapping)
+    values["required_by"] = tuple(sorted(values["required_by"] or ()))
+    values["description"] = values.get("description") or ""
+    return ResourceRow(**{"attributes": None, "metadata": None, "sealed": None, **values})

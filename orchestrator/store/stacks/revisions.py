@@ -1,0 +1,105 @@
+"""Reading what a stack was asked to be: its revision without the bulk, and the bulk in slices."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import LargeBinary, func, select
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.core import Content, Revision
+
+SLICE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """One revision; templates and files are named by hash, hidden values are sealed."""
+
+    id: int
+    number: int
+    action: str
+    template_hash: bytes
+    environment: Mapping[str, Any]
+    files: Mapping[str, str]  # name -> hex hash
+    parameters: Mapping[str, Any]  # hidden ones are None
+    sealed: bytes | None
+    outline: Mapping[str, Any]
+    created_by: str
+    created_at: dt.datetime
+    copy_of: int | None  # the number of the revision whose template a rollback took
+
+
+ONE: Final = f"""
+SELECT {", ".join(RevisionRow.__slots__)} FROM revision WHERE id = %(id)s AND stack_id = %(stack_id)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a listing tells of a stack's revision."""
+
+    description: str
+    copy_of: int | None
+
+
+def briefs(database: Database, ids: Collection[int]) -> dict[int, Brief]:
+    """Return what listings tell of these revisions, by their rows; those of a caller's own stacks."""
+    described = Revision.outline["description"].as_string().label("description")
+    statement = select(Revision.id, described, Revision.copy_of).where(Revision.id.in_(ids))
+    with database.engine.connect() as connection:
+        return {row.id: Brief(row.description or "", row.copy_of) for row in connection.execute(statement)}
+
+
+def rollbacks(database: Database, stack: StackRow) -> list[tuple[int, bool]]:
+    """Return the first event of each rollback of a stack, and whether it led back to an earlier revision and
+    not to nothing; in their order.
+    """
+    statement = select(Revision.first_event, Revision.copy_of.is_not(None)).where(
+        Revision.stack_id == stack.id, Revision.action == "ROLLBACK", Revision.first_event.is_not(None)
+    )
+    with database.engine.connect() as connection:
+        return sorted((int(first or 0), back) for first, back in connection.execute(statement))
+
+
+def desired(database: Database, stack: StackRow) -> RevisionRow | None:
+    """Return the revision the stack is being, or was last, brought to."""
+    return None if stack.revision_id is None else of_stack(database, stack, stack.revision_id)
+
+
+def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionRow | None:
+    """Return a revision of the stack."""
+    with database.lent() as db:
+        rows = fetched(db, ONE, {"id": revision_id, "stack_id": stack.id})
+    return RevisionRow(*rows[0]) if rows else None
+
+
+def content_size(database: Database, content_hash: bytes) -> int:
+    """Return how many bytes a template or file has, 0 when it is gone."""
+    statement = select(func.octet_length(Content.body)).where(Content.hash == content_hash)
+    with database.engine.connect() as connection:
+        return int(connection.execute(statement).scalar() or 0)
+
+
+def read_content(database: Database, content_hash: bytes) -> Iterator[bytes]:
+    """Yield a template's or file's bytes in slices of SLICE_BYTES; nothing when it is gone.
+
+    Content never changes, so each slice is read by itself: a slow reader holds no connection.
+    """
+    offset, body = 1, b"?"
+    while body:
+        piece = func.substring(Content.body, offset, SLICE_BYTES, type_=LargeBinary())
+        with database.engine.connect() as connection:
+            body = bytes(
+                connection.execute(select(piece).where(Content.hash == content_hash)).scalar() or b""
+            )
+        if body:
+            yield body
+        if len(body) < SLICE_BYTES:
+            return
+        offset += SLICE_BYTES

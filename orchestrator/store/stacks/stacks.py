@@ -1,0 +1,370 @@
+"""Reading stacks for the API: one by name or id, many by filters, page by page.
+
+Every function takes the caller's project and sees nothing else, or None for an admin, who sees every
+project's. A `StackRow` is therefore also the permission to read what hangs on that stack: `resources.py`,
+`events.py` and `revisions.py` take one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    any_,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import aliased
+from sqlalchemy.types import DateTime, Text
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.streaming import streamed
+from orchestrator.store.tables.core import Stack
+
+Direction = Literal["asc", "desc"]
+
+_Owner = aliased(Stack, name="owner")
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """One stack as it is now, read under its project."""
+
+    id: int
+    uuid: uuid_.UUID
+    project_id: str
+    name: str
+    owner_id: int | None
+    parent_uuid: uuid_.UUID | None  # the owner's
+    parent_resource: str | None
+    root_id: int
+    depth: int
+    action: str
+    status: str
+    status_reason: str
+    traversal: int
+    halted_traversal: int | None
+    revision_id: int | None
+    disable_rollback: bool
+    keep_going: bool
+    timeout_mins: int | None
+    tags: tuple[str, ...]
+    username: str
+    user_project_id: str | None
+    created_at: dt.datetime
+    updated_at: dt.datetime | None
+    action_started_at: dt.datetime
+    deleted_at: dt.datetime | None
+
+    @property
+    def state(self) -> str:
+        """`CREATE_COMPLETE` and the like."""
+        return f"{self.action}_{self.status}"
+
+    @property
+    def winding_down(self) -> bool:
+        """Whether something failed, and nothing new begins while what runs comes to its end."""
+        return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
+
+
+_COLUMNS: Final = ", ".join("o.uuid" if name == "parent_uuid" else f"s.{name}" for name in StackRow.__slots__)
+_ONE: Final = f"SELECT {_COLUMNS} FROM stack s LEFT JOIN stack o ON o.id = s.owner_id WHERE "
+_SEEN: Final = "(%(project_id)s::text IS NULL OR %(project_id)s::text IN (s.project_id, s.user_project_id))"
+WITH_ID: Final = f"{_ONE} s.uuid = %(uuid)s AND {_SEEN}"
+WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
+ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
+    AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
+# Whoever has no root of that name: a nested stack of the project's, or one that its users are kept in.
+OTHERS: Final = f"""{_ONE} s.id = (
+    SELECT x.id FROM (
+        SELECT n.id, n.depth, n.created_at FROM stack n
+        WHERE n.project_id = %(project_id)s AND n.name = %(name)s
+            AND n.deleted_at IS NULL AND n.owner_id IS NOT NULL
+        UNION ALL
+        SELECT u.id, u.depth, u.created_at FROM stack u
+        WHERE u.user_project_id = %(project_id)s AND u.name = %(name)s AND u.deleted_at IS NULL) AS x
+    ORDER BY x.depth, x.created_at, x.id LIMIT 1)"""
+
+PLACE = """
+SELECT s.id, s.uuid::text, s.name, s.project_id, s.deleted_at FROM stack s
+WHERE s.uuid = %(uuid)s AND s.name = %(name)s
+    AND (s.project_id = %(project_id)s::text OR %(project_id)s::text IS NULL)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StackPlace:
+    """One stack, for requests that are many and need to know no more of it."""
+
+    id: int
+    uuid: str
+    name: str
+    project_id: str = ""
+    deleted_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StackQuery:
+    """What a listing asks for (spec/rest-api.md §5.4)."""
+
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> any of these texts
+    states: Sequence[
+        tuple[str | None, str]
+    ] = ()  # any of these statuses, with their action where one is given
+    tags: Sequence[str] = ()  # has all
+    tags_any: Sequence[str] = ()  # has any
+    not_tags: Sequence[str] = ()  # lacks one of them
+    not_tags_any: Sequence[str] = ()  # lacks every one
+    hidden_tags: Sequence[str] = ()  # stacks carrying one are left out
+    show_deleted: bool = False
+    show_nested: bool = False
+    sort_keys: Sequence[str] = ()
+    sort_dir: Direction | None = None
+    marker: str | None = None  # a stack's id, exclusive; unknown means from the start
+    limit: int | None = None
+
+
+def _like_bool(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _like_int(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _like_uuid(text: str) -> uuid_.UUID | None:
+    try:
+        return uuid_.UUID(text)
+    except ValueError:
+        return None
+
+
+# Filter -> what it compares and how its text is read; a text that cannot be read matches nothing.
+FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
+    "id": (Stack.uuid, _like_uuid),
+    "name": (Stack.name, str),
+    "action": (Stack.action, str),
+    "tenant": (Stack.project_id, str),
+    "username": (Stack.username, str),
+    "owner_id": (_Owner.uuid, _like_uuid),
+    "stack_status_reason": (Stack.status_reason, str),
+    "disable_rollback": (Stack.disable_rollback, _like_bool),
+    "timeout_mins": (Stack.timeout_mins, _like_int),
+    "stack_user_project_id": (Stack.user_project_id, str),
+}
+
+_TAGS: Final = StackRow.__slots__.index("tags")
+_NEVER = literal(dt.datetime.fromtimestamp(0, dt.UTC), DateTime(timezone=True))  # before anything of ours
+SORT_KEYS: Final[Mapping[str, Any]] = {
+    "stack_name": Stack.name,
+    "stack_status": Stack.status,
+    "creation_time": Stack.created_at,
+    "updated_time": func.coalesce(Stack.updated_at, _NEVER),
+}
+
+
+def find(
+    database: Database, project_id: str, name_or_id: str, *, everywhere: bool = False
+) -> StackRow | None:
+    """Return a stack by id, deleted ones too, or else by the name of a live root stack of the project.
+
+    `everywhere` is for admins: by id they find any project's, by name their own.
+    """
+    uuid = _like_uuid(name_or_id)
+    with database.lent() as db:
+        rows = []
+        if uuid is not None:
+            rows = fetched(db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id})
+        # Nearly always it is a root of the project itself: there is an index for those alone.
+        named = {"project_id": project_id, "name": name_or_id}
+        rows = rows or fetched(db, ROOT, named) or fetched(db, OTHERS, named)
+    return _row(rows[0]) if rows else None
+
+
+def place(database: Database, project_id: str | None, name: str, stack_id: str) -> StackPlace | None:
+    """Return where a project's stack of that name and id is; as `get` does, sooner."""
+    uuid = _like_uuid(stack_id)
+    if uuid is None:
+        return None
+    with database.lent() as db:
+        rows = fetched(db, PLACE, {"uuid": uuid, "name": name, "project_id": project_id})
+    return StackPlace(*rows[0]) if rows else None
+
+
+def get(database: Database, project_id: str | None, name: str, stack_id: str) -> StackRow | None:
+    """Return the stack of that name and id, deleted ones too; both must match."""
+    uuid = _like_uuid(stack_id)
+    if uuid is None:
+        return None
+    with database.lent() as db:
+        rows = fetched(db, WITH_BOTH, {"uuid": uuid, "name": name, "project_id": project_id})
+    return _row(rows[0]) if rows else None
+
+
+def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
+    """Return the live stacks nested in a stack's resources, by the row of the resource."""
+    statement = (
+        _rows()
+        .add_columns(Stack.parent_resource_id)
+        .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+    )
+    with database.engine.connect() as connection:
+        rows = connection.execute(statement.order_by(Stack.id)).all()
+    return {resource_id: _row(row) for *row, resource_id in rows if resource_id is not None}
+
+
+def descendants(
+    database: Database, stack: StackRow, levels: int, *, deleted: bool = False
+) -> Iterator[StackRow]:
+    """Yield the stacks below one, so many levels of them, each before those below it."""
+    if not levels:
+        return
+    statement = _rows().where(
+        Stack.root_id == stack.root_id,
+        Stack.depth > stack.depth,
+        Stack.depth <= stack.depth + levels,
+    )
+    if not deleted:
+        statement = statement.where(Stack.deleted_at.is_(None))
+    below: dict[int | None, list[StackRow]] = {}
+    with database.engine.connect() as connection:
+        for row in connection.execute(statement.order_by(Stack.parent_resource.desc(), Stack.id.desc())):
+            found = _row(row)
+            below.setdefault(found.owner_id, []).append(found)
+    todo = below.get(stack.id, [])
+    while todo:
+        found = todo.pop()
+        yield found
+        todo += below.get(found.id, ())
+
+
+def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
+    """Return a live stack nested in one, by its row."""
+    statement = _rows().where(Stack.id == id_, Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return _row(row) if row is not None else None
+
+
+def by_ids(database: Database, ids: Collection[int]) -> dict[int, StackRow]:
+    """Return stacks of any project by their rows: for who hands on what is theirs to each of several."""
+    statement = _rows().where(Stack.id == any_(literal(list(ids), ARRAY(BigInteger))))
+    with database.engine.connect() as connection:
+        return {row.id: _row(row) for row in connection.execute(statement)}
+
+
+def list_stacks(database: Database, project_id: str | None, query: StackQuery) -> Iterator[StackRow]:
+    """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
+    marker = _marker(database, project_id, query)
+    statement = _page(_filtered(_rows(), project_id, query), query, marker)
+    for row in streamed(database, statement, query.limit):
+        yield _row(row)
+
+
+def count_stacks(database: Database, project_id: str | None, query: StackQuery) -> int:
+    """Return how many stacks the query has on all its pages."""
+    counted = select(func.count()).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
+    with database.engine.connect() as connection:
+        return connection.execute(_filtered(counted, project_id, query)).scalar_one()  # type: ignore[no-any-return]
+
+
+def _visible(project_id: str | None) -> ColumnElement[bool]:
+    """A stack is reached from its own project and its users'; listings show the first only."""
+    if project_id is None:
+        return true()
+    return or_(Stack.project_id == project_id, Stack.user_project_id == project_id)
+
+
+def _rows() -> Select[Any]:
+    columns = [
+        _Owner.uuid.label(name) if name == "parent_uuid" else getattr(Stack, name)
+        for name in StackRow.__slots__
+    ]
+    return select(*columns).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
+
+
+def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery) -> Select[Any]:
+    """Add everything but the page."""
+    if project_id is not None:
+        statement = statement.where(Stack.project_id == project_id)
+    for name, texts in query.filters.items():
+        column, read = FILTERS[name]
+        statement = statement.where(column.in_([value for value in map(read, texts) if value is not None]))
+    if query.states:
+        statement = statement.where(
+            or_(
+                *(
+                    and_(Stack.status == status, Stack.action == action if action else true())
+                    for action, status in query.states
+                )
+            )
+        )
+    if not query.show_deleted:
+        statement = statement.where(Stack.deleted_at.is_(None))
+    if not query.show_nested:
+        statement = statement.where(Stack.owner_id.is_(None))
+    if query.tags:
+        statement = statement.where(Stack.tags.contains(_texts(query.tags)))
+    if query.tags_any:
+        statement = statement.where(Stack.tags.overlap(_texts(query.tags_any)))
+    if query.not_tags:
+        statement = statement.where(not_(Stack.tags.contains(_texts(query.not_tags))))
+    lacking = [*query.not_tags_any, *query.hidden_tags]
+    if lacking:
+        statement = statement.where(not_(Stack.tags.overlap(_texts(lacking))))
+    return statement
+
+
+def _texts(words: Sequence[str]) -> ColumnElement[Any]:
+    return literal(list(words), ARRAY(Text()))
+
+
+def _order(query: StackQuery) -> tuple[list[Any], bool]:
+    """Return the columns that order the listing, the id last, and whether downwards."""
+    columns = [SORT_KEYS[key] for key in dict.fromkeys(query.sort_keys) if key in SORT_KEYS]
+    down = query.sort_dir == "desc" if columns or query.sort_dir else True
+    return [*(columns or [Stack.created_at]), Stack.id], down
+
+
+def _marker(database: Database, project_id: str | None, query: StackQuery) -> Row[Any] | None:
+    uuid = _like_uuid(query.marker) if query.marker else None
+    if uuid is None:
+        return None
+    columns, _ = _order(query)
+    statement = select(*columns).where(_visible(project_id), Stack.uuid == uuid)
+    with database.engine.connect() as connection:
+        return connection.execute(statement).one_or_none()
+
+
+def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) -> Select[Any]:
+    """Order the listing and begin it after the marker."""
+    columns, down = _order(query)
+    if marker is not None:
+        here, there = (
+            tuple_(*columns),
+            tuple_(*(literal(v, c.type) for v, c in zip(marker, columns, strict=True))),
+        )
+        statement = statement.where(and_(here < there if down else here > there))
+    return statement.order_by(*(column.desc() if down else column.asc() for column in columns))
+
+
+def _row(row: Sequence[Any]) -> StackRow:
+    values = list(row)
+    values[_TAGS] = tuple(values[_TAGS])
+    return StackRow(*values)

@@ -1,0 +1,85 @@
+"""The tables of who is let in by key or token, to a stack or a project, and of who looks at whose signals."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from sqlalchemy import CheckConstraint, Identity, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from orchestrator.store.tables.base import Base, now
+
+
+class Access(Base):
+    """Access to a stack that one of its resources gives: it ends when that resource's row goes."""
+
+    __tablename__ = "access"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # the resource's
+    stack_id: Mapped[int]
+    key: Mapped[str | None] = mapped_column(unique=True)
+    secret: Mapped[bytes | None]  # encrypted
+    token_hash: Mapped[bytes | None] = mapped_column(unique=True)
+    user_name: Mapped[str | None]  # of the user that it is, or whose key it is
+    policies: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    keystone_user: Mapped[str | None]  # whose tokens of Keystone's count as well
+
+    __table_args__ = (
+        CheckConstraint("(key IS NULL) = (secret IS NULL)", name="key_has_a_secret"),
+        CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),
+        Index("ix_access_user", "stack_id", "user_name"),
+        Index(
+            "uq_access_keystone_user",
+            "keystone_user",
+            unique=True,
+            postgresql_where=text("keystone_user IS NOT NULL"),
+        ),
+    )
+
+
+class KeyPair(Base):
+    """A caller's access key and the secret that it signs requests with, for one project."""
+
+    __tablename__ = "key_pair"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)
+    secret: Mapped[bytes]  # encrypted: a signature is checked with it
+    project_id: Mapped[str]
+    name: Mapped[str]
+    roles: Mapped[list[str]]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    expires_at: Mapped[dt.datetime | None]
+    revoked_at: Mapped[dt.datetime | None]
+
+
+class Watcher(Base):
+    """A resource that is to be looked at again when another one was signalled."""
+
+    __tablename__ = "watcher"
+
+    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # that is signalled
+    watcher_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    stack_id: Mapped[int]
+
+    __table_args__ = (
+        Index("ix_watcher_watcher_id", "watcher_id"),
+        Index("ix_watcher_stack_id", "stack_id"),
+    )
+
+
+class ApiToken(Base):
+    """A caller's token, stored as a SHA-256 of random bytes, for one project."""
+
+    __tablename__ = "api_token"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    project_id: Mapped[str]
+    name: Mapped[str]
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    roles: Mapped[list[str]] = mapped_column(server_default=text("'{member}'"))
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    expires_at: Mapped[dt.datetime | None]
+    revoked_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)

@@ -1,0 +1,75 @@
+"""The tables of software configuration (spec/rest-api.md §12): configs, deployments, machines' credentials.
+
+What is in a config or a deployment is always sealed: scripts and input values hold secrets as a rule. Like
+`models.py`: declarations only, and a change needs a migration.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+
+from sqlalchemy import ForeignKey, Identity, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from orchestrator.store.tables.base import Base, now
+
+
+class SoftwareConfig(Base):
+    """One config, never changed. `secret`: something secret went into it, and answers mask it."""
+
+    __tablename__ = "software_config"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    project_id: Mapped[str]
+    name: Mapped[str | None]
+    group: Mapped[str | None]
+    sealed: Mapped[bytes]  # config, inputs, outputs, options
+    secret: Mapped[bool] = mapped_column(server_default=text("false"))
+    derived: Mapped[bool] = mapped_column(server_default=text("false"))  # made for a deployment, goes with it
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (Index("ix_software_config_project", "project_id", "created_at", "id"),)
+
+
+class SoftwareDeployment(Base):
+    """What one machine is to do, or did; of a resource, when one made it."""
+
+    __tablename__ = "software_deployment"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    project_id: Mapped[str]
+    server_id: Mapped[str]
+    config_id: Mapped[int] = mapped_column(ForeignKey("software_config.id"))
+    action: Mapped[str | None]
+    status: Mapped[str | None]
+    status_reason: Mapped[str | None]
+    stack_user_project_id: Mapped[str | None]
+    sealed: Mapped[bytes]  # input_values, output_values
+    secret: Mapped[bool] = mapped_column(server_default=text("false"))
+    stack_id: Mapped[int | None]
+    resource_id: Mapped[int | None]
+    operation: Mapped[str | None]  # the resource's that published it: the same one does so once
+    server_noted: Mapped[bool] = mapped_column(server_default=text("false"))  # when it was published
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    updated_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (
+        Index("ix_software_deployment_server", "project_id", "server_id"),
+        Index("ix_software_deployment_config_id", "config_id"),
+    )
+
+
+class SoftwareAgent(Base):
+    """Credentials made for the agent of one machine or deployment, and which machines there are."""
+
+    __tablename__ = "software_agent"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)  # the machine's or the deployment's
+    project_id: Mapped[str]
+    is_server: Mapped[bool] = mapped_column(server_default=text("false"))
+    sealed: Mapped[bytes]  # key, secret, token
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)

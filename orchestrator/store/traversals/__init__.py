@@ -1,0 +1,1 @@
+"""Stack-level transitions: accept a request, start and complete a traversal."""

@@ -1,0 +1,347 @@
+"""Writing down what was asked for: one durable transaction, after which the answer may be given (PROTOCOL.md
+6).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg import Connection, errors
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json, Jsonb
+
+from orchestrator.engine.states import Outcome
+from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.store.events import event_sinks as sinks
+from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.traversals.traversals import (
+    STACK_EVENT,
+    Locked,
+    Opened,
+    bring,
+    bump,
+    first_nodes,
+    lock,
+)
+from orchestrator.telemetry import request_id
+
+INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
+HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
+
+COUNT_STACKS = """
+SELECT count(*) FROM (
+    SELECT 1 FROM stack WHERE project_id = %s AND deleted_at IS NULL AND owner_id IS NULL LIMIT %s) AS live
+"""
+
+INSERT_STACK = (
+    """
+WITH id AS (SELECT nextval('stack_id_seq') AS id), s AS (
+    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
+        disable_rollback, keep_going, delete_on_failure,
+        timeout_mins, tags, username, request_id)
+    SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, %(action)s, 'IN_PROGRESS',
+        'Stack ' || %(action)s || ' started', 1,
+        %(disable_rollback)s, %(keep_going)s, %(delete_on_failure)s, %(timeout_mins)s, %(tags)s,
+        %(username)s,
+        %(request_id)s
+    FROM id RETURNING *
+), told AS ("""
+    + STACK_EVENT
+    + """ RETURNING id)
+SELECT s.id, told.id FROM s CROSS JOIN told
+"""
+)
+
+INSERT_REVISION = """
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by)
+VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
+    %(parameters)s, %(sealed)s, %(outline)s, %(created_by)s)
+RETURNING id
+"""
+
+# Asked while the stack is locked: revisions are numbered one after the other.
+NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %s"
+NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s FOR KEY SHARE"  # the purge leaves it
+SETTINGS = """
+UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
+"""
+
+# A revision like an earlier one; like none, one that wants nothing.
+COPY_REVISION = """
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by, copy_of)
+SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
+    %(created_by)s, coalesce(copy_of, number)
+FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
+RETURNING id
+"""
+EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
+EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
+
+
+class Overtaken(Exception):
+    """What is wanted was made of what the stack was wanted to be, and that is something else by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A stack as asked for, checked and ready to be written down."""
+
+    uuid: uuid.UUID
+    name: str
+    project_id: str
+    username: str
+    template: bytes  # JSON text
+    files: Mapping[str, str]
+    environment: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # hidden ones are None
+    sealed: bytes | None  # the hidden ones
+    outline: Mapping[str, Any]
+    disable_rollback: bool
+    timeout_mins: int | None
+    tags: tuple[str, ...]
+    keep_going: bool = False
+    credential_id: int | None = None  # that the stack holds from now on
+    adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
+    delete_on_failure: bool = False
+    sinks: Sequence[Mapping[str, Any]] = ()  # the webhooks among its event sinks that are new
+
+
+def accept_create(
+    db: Connection[TupleRow], wanted: Wanted, *, quota: int, lease: int | None = None, seconds: float = 30.0
+) -> Opened:
+    """Write a new stack with its first revision, plan node and finish node.
+
+    Raises:
+        StackExists: a live stack of the project has the name.
+        LimitExceeded: the project has `quota` stacks already.
+        Unavailable: its credential was given up meanwhile.
+    """
+    with db.transaction():
+        refuse_beyond(db, wanted.project_id, quota)
+        action = "CREATE" if wanted.adopted is None else "ADOPT"
+        try:
+            row = db.execute(
+                INSERT_STACK,
+                {
+                    "action": action,
+                    "uuid": wanted.uuid,
+                    "project_id": wanted.project_id,
+                    "name": wanted.name,
+                    "disable_rollback": wanted.disable_rollback,
+                    "keep_going": wanted.keep_going,
+                    "delete_on_failure": wanted.delete_on_failure,
+                    "timeout_mins": wanted.timeout_mins,
+                    "tags": list(wanted.tags),
+                    "username": wanted.username,
+                    "request_id": request_id(),
+                },
+            ).fetchone()
+        except errors.UniqueViolation as error:
+            raise StackExists(wanted.name) from error
+        assert row is not None
+        stack_id: int = row[0]
+        revision_id = _revise(db, stack_id, wanted, number=1, action=action)
+        if wanted.adopted is not None:
+            db.execute("UPDATE revision SET adopted = %s WHERE id = %s", (wanted.adopted, revision_id))
+        sinks.add(db, stack_id, wanted.sinks)
+        bring(db, stack_id, 1, revision_id, row[1])
+        db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
+        if wanted.credential_id is not None:
+            delegated_credentials.take(db, wanted.credential_id, stack_id)
+        return first_nodes(
+            db,
+            stack_id=stack_id,
+            root_id=stack_id,
+            root=str(wanted.uuid),
+            traversal=1,
+            lease=lease,
+            seconds=seconds,
+        )
+
+
+def refuse_beyond(db: Connection[TupleRow], project_id: str, quota: int) -> None:
+    """Refuse another stack where the project has `quota` of them; a negative one is none.
+
+    Raises:
+        LimitExceeded: it has.
+    """
+    if quota < 0:
+        return
+    count = db.execute(COUNT_STACKS, (project_id, quota)).fetchone()
+    if count is not None and count[0] >= quota:
+        raise LimitExceeded(
+            f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
+        )
+
+
+def accept_update(
+    db: Connection[TupleRow],
+    stack_id: int,
+    wanted: Wanted,
+    *,
+    action: str,
+    lease: int | None = None,
+    converge: bool = False,
+    based_on: int | None = None,
+) -> Opened | None:
+    """Write a stack's next revision and begin the traversal that brings it there, with `converge` from what
+    is really there; None when it is gone. `based_on` is the traversal in which what is wanted was read.
+
+    Raises:
+        Overtaken: the stack is in another by now.
+        NotSupported: it is suspended.
+    """
+    with db.transaction():
+        now = _lock_awake(db, stack_id)
+        if now is None:
+            return None
+        if based_on is not None and now.traversal != based_on:
+            raise Overtaken
+        revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
+        sinks.add(db, stack_id, wanted.sinks)
+        sinks.switch(db, stack_id, revision_id)
+        tags = list(wanted.tags)
+        db.execute(
+            SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
+        )
+        if wanted.credential_id is not None:
+            delegated_credentials.take(db, wanted.credential_id, stack_id)
+        return bump(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
+
+
+def accept_rollback(
+    db: Connection[TupleRow],
+    stack_id: int,
+    revision_id: int | None,
+    *,
+    created_by: str = "",
+    ended: Outcome = "superseded",
+    retain: bool = False,
+) -> Opened | None:
+    """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone. Run
+    in a transaction.
+
+    `created_by` is who asked for it, nobody when a failure did; for `ended` and `retain` see `bump`.
+    """
+    if lock(db, stack_id) is None:
+        return None
+    values = {
+        "number": _next_number(db, stack_id),
+        "action": "ROLLBACK",
+        "revision_id": revision_id,
+        "created_by": created_by,
+    }
+    if revision_id is None:
+        values |= {
+            "stack_id": stack_id,
+            "template_hash": _put(db, EMPTY)[0],
+            "environment": Json({}),
+            "files": Jsonb({}),
+            "parameters": Json({}),
+            "sealed": None,
+            "outline": Json(EMPTY_OUTLINE),
+        }
+        made = db.execute(INSERT_REVISION, values).fetchone()
+    else:
+        made = db.execute(COPY_REVISION, values).fetchone()
+        assert made is not None
+        sinks.switch(db, stack_id, made[0])
+    assert made is not None
+    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
+
+
+# A snapshot can be restored while it is there, and whole.
+SOUND = """
+SELECT revision_id FROM snapshot
+WHERE id = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
+"""
+RESTORES = "UPDATE revision SET restores = %s WHERE id = %s"
+OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE id = %s"
+
+
+def accept_restore(
+    db: Connection[TupleRow], stack_id: int, snapshot_id: int, *, template: bytes | None, created_by: str
+) -> Opened | None:
+    """Begin to bring a stack back to a snapshot's revision, with another `template` if there is one; None
+    when stack or snapshot is gone.
+
+    Raises:
+        NotSupported: the stack is suspended.
+    """
+    with db.transaction():
+        if _lock_awake(db, stack_id) is None:
+            return None
+        sound = db.execute(SOUND, (snapshot_id, stack_id)).fetchone()
+        if sound is None:
+            return None
+        values = {
+            "number": _next_number(db, stack_id),
+            "action": "RESTORE",
+            "revision_id": sound[0],
+            "created_by": created_by,
+        }
+        made = db.execute(COPY_REVISION, values).fetchone()
+        assert made is not None
+        db.execute(RESTORES, (snapshot_id, made[0]))
+        sinks.switch(db, stack_id, made[0])
+        if template is not None:
+            db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
+        return bump(db, stack_id, "RESTORE", revision_id=made[0])
+
+
+def _lock_awake(db: Connection[TupleRow], stack_id: int) -> Locked | None:
+    now = lock(db, stack_id)
+    if now is not None and now.action == "SUSPEND":
+        raise NotSupported("Updating a stack when it is suspended")
+    return now
+
+
+def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
+    """Return the id of a stack's revision of that number, and let it stay until the transaction ends."""
+    row = db.execute(NUMBERED, (stack_id, number)).fetchone()
+    return None if row is None else row[0]
+
+
+def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
+    row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
+    assert row is not None
+    number: int = row[0]
+    return number
+
+
+def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: int, action: str) -> int:
+    template_hash, *hashes = _put(db, wanted.template, *(text.encode() for text in wanted.files.values()))
+    files = {name: hash_.hex() for name, hash_ in zip(wanted.files, hashes, strict=True)}
+    row = db.execute(
+        INSERT_REVISION,
+        {
+            "stack_id": stack_id,
+            "number": number,
+            "action": action,
+            "template_hash": template_hash,
+            "environment": Json(wanted.environment),
+            "files": Jsonb(files),
+            "parameters": Json(wanted.parameters),
+            "sealed": wanted.sealed,
+            "outline": Json(wanted.outline),
+            "created_by": wanted.username,
+        },
+    ).fetchone()
+    assert row is not None
+    revision_id: int = row[0]
+    return revision_id
+
+
+def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
+    """Store texts, those that are new, and hold all of them for the transaction; return their hashes."""
+    hashes = [hashlib.sha256(body).digest() for body in bodies]
+    for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # one order for everybody: no deadlocks
+        while db.execute(HOLD_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
+            db.execute(INSERT_CONTENT, (hash_, body))
+    return hashes

@@ -1,0 +1,68 @@
+"""The end of a child stack by whoever settles the last of it, in one statement without a claim.
+
+It ends what ends well and leaves nothing to be done first. All else, that of a stack that was asked for by a
+user above all, is a visit's to the finish node (`operations/lifecycle.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from orchestrator.engine.messages import Ring
+from orchestrator.store.nodes import repository
+from orchestrator.store.traversals.traversals import STACK_EVENT, WOKEN
+
+# The stack before the node, as everybody takes them: an update may come at this very moment. What is to be
+# removed first (operations/adr/0002), and snapshots that go with their stack, hold it up.
+END: Final = (
+    """
+WITH k AS MATERIALIZED (
+    SELECT s.id, s.traversal FROM graph_node g JOIN stack s ON s.id = ANY (ARRAY[g.stack_id])
+    WHERE g.id = %(node_id)s::bigint AND g.kind = 'finish' AND s.owner_id IS NOT NULL
+        AND s.traversal = g.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
+        AND s.status IN ('IN_PROGRESS', '') AND s.action NOT IN ('CHECK', 'SNAPSHOT')
+        AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.leftover)
+        AND (s.action <> 'DELETE' OR NOT EXISTS (SELECT 1 FROM snapshot x WHERE x.stack_id = s.id))
+    FOR UPDATE OF s
+), n AS (
+    UPDATE graph_node g SET state = 'ready', observed_ready = true, observed_ready_at = now()
+    FROM k WHERE g.id = %(node_id)s::bigint AND g.stack_id = k.id AND g.traversal = k.traversal
+        AND g.state IN ('queued', '') AND g.blocked_by = 0
+    RETURNING g.stack_id
+), s AS (
+    UPDATE stack
+    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
+        good_revision_id = CASE WHEN action IN ('DELETE', 'SUSPEND', 'RESUME') THEN good_revision_id
+            ELSE revision_id END,
+        deleted_at = CASE WHEN action = 'DELETE' THEN now() END
+    FROM n WHERE stack.id = ANY (ARRAY[n.stack_id])
+    RETURNING stack.id, stack.uuid, stack.name, stack.action, stack.status, stack.status_reason,
+        stack.traversal, stack.revision_id, stack.root_id, stack.owner_id, stack.parent_resource_id
+), r AS (
+    UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
+    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
+), told AS ("""
+    + STACK_EVENT
+    + ")"
+    + WOKEN
+    + """
+SELECT 'ended', s.id, s.traversal, s.action, s.uuid::text FROM s
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+"""
+)
+
+
+class Ended(NamedTuple):
+    """A child stack that is COMPLETE."""
+
+    uuid: str
+    action: str
+    rings: Sequence[Ring]  # what that wakes
+
+
+def end(db: repository.Hot, node_id: int, root: str) -> Ended | None:
+    """End the child stack whose finish node this is; None when that takes more, or is over."""
+    rows = repository.retried(db, END, {"node_id": str(node_id)})
+    rings = repository.settled(rows, root).rings
+    return next((Ended(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None)

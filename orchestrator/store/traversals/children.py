@@ -1,0 +1,438 @@
+"""Child stacks as rows: made, found, held, counted and let go of (spec/engine-semantics.md §13).
+
+A child hangs on one resource row of its parent by a unique key. It is written in the transaction in which
+that resource's node begins to wait for it, so that there is never one without the other (PROTOCOL.md 12).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection, errors
+from psycopg.rows import TupleRow
+from psycopg.types.json import Json, Jsonb
+from sqlalchemy import text
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.nesting import ChildState
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.repository import Settled
+from orchestrator.store.traversals.accept import HOLD_CONTENT, INSERT_CONTENT
+from orchestrator.store.traversals.traversals import STACK_EVENT, bump
+
+Db = Connection[TupleRow]
+
+STATE = """
+SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
+    c.revision_id, c.deleted_at IS NOT NULL,
+    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id)
+FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
+"""
+HOLD = """
+SELECT c.traversal, c.status FROM stack c WHERE c.id = %(id)s::bigint AND c.deleted_at IS NULL FOR UPDATE
+"""
+
+# A stack that was deleted by others leaves its place to the next.
+MAKE_ROOM = """
+UPDATE stack SET parent_resource_id = NULL
+WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
+"""
+
+# All of it at once: the resource's node waits, and there are the stack, its first revision, its plan and
+# finish nodes, and the event. What is not said is as with the stack around it. Without `r` there is nothing.
+BIRTH = (
+    """
+, p AS MATERIALIZED (
+    SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
+), born AS MATERIALIZED (
+    SELECT nextval('stack_id_seq') AS id,
+        nextval('revision_id_seq') AS revision_id,
+        nextval('graph_node_id_seq') AS finish_id,
+        nextval('graph_node_id_seq') AS plan_id
+    FROM r
+), s AS (
+    INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
+        name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
+        timeout_mins, username, credentials, user_project_id, converge, request_id)
+    SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
+        p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
+        'Stack ' || %(child_action)s || ' started', 1, born.revision_id, true, p.keep_going,
+        coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
+        p.user_project_id, p.converge, p.request_id
+    FROM i CROSS JOIN born CROSS JOIN p
+    RETURNING *
+), first_event AS ("""
+    + STACK_EVENT
+    + """ RETURNING id
+), v AS (
+    INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
+        outline, created_by, traversal, first_event, adopted)
+    SELECT born.revision_id, born.id, 1, %(child_action)s, %(template_hash)s::bytea, %(environment)s::json,
+        %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea, %(outline)s::json, p.username, 1,
+        first_event.id, %(child_adopted)s::bytea
+    FROM born CROSS JOIN p CROSS JOIN first_event
+), nodes AS (
+    INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
+        state, rung_at)
+    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
+        NULL::timestamptz
+    FROM born CROSS JOIN p
+    UNION ALL
+    SELECT born.plan_id, born.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[born.finish_id], 0, 'queued',
+        now()
+    FROM born CROSS JOIN p
+)
+"""
+)
+
+
+def _bearing(wait: str) -> str:
+    """Return a statement that lets a node wait, and makes the child that it waits for."""
+    head, held = wait.split("\nSELECT 'held'")
+    return (
+        head
+        + BIRTH
+        + "\nSELECT 'held'"
+        + held
+        + "\nUNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born"
+    )
+
+
+SPAWN = _bearing(ending.OF_ONE[ending.WAIT])
+SPAWN_UNCLAIMED = _bearing(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
+
+REVISE = """
+INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+    outline, created_by, restores)
+SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
+    %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
+    %(sealed)s::bytea, %(outline)s::json, s.username, %(restores)s::bigint
+FROM stack s WHERE s.id = %(stack_id)s::bigint
+RETURNING id
+"""
+
+# What is the parent's to say travels to a child whenever it is moved. It never rolls back by itself: its
+# parent would ask again, and it would fail again, for ever.
+TRAVEL = """
+UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
+    credentials = p.credentials, user_project_id = p.user_project_id,
+    timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins), request_id = p.request_id
+FROM stack p WHERE c.id = %(stack_id)s::bigint AND c.deleted_at IS NULL AND p.id = c.owner_id
+RETURNING c.id
+"""
+
+# Nothing more is begun in what is below a stack; what runs there finishes, and the sweep ends it. A stack
+# that has gone on to something else since this began is left alone, as are all if the uppermost has.
+BELOW = """
+WITH RECURSIVE below AS (
+    SELECT c.id, c.traversal FROM stack c WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL
+    UNION ALL
+    SELECT c.id, c.traversal FROM below JOIN stack c ON c.owner_id = below.id WHERE c.deleted_at IS NULL
+)
+"""
+HALT_BELOW = (
+    BELOW
+    + """
+, chosen AS MATERIALIZED (
+    SELECT s.id FROM below JOIN stack s ON s.id = below.id AND s.traversal = below.traversal
+    WHERE s.status = 'IN_PROGRESS' AND s.action <> 'DELETE'
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+        AND EXISTS (SELECT 1 FROM stack p WHERE p.id = %(stack_id)s AND p.traversal = %(traversal)s)
+    ORDER BY s.id FOR UPDATE OF s  -- in one order by everybody: no deadlocks
+)
+UPDATE stack s SET halted_traversal = s.traversal,
+    status_reason = 'Stack ' || s.action || ' is winding down: the stack around it was stopped'
+FROM chosen WHERE s.id = chosen.id
+"""
+)
+
+# The way up: a stack and those around it, but not the root. What it is brought to next forgets it.
+DISTURB = """
+WITH RECURSIVE up AS (
+    SELECT s.id, s.owner_id FROM stack s WHERE s.id = %(stack_id)s
+    UNION ALL
+    SELECT s.id, s.owner_id FROM up JOIN stack s ON s.id = up.owner_id
+)
+INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
+ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- nobody forgets it before this is seen
+"""
+CALM = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
+DISTURBED = """
+SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
+WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
+"""
+
+# A child that its resource's policy retains is a stack of its own from then on.
+DETACH = (
+    BELOW
+    + """
+, own AS (
+    UPDATE stack SET owner_id = NULL, parent_resource_id = NULL, root_id = stack.id, depth = 0
+    FROM (SELECT x.id, x.depth FROM stack x WHERE x.id = %(stack_id)s) AS was
+    WHERE stack.id = was.id AND deleted_at IS NULL RETURNING was.id, was.depth
+), moving AS (  -- the sweep finds queued nodes by their root
+    UPDATE graph_node n SET root_id = own.id FROM own
+    WHERE n.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
+        AND n.state NOT IN ('ready', 'failed', 'dropped')
+)
+UPDATE stack s SET root_id = own.id, depth = s.depth - own.depth FROM below, own WHERE s.id = below.id
+"""
+)
+
+CAUSES = """
+SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LIMIT %s
+"""
+SPREAD = """
+WITH one AS (
+    DELETE FROM failure
+    WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND resource_name = %(name)s
+    RETURNING resource_type, physical_id, action, attempts
+)
+INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action, attempts)
+SELECT %(stack_id)s, %(traversal)s, %(name)s, x.reason, o.*
+FROM unnest(%(causes)s::text[]) WITH ORDINALITY AS x(reason, nth) CROSS JOIN (SELECT * FROM one LIMIT 1) AS o
+ORDER BY x.nth
+"""
+MEMBERS = """
+SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
+    extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
+    coalesce(observed = 'failed', false)
+FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+"""
+BESIDE = """
+SELECT name, properties, metadata, convert_from(sealed, 'UTF8') FROM resource
+WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+    AND (physical_id = %(id)s OR reference_id = %(id)s)
+LIMIT 1
+"""
+FAILED = """
+SELECT name FROM resource
+WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
+"""
+AROUND = """
+SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
+WHERE v.id = %(revision_id)s::bigint
+"""
+TEMPLATE = """
+SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
+"""
+MOST_CAUSES = 1_000  # of one child's failure that are told further up
+
+
+@dataclass(frozen=True, slots=True)
+class ChildWanted:
+    """A child as it is to be, ready to be written down."""
+
+    uuid: str  # of a new one
+    name: str
+    template: bytes  # JSON text
+    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    environment: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # hidden ones are None
+    sealed: bytes | None
+    outline: Mapping[str, Any]
+    timeout_mins: int | None = None
+    adopted: bytes | None = None  # what is there already, encrypted: a new child takes that over
+    restores: int | None = None  # the snapshot that it is brought back to
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A child's traversal that has begun."""
+
+    traversal: int
+    ring: Ring
+
+
+def state(db: Db, resource_id: int) -> ChildState | None:
+    """Return the child of a resource, None when it has none."""
+    for row in fetched(db, STATE, {"resource_id": str(resource_id)}):
+        return ChildState(*row)
+    return None
+
+
+# Hashes of the templates that this process has stored lately: a thousand children alike store one once. It is
+# no matter if one was purged since.
+_stored: set[bytes] = set()
+MOST_REMEMBERED = 1_000
+
+
+class Forgotten(Exception):
+    """The child's template is not stored: it was purged, or never was."""
+
+
+def spawn(
+    db: Db, wanted: ChildWanted, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
+) -> Settled:
+    """Let a resource's node wait and make the child that it waits for, `again` where there was one.
+
+    `row` is the resource's, as `nodes.write` takes it. One statement, and all that there is to it unless
+    `again`: then it is run in a transaction.
+
+    Raises:
+        Forgotten: the template is to be stored before.
+    """
+    if again:
+        db.execute(MAKE_ROOM, {"resource_id": str(row["resource_id"])})
+    if hashlib.sha256(wanted.template).digest() not in _stored:
+        store(db, wanted)
+    statement = SPAWN if lease is not None else SPAWN_UNCLAIMED
+    values = {
+        **repository.of_one(row, statement),
+        **_revision(wanted),
+        "child_name": wanted.name,
+        "child_action": "CREATE" if wanted.adopted is None else "ADOPT",
+        "child_adopted": wanted.adopted,
+        "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
+        "lease": lease,
+        "ring": 0,
+    }
+    values["child_sealed"] = values.pop("revision_sealed")
+    try:
+        rows = repository.retried(db, statement, values)
+    except errors.ForeignKeyViolation as error:
+        raise Forgotten from error
+    return repository.settled(rows, root)
+
+
+def store(db: Db, wanted: ChildWanted) -> None:
+    """Store the template of a child."""
+    hash_ = hashlib.sha256(wanted.template).digest()
+    db.execute(INSERT_CONTENT, (hash_, wanted.template))
+    if len(_stored) >= MOST_REMEMBERED:
+        _stored.clear()
+    _stored.add(hash_)
+
+
+def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:
+    """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
+    if not _travel(db, child_id, wanted.timeout_mins):
+        return None
+    db.execute(CALM, {"stack_id": child_id})
+    while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
+        store(db, wanted)
+    action = "UPDATE" if wanted.restores is None else "RESTORE"
+    restores = None if wanted.restores is None else str(wanted.restores)
+    values = {**_revision(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
+    values["sealed"] = values.pop("revision_sealed")
+    [(revision_id,)] = fetched(db, REVISE, values)
+    return _bumped(db, child_id, action, revision_id=revision_id, converge=converge)
+
+
+def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> Moved | None:
+    """Begin an action that has no template of its own; None when the child is gone. In a transaction."""
+    if not _travel(db, child_id):
+        return None
+    return _bumped(db, child_id, action, retain=retain)
+
+
+def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
+    """Lock a live child, and let what its parent says of it be so; False when it is gone."""
+    values = {
+        "stack_id": str(child_id),
+        "timeout_mins": None if timeout_mins is None else str(timeout_mins),
+    }
+    return bool(fetched(db, TRAVEL, values))
+
+
+def _bumped(db: Db, child_id: int, action: str, **more: Any) -> Moved | None:
+    opened = bump(db, child_id, action, **more)
+    return None if opened is None else Moved(opened.traversal, opened.ring)
+
+
+def hold(db: Db, child_id: int) -> tuple[int, str] | None:
+    """Lock a live child until the transaction ends; return its traversal and status."""
+    for traversal, status in fetched(db, HOLD, {"id": str(child_id)}):
+        return traversal, status
+    return None
+
+
+def halt_below(db: Db, stack_id: int, traversal: int) -> None:
+    """Begin nothing more in the stacks below one, as long as that is in this traversal."""
+    db.execute(HALT_BELOW, {"stack_id": stack_id, "traversal": traversal})
+
+
+def disturb(db: Db, stack_id: int) -> None:
+    """Let the stacks around a child, when next they are updated, see to it: others have changed it."""
+    db.execute(DISTURB, {"stack_id": stack_id})
+
+
+def disturbed(db: Db, stack_id: int) -> list[str]:
+    """Return the names of the resources whose stacks, or what is below them, others have changed."""
+    return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
+
+
+def detach(db: Db, child_id: int) -> None:
+    """Make a child a stack of its own, with all below it."""
+    db.execute(DETACH, {"stack_id": child_id})
+
+
+def causes(db: Db, child: ChildState) -> list[str]:
+    """Return why a child failed, in the order of the failures."""
+    return [row[0] for row in db.execute(CAUSES, (child.id, child.traversal, MOST_CAUSES)).fetchall()]
+
+
+def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
+    """Tell of a resource's failure by the causes in its child, one by one."""
+    values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
+    db.execute(SPREAD, values)
+
+
+COUNT_BELOW = text("""
+SELECT count(*) FROM (
+    SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
+    WHERE s.root_id = :root AND s.uuid <> CAST(:but AS uuid) AND s.deleted_at IS NULL AND NOT r.leftover
+    LIMIT :most) AS found
+""")
+
+
+def count_below(connection: Any, root_id: int, most: int, but: str) -> int:
+    """Return how many resources a tree has without those of one stack, counting no further than `most`."""
+    values = {"root": root_id, "most": most, "but": but}
+    found: int = connection.execute(COUNT_BELOW, values).scalar_one()
+    return found
+
+
+def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
+    """Return a child's resources, the oldest first."""
+    return db.execute(MEMBERS, (child_id,)).fetchall()
+
+
+def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
+    """Return the resource of a stack with this reference or physical id, if there is one."""
+    return db.execute(BESIDE, {"stack_id": stack_id, "id": id_}).fetchall()
+
+
+def failed(db: Db, child_id: int) -> list[str]:
+    """Return the names of a child's broken resources."""
+    return [row[0] for row in db.execute(FAILED, (child_id,)).fetchall()]
+
+
+def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
+    """Return what a stack says about its children: a revision's environment and files, and its own depth."""
+    values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
+    [(environment, files, depth)] = fetched(db, AROUND, values)
+    return environment or {}, files or {}, depth
+
+
+def template(db: Db, revision_id: int) -> str | None:
+    """Return a revision's template as stored."""
+    row = db.execute(TEMPLATE, (revision_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _revision(wanted: ChildWanted) -> dict[str, Any]:
+    """Return a revision's columns as parameters."""
+    return {
+        "template_hash": hashlib.sha256(wanted.template).digest(),
+        "environment": Json(wanted.environment),
+        "files": Jsonb(wanted.files),
+        "parameters": Json(wanted.parameters),
+        "revision_sealed": wanted.sealed,
+        "outline": Json(wanted.outline),
+    }
