@@ -10,7 +10,7 @@ from flask import Blueprint, Response
 from api.documents import begun
 from api.identity import canonical
 from api.parts import operation_context, parts
-from orchestrator.operations import adoption as operations
+from orchestrator.operations.adoption import adopt_abandon as operations
 
 adoption = Blueprint("adoption", __name__)
 

@@ -10,7 +10,10 @@ from api.parts import Operations, Parts
 from api.routes import assemble
 from orchestrator import config, telemetry
 from orchestrator.engine.messages import Message
-from orchestrator.operations import actions, intake, outputs, rollback, signals, stacks
+from orchestrator.operations import offload
+from orchestrator.operations.outputs import outputs
+from orchestrator.operations.signals import accept
+from orchestrator.operations.stacks import actions, create_delete, rollback
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.binding import require_safe_binding
 from orchestrator.security.encryption import cipher
@@ -39,7 +42,7 @@ def create_app(
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     version.require_current(database.url)
     sealing = cipher(settings)
-    intake.start()
+    offload.start()
     return assemble(
         Parts(
             settings,
@@ -56,21 +59,21 @@ def create_app(
 def operations() -> Operations:
     """Return what can be asked for, as the views call it."""
     return Operations(
-        create=intake.create,
-        delete=stacks.delete,
-        update=intake.update,
+        create=offload.create,
+        delete=create_delete.delete,
+        update=offload.update,
         act=actions.act,
-        signal=signals.signal,
-        signal_by_url=signals.signal_by_url,
-        mark_unhealthy=signals.mark_unhealthy,
-        waiting=signals.waiting,
-        validate=intake.validate,
+        signal=accept.signal,
+        signal_by_url=accept.signal_by_url,
+        mark_unhealthy=accept.mark_unhealthy,
+        waiting=accept.waiting,
+        validate=offload.validate,
         resolve_outputs=outputs.resolve_outputs,
         roll_back=rollback.roll_back,
-        differ=intake.differ,
-        preview_create=intake.preview_create,
-        preview_update=intake.preview_update,
-        signal_soon=signals.signal_soon,
+        differ=offload.differ,
+        preview_create=offload.preview_create,
+        preview_update=offload.preview_update,
+        signal_soon=accept.signal_soon,
     )
 
 

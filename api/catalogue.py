@@ -12,7 +12,7 @@ from api.faults import fault
 from api.formats import json_response
 from api.parts import caller, parts
 from api.policies import require_named
-from orchestrator.operations.offered import OfferedTypes
+from orchestrator.operations.validation.available_types import OfferedTypes
 from orchestrator.resources import catalogue as types
 from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.store.maintenance import workers

@@ -10,8 +10,8 @@ from api.formats import Links, below, link, time
 from api.parts import parts
 from orchestrator.engine.causes import read
 from orchestrator.errors import Diagnostic
-from orchestrator.operations.failure_places import Places
-from orchestrator.operations.failures import FailureNode, tree
+from orchestrator.operations.diagnosis.failure_locations import Places
+from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow

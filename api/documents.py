@@ -10,7 +10,7 @@ from api.formats import json_response
 from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import NotFound
-from orchestrator.operations.exports import files_json, shown_environment, shown_template
+from orchestrator.operations.adoption.export import files_json, shown_environment, shown_template
 from orchestrator.store.stacks.revisions import RevisionRow, desired
 
 documents = Blueprint("documents", __name__)

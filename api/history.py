@@ -18,7 +18,7 @@ from api.identity import canonical
 from api.parts import operation_context, parts
 from api.stacks import NO_DESCRIPTION, parameters_of
 from orchestrator.errors import NotFound
-from orchestrator.operations.failures import tree
+from orchestrator.operations.diagnosis.failure_tree import tree
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import Chapter
 from orchestrator.store.stacks.revisions import RevisionRow

@@ -12,8 +12,8 @@ from flask import current_app, g
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.create_preview import CreatePreview
-from orchestrator.operations.update_preview import UpdatePreview
+from orchestrator.operations.preview.create import CreatePreview
+from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
@@ -66,7 +66,7 @@ class Update(Protocol):
     def __call__(
         self, context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False
     ) -> Accepted:
-        """Return what to enqueue; see `orchestrator.operations.updates`."""
+        """Return what to enqueue; see `orchestrator.operations.stacks.update`."""
 
 
 class PreviewUpdate(Protocol):
@@ -81,14 +81,14 @@ class PreviewUpdate(Protocol):
         patch: bool = False,
         show_nested: bool = False,
     ) -> UpdatePreview:
-        """Return what would become of each resource; see `orchestrator.operations.update_preview`."""
+        """Return what would become of each resource; see `orchestrator.operations.preview.update`."""
 
 
 class Validate(Protocol):
     """Checks a template."""
 
     def __call__(self, context: OperationContext, body: Body, **how: bool) -> Mapping[str, Any]:
-        """Return what the template asks for; see `orchestrator.operations.validation`."""
+        """Return what the template asks for; see `orchestrator.operations.validation.template_report`."""
 
 
 class Waiting(Protocol):
@@ -101,7 +101,7 @@ class Waiting(Protocol):
         after: tuple[dt.datetime, int] | None = None,
         limit: int | None = None,
     ) -> Sequence[Paused]:
-        """Return who waits; see `orchestrator.operations.signals`."""
+        """Return who waits; see `orchestrator.operations.signals.accept`."""
 
 
 class SignalByUrl(Protocol):
@@ -110,7 +110,7 @@ class SignalByUrl(Protocol):
     def __call__(
         self, context: OperationContext, name: str, body: Body, *, shown: bool
     ) -> tuple[Sequence[Message], Mapping[str, Any] | None]:
-        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals`."""
+        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals.accept`."""
 
 
 class SignalSoon(Protocol):
@@ -119,7 +119,7 @@ class SignalSoon(Protocol):
     def __call__(
         self, context: OperationContext, address: Address, body: Body, *, by_url: bool, shown: bool
     ) -> tuple[Sequence[Message], Mapping[str, Any] | None] | None:
-        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals`."""
+        """Return what to enqueue, and the metadata; see `orchestrator.operations.signals.accept`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from api.outputs import output_body
 from api.parts import caller, operation_context, parts
 from api.resources import shown_attributes, shown_metadata
 from api.stacks import NO_DESCRIPTION
-from orchestrator.operations.create_preview import Unmade
-from orchestrator.operations.update_preview import Item, UpdatePreview
+from orchestrator.operations.preview.create import Unmade
+from orchestrator.operations.preview.update import Item, UpdatePreview
 from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks.stacks import StackRow
 

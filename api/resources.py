@@ -13,11 +13,11 @@ from api.formats import Links, below, json_list, json_response, link, time
 from api.identity import canonical
 from api.parts import caller, operation_context, parts
 from orchestrator.errors import InvalidRequest, ResourceNotFound
+from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.exports import masked
-from orchestrator.operations.known import GIVEN_METADATA
-from orchestrator.operations.live_metadata import live_metadata
-from orchestrator.operations.software_requests import machine_metadata
+from orchestrator.operations.outputs.nested_metadata import live_metadata
+from orchestrator.operations.resource_context.state import GIVEN_METADATA
+from orchestrator.operations.software.api_requests import machine_metadata
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.bearers import require

@@ -14,8 +14,9 @@ from api.formats import NextPage, link, time
 from api.identity import canonical
 from api.parts import Parts, operation_context, parts
 from orchestrator.errors import NotFound
-from orchestrator.operations import exports, intake
-from orchestrator.operations import snapshots as operations
+from orchestrator.operations import offload
+from orchestrator.operations.adoption import export
+from orchestrator.operations.snapshots import snapshots as operations
 from orchestrator.store.snapshots import SnapshotRow, of_stack
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -74,7 +75,7 @@ def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) ->
 def restore(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
     """Begin to bring the stack back to a snapshot."""
     stack, context = _live(stack_name, stack_id), operation_context()
-    parts().publish(intake.restore(context, stack, snapshot_id))
+    parts().publish(offload.restore(context, stack, snapshot_id))
     return Response(status=202)
 
 
@@ -96,7 +97,7 @@ def _body(row: SnapshotRow, stack: StackRow, has: Parts) -> Iterator[bytes]:
         "creation_time": time(row.created_at),
     }
     yield orjson.dumps(head)[:-1] + b',"data":'
-    yield from exports.of_snapshot(has.database, has.cipher, stack, row)
+    yield from export.of_snapshot(has.database, has.cipher, stack, row)
     yield b"}"
 
 

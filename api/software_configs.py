@@ -9,7 +9,7 @@ from api.body import received
 from api.formats import json_response
 from api.parts import operation_context
 from api.policies import require_named
-from orchestrator.operations import software_requests as operations
+from orchestrator.operations.software import api_requests as operations
 
 software_configs = Blueprint("software_configs", __name__)
 

@@ -9,7 +9,7 @@ from api.body import received
 from api.formats import json_response
 from api.parts import caller, operation_context
 from orchestrator.errors import AccessDenied
-from orchestrator.operations import software_requests as operations
+from orchestrator.operations.software import api_requests as operations
 
 software_deployments = Blueprint("software_deployments", __name__)
 

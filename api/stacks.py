@@ -18,9 +18,9 @@ from api.policies import require_named
 from api.why import progress_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
-from orchestrator.operations.actions import named
-from orchestrator.operations.parameters import pseudo
-from orchestrator.operations.updates import changes_nothing
+from orchestrator.operations.runtime.parameter_cache import pseudo
+from orchestrator.operations.stacks.actions import named
+from orchestrator.operations.stacks.update import changes_nothing
 from orchestrator.store.stacks import progress, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.formats import Links, below, link
-from orchestrator.operations.telling import facts, more_facts
+from orchestrator.operations.events.event_body import facts, more_facts
 from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 

@@ -8,7 +8,7 @@ from api import queries
 from api.body import received
 from api.formats import Links, below, json_response
 from api.parts import operation_context
-from orchestrator.operations import webhooks as operations
+from orchestrator.operations.events import webhooks as operations
 
 webhooks = Blueprint("webhooks", __name__)
 

@@ -14,7 +14,7 @@ from api.formats import json_response, link, time
 from api.identity import canonical
 from api.parts import parts
 from orchestrator.errors import InvalidRequest, ResourceNotFound
-from orchestrator.operations.why import Summary, explain, summarize
+from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
 from orchestrator.store.stacks import blockers as stored
 from orchestrator.store.stacks import progress as stored_progress
 from orchestrator.store.stacks.blockers import Marker, Standing, Unfinished

@@ -1,7 +1,7 @@
 """A stack orchestrator: text becomes a graph, the graph becomes rows, one message visits one row.
 
-Read `operations/check.py` and `round.py` first: they are one worker's visit to one node, and everything else
-serves it.
+Read `operations/reconcile/check.py` and `round.py` first: they are one worker's visit to one node, and
+everything else serves it.
 """
 
 __version__ = "0.1.0"

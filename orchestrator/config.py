@@ -78,13 +78,15 @@ class Settings(BaseSettings):
     keystone_token_cache_seconds: int = Field(
         default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"
     )
-    # What a stack is given of who makes it, to act for them later: operations/credentials.py.
+    # What a stack is given of who makes it, to act for them later:
+    # operations/keystone/delegated_credentials.py.
     deferred_auth_method: Literal["trusts", "application_credential", "none"] = "trusts"
     trusts_delegated_roles: str = ""  # names with commas; none: all that the caller's token has
     allow_trusts_redelegation: bool = Field(
         default=False, description="whether what is called with a trust may make further ones from it"
     )
-    # The domain in which stacks have users of their own, for signals: operations/stack_users.py. Unset: none.
+    # The domain in which stacks have users of their own, for signals: operations/keystone/stack_users.py.
+    # Unset: none.
     stack_user_domain_id: str | None = None
     stack_user_domain_name: str | None = None  # where its id is not known
     stack_domain_admin: str | None = None
@@ -130,7 +132,7 @@ class Settings(BaseSettings):
         default=False, description="whether from addresses that only this network has"
     )
 
-    # Who is told of events as they happen: api/live.py, operations/courier.py.
+    # Who is told of events as they happen: api/live.py, operations/events/webhook_delivery.py.
     max_event_streams: int = Field(default=32, ge=0, description="of one API process; each holds a thread")
     max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: any number")
     webhook_private: bool = Field(
@@ -159,7 +161,7 @@ class Settings(BaseSettings):
         default=6 * 1024**3, description="bytes of address space of that process"
     )
 
-    # What is kept, operations/purge.py.
+    # What is kept, operations/maintenance/purge.py.
     purge_deleted_after_seconds: int = Field(default=30 * DAY, ge=0)
     events_kept_seconds: int = Field(default=90 * DAY, ge=0)
     revisions_kept: int = Field(default=50, ge=0, description="of a stack, besides those in use")

@@ -24,19 +24,19 @@ from celery.signals import (
 from orchestrator import collector
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.child_stacks import ChildStacks
-from orchestrator.operations.courier import Courier
-from orchestrator.operations.credentials import Custodian
-from orchestrator.operations.engine import Engine
-from orchestrator.operations.files import FileCache
-from orchestrator.operations.leases import Leases
-from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan import Planner
-from orchestrator.operations.planner import PlanVisit, stop_planners
-from orchestrator.operations.stack_users import Keeper
-from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.window import Windows
-from orchestrator.operations.workers import Reporting
+from orchestrator.operations.children.child_stacks import ChildStacks
+from orchestrator.operations.events.webhook_delivery import Courier
+from orchestrator.operations.keystone.delegated_credentials import Custodian
+from orchestrator.operations.keystone.stack_users import Keeper
+from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.planning.planner import Planner
+from orchestrator.operations.planning.process import PlanVisit, stop_planners
+from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.runtime.dispatch_window import Windows
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin

@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from orchestrator import metrics
-from orchestrator.operations.check import check_nodes
-from orchestrator.operations.leases import new_lease
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine

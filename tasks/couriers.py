@@ -14,7 +14,7 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 
-from orchestrator.operations.courier import Courier
+from orchestrator.operations.events.webhook_delivery import Courier
 from orchestrator.store.events.webhooks import Claimed
 from orchestrator.telemetry import logger
 

@@ -11,8 +11,8 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 
-from orchestrator.operations.credentials import Custodian
-from orchestrator.operations.stack_users import Keeper
+from orchestrator.operations.keystone.delegated_credentials import Custodian
+from orchestrator.operations.keystone.stack_users import Keeper
 from orchestrator.telemetry import logger
 
 log = logger()

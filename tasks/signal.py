@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.operations.take_in import take_in
+from orchestrator.operations.signals.process import take_in
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine

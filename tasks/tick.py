@@ -6,8 +6,8 @@ import threading
 
 import psycopg
 
-from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.workers import Reporting
+from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.telemetry import logger
 from tasks.dispatch import Dispatcher
 

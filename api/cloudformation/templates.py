@@ -12,7 +12,7 @@ from api.cloudformation.arguments import COMBINATION, Arguments
 from api.cloudformation.names import NoSuchStack, find_stack
 from api.parts import operation_context, parts
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations.exports import shown_template
+from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions
 
 COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # what clients of Heat's are told

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from orchestrator.cli.server import data_dir_option, load_settings, one_line_failures, opened
-from orchestrator.operations.purge import Policy, foretell, purge
+from orchestrator.operations.maintenance.purge import Policy, foretell, purge
 
 SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 

@@ -21,7 +21,7 @@ from orchestrator.config import Settings
 from orchestrator.embedded.datadir import DataDir
 from orchestrator.embedded.process import running
 from orchestrator.errors import Misconfigured, OrchestratorError
-from orchestrator.operations.rotate_keys import rotate_keys as reseal
+from orchestrator.operations.maintenance.rotate_keys import rotate_keys as reseal
 from orchestrator.security import tokens
 from orchestrator.security.encryption import cipher, new_key
 from orchestrator.store.connections.database import Database

@@ -1,6 +1,7 @@
 """What a type may know and ask of what is around its resource: where it is, its neighbours, access to it.
 
-Types see these through `Context`; who reads and writes the rows behind them is `operations/surroundings.py`.
+Types see these through `Context`; who reads and writes the rows behind them is
+`operations/resource_context/stack_context.py`.
 """
 
 from __future__ import annotations

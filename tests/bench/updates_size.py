@@ -21,7 +21,7 @@ import click
 from orchestrator.config import Settings
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import running
-from orchestrator.operations.purge import Policy, purge
+from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.store.schema import migrate
 from orchestrator.telemetry import configure_logs
 from tests.bench.shapes import layered

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.operations.outputs import resolve_outputs
+from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.resources.base import ResourceType
 from orchestrator.testing.contract import changeable
 from orchestrator.testing.samples import Sample, full_properties, other_value

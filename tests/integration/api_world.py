@@ -29,8 +29,8 @@ from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring, SignalRing
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.create_preview import CreatePreview
-from orchestrator.operations.update_preview import UpdatePreview
+from orchestrator.operations.preview.create import CreatePreview
+from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key

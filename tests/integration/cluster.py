@@ -24,8 +24,8 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.embedded.process import Child, Process
 from orchestrator.embedded.processes import READY_MODULE, workers
-from orchestrator.operations import stacks
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.stacks import create_delete
 from orchestrator.resources.registry import GROUP, Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
@@ -166,7 +166,7 @@ class Cluster:
         """Ask for a stack; return its uuid. Without `ring` its first message is lost."""
         template = {"heat_template_version": "2021-04-16", "resources": resources}
         body = orjson.dumps({"stack_name": name, "template": template, **request})
-        accepted = stacks.create(self.context, Body(body))
+        accepted = create_delete.create(self.context, Body(body))
         if ring:
             self.dispatcher.publish(accepted.rings)
         return accepted.uuid
@@ -175,7 +175,7 @@ class Cluster:
         """Ask for a stack's removal."""
         row = stored_stacks.find(self.database, self.context.caller.project_id, name)
         assert row is not None
-        self.dispatcher.publish(stacks.delete(self.context, row))
+        self.dispatcher.publish(create_delete.delete(self.context, row))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return what a query gives."""

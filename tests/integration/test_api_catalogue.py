@@ -14,7 +14,7 @@ import pytest
 from api_world import Client, World, api, project, root, world  # noqa: F401 - fixtures
 from sqlalchemy import delete
 
-from orchestrator.operations.workers import KEPT, Reporting
+from orchestrator.operations.maintenance.heartbeat import KEPT, Reporting
 from orchestrator.security.tokens import create_token
 from orchestrator.store.maintenance.workers import list_workers
 from orchestrator.store.tables.workers import Worker

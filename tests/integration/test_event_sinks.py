@@ -12,9 +12,9 @@ from test_webhooks import PRIVATE, SECRET, Receiver, api, courier, project, rece
 
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded
-from orchestrator.operations import rollback, stacks, updates
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.courier import Courier
+from orchestrator.operations.events.webhook_delivery import Courier
+from orchestrator.operations.stacks import create_delete, rollback, update
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.store.stacks import stacks as store
@@ -40,7 +40,7 @@ def body(*sinks: Any, **more: Any) -> Body:
 
 
 def create(context: OperationContext, *sinks: Any) -> StackRow:
-    made = stacks.create(context, body(*sinks))
+    made = create_delete.create(context, body(*sinks))
     return row(context, made.uuid)
 
 
@@ -64,12 +64,12 @@ def test_a_sink_is_told_from_the_first_event_on_until_no_environment_names_it(
     stack = create(context, sink(receiver.url, secret=SECRET))
     work(world, courier)
     assert told(receiver) == [("s", "Stack CREATE started")]
-    updates.update(context, stack, body(sink(receiver.url)))  # the same one, its secret left out
+    update.update(context, stack, body(sink(receiver.url)))  # the same one, its secret left out
     work(world, courier)
     assert told(receiver)[1:] == [("s", "Stack UPDATE started")]
     [seen] = api.get(f"{root_of(stack.project_id)}/webhooks")["webhooks"]
     assert (seen["event_sink"], seen["delivered"], seen["stack_name"]) == (True, 2, "s")
-    updates.update(context, stack, body())
+    update.update(context, stack, body())
     work(world, courier)
     assert len(told(receiver)) == 2
     assert api.get(f"{root_of(stack.project_id)}/webhooks") == {"webhooks": []}
@@ -80,7 +80,7 @@ def test_going_back_to_a_revision_is_telling_whom_it_named(
     world: World, context: OperationContext, courier: Courier, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url))
-    updates.update(context, stack, body())
+    update.update(context, stack, body())
     work(world, courier)
     assert told(receiver) == []  # it stood where it was made, and was off by then
     rollback.roll_back(context, stack, 1)
@@ -100,14 +100,14 @@ def test_what_is_shown_of_a_sink_is_masked_and_can_be_sent_again(
     with psycopg.connect(world.database.url) as db:
         rows = db.execute("SELECT environment::text, sealed FROM revision").fetchall()
     assert not any("hush" in text or SECRET in text for text, _ in rows)
-    updates.update(context, stack, body(one))
+    update.update(context, stack, body(one))
     work(world, courier)
     assert [reason for _, reason in told(receiver)] == ["Stack CREATE started", "Stack UPDATE started"]
     assert api.get(path)["event_sinks"] == [one]
-    updates.update(context, row(context, str(stack.uuid)), Body(b"{}"), patch=True)
+    update.update(context, row(context, str(stack.uuid)), Body(b"{}"), patch=True)
     assert api.get(path)["event_sinks"] == [one]
     with pytest.raises(InvalidTemplate, match="may be masked"):
-        stacks.create(context, body(one, stack_name="t"))
+        create_delete.create(context, body(one, stack_name="t"))
 
 
 def test_a_sink_of_heats_is_kept_and_nobody_is_told(api: Client, context: OperationContext) -> None:
@@ -130,7 +130,7 @@ def test_a_sink_that_could_not_be_told_is_refused_at_once(
     context: OperationContext, wrong: Any, path: str
 ) -> None:
     with pytest.raises(InvalidTemplate) as refused:
-        stacks.create(replace(context, settings=Settings()), body(wrong))
+        create_delete.create(replace(context, settings=Settings()), body(wrong))
     assert [fault.path for fault in refused.value.diagnostics] == [path]
     assert store.find(context.database, context.caller.project_id, "s") is None
 
@@ -139,5 +139,5 @@ def test_sinks_are_webhooks_of_the_project_and_it_has_so_many(context: Operation
     few = replace(context, settings=Settings(max_webhooks_per_tenant=1, **PRIVATE))
     create(few, sink("https://example.org/1"))
     with pytest.raises(LimitExceeded, match="maximum webhooks per tenant, 1"):
-        stacks.create(few, body(sink("https://example.org/2"), stack_name="t"))
+        create_delete.create(few, body(sink("https://example.org/2"), stack_name="t"))
     assert store.find(context.database, context.caller.project_id, "t") is None

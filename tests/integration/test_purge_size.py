@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import main
-from orchestrator.operations.purge import Policy, purge
-from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.workers import Reporting
+from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.maintenance.purge import Policy, purge
+from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.store.maintenance import purge as purging
 from tasks.tick import Tick
 from tests.bench.updates_size import BAR, grow

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import main
 from orchestrator.errors import Misconfigured
-from orchestrator.operations import rotate_keys as rotation
-from orchestrator.operations.rotate_keys import rotate_keys
+from orchestrator.operations.maintenance import rotate_keys as rotation
+from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 

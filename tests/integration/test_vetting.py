@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.operations import stacks
 from orchestrator.operations.context import Body
+from orchestrator.operations.stacks import create_delete
 from tests.scenarios.world import World
 
 FAULTY = """\
@@ -34,7 +34,7 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     world = World(postgres_url)
     body = {"stack_name": "s", "template": FAULTY, "parameters": {"n": "abcd", "q": 1}}
     with pytest.raises(InvalidTemplate) as caught:
-        stacks.create(world.context, Body(orjson.dumps(body)))
+        create_delete.create(world.context, Body(orjson.dumps(body)))
     found = {(fault.code, fault.line) for fault in caught.value.diagnostics}
     assert found == {
         ("unknown-resource", 12),
@@ -57,6 +57,6 @@ def test_one_mistake_is_told_once(postgres_url: str):
     value = "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
     template = FAULTY[: FAULTY.index("  a:")] + value
     with pytest.raises(InvalidTemplate) as caught:
-        stacks.create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
+        create_delete.create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
     assert [fault.code for fault in caught.value.diagnostics] == ["unknown-parameter"]
     world.close()

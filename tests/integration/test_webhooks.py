@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from orchestrator.config import Settings
-from orchestrator.operations.courier import Courier
+from orchestrator.operations.events.webhook_delivery import Courier
 from orchestrator.store.events import webhooks as store
 from tasks.couriers import Couriers
 from tests.integration.api_world import Client, Made, World, project, world

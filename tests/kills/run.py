@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from orchestrator.embedded.datadir import DataDir
-from orchestrator.operations import purge
+from orchestrator.operations.maintenance import purge
 from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, environment
 from tests.kills import templates, verdict

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.request import StackRequest
-from orchestrator.operations.vetting import vet
+from orchestrator.operations.request_body import StackRequest
+from orchestrator.operations.validation.request import vet
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import ADMIN_ROLES, Caller
 from orchestrator.template.parse import Limits

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from psycopg.pq import TransactionStatus
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations.leases import Held, Leases
-from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.window import Windows
+from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.runtime.dispatch_window import Windows
+from orchestrator.operations.runtime.lease_keeper import Held, Leases
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import HotConnection
 

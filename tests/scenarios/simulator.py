@@ -16,10 +16,10 @@ from typing import Any
 from sqlalchemy import text
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import strays
-from orchestrator.operations.check import check_nodes
-from orchestrator.operations.engine import Engine
-from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.maintenance import orphans as strays
+from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.worker_context import Engine
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
 from tests.scenarios.cloud import Crash

@@ -16,7 +16,7 @@ from api.app import operations
 from api.parts import Parts
 from api.routes import assemble
 from orchestrator.config import Settings
-from orchestrator.operations.rotate_keys import rotate_keys
+from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.resources.signing import signature_v2, signature_v4
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.security.tokens import create_token

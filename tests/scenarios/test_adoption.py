@@ -9,9 +9,10 @@ import orjson
 import pytest
 
 from orchestrator.errors import InvalidRequest, InvalidTemplate, NotSupported
-from orchestrator.operations import adoption, stacks
+from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.operations.context import Body
-from orchestrator.operations.update_preview import preview_update
+from orchestrator.operations.preview.update import preview_update
+from orchestrator.operations.stacks import create_delete
 from orchestrator.resources.base import Context
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -30,11 +31,11 @@ def world(postgres_url, cloud):
 
 
 def export(world: World, name: str = "s") -> dict[str, Any]:
-    return orjson.loads(b"".join(adoption.exported(world.context, world.stack_row(name))))
+    return orjson.loads(b"".join(adopt_abandon.exported(world.context, world.stack_row(name))))
 
 
 def abandon(world: World, name: str = "s") -> dict[str, Any]:
-    abandoned = adoption.abandon(world.context, world.stack_row(name))
+    abandoned = adopt_abandon.abandon(world.context, world.stack_row(name))
     world.messages += abandoned.rings
     with abandoned.document as document:
         return orjson.loads(document.read())
@@ -42,7 +43,7 @@ def abandon(world: World, name: str = "s") -> dict[str, Any]:
 
 def adopt(world: World, data: dict[str, Any], name: str = "s", **request: Any) -> str:
     body = {"stack_name": name, "adopt_stack_data": orjson.dumps(data).decode(), **request}
-    accepted = stacks.create(world.context, Body(orjson.dumps(body)))
+    accepted = create_delete.create(world.context, Body(orjson.dumps(body)))
     world.messages += accepted.rings
     return accepted.uuid
 
@@ -406,7 +407,7 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
 def test_data_that_are_no_stack_are_refused(world, data, said):
     body = Body(orjson.dumps({"stack_name": "s", "adopt_stack_data": data}))
     with pytest.raises(InvalidRequest, match=re.escape(said)):
-        stacks.create(world.context, body)
+        create_delete.create(world.context, body)
     assert world.rows("SELECT 1 FROM stack") == []
 
 

@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import ActionInProgress, NotFound, NotSupported
-from orchestrator.operations import snapshots
 from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
 from tests.scenarios import templates
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.test_any_sequence import Life, live

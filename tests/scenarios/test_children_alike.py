@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import child_stacks
+from orchestrator.operations.children import child_stacks
 from orchestrator.template.parameters import ParameterValues
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World

@@ -20,7 +20,7 @@ import pytest
 from orchestrator.clients.delegation import Delegation
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unavailable
-from orchestrator.operations.credentials import Custodian, cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import Custodian, cloud_of_stack
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.security.caller import Caller, Login
 from orchestrator.store.keystone import delegated_credentials

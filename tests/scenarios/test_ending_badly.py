@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import NotFound, NotSupported, ProviderError
-from orchestrator.operations import actions, lifecycle, stacks
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations import stack_completion
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.resources.base import Context
 from orchestrator.store.maintenance import sweep_queries
 from orchestrator.store.stacks import history
@@ -334,7 +335,7 @@ def test_what_has_just_ended_does_not_time_out(world: World):
     uuid = world.create("s", {"a": test_resource("1")}, disable_rollback=False)
     world.deliver_all()
     [row] = world.rows("SELECT id FROM stack")
-    assert lifecycle.fail(world.database, row.id, 1, lifecycle.TIMED_OUT) == []
+    assert stack_completion.fail(world.database, row.id, 1, stack_completion.TIMED_OUT) == []
     assert (world.state(uuid), outcomes(world)) == ("CREATE_COMPLETE", ["complete"])
 
 
@@ -450,7 +451,7 @@ def test_deleting_what_is_being_deleted_goes_on_and_what_is_gone_is_a_404(world:
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
     with pytest.raises(NotFound):
-        stacks.delete(world.context, stack)
+        create_delete.delete(world.context, stack)
 
 
 @pytest.mark.parametrize("stop", ["cancel_without_rollback", "cancel_update", "time out"])

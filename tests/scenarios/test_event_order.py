@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.store.events.events import EventQuery, EventRow, list_events, read_sequence
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.plans import watched

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.operations.context import Body
-from orchestrator.operations.create_preview import preview_create
-from orchestrator.operations.update_preview import preview_update
+from orchestrator.operations.preview.create import preview_create
+from orchestrator.operations.preview.update import preview_update
 from tests.scenarios.world import World, test_resource
 
 

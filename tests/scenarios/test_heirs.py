@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import ProviderBusy
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context, Created, ResourceType
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.simulator import Simulator

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import NotFound, NotSupported
-from orchestrator.operations import plan_rows
-from orchestrator.operations.rollback import roll_back
+from orchestrator.operations.planning import row_writer
+from orchestrator.operations.stacks.rollback import roll_back
 from orchestrator.security.caller import Caller
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.stacks import history
@@ -107,7 +107,7 @@ def test_of_ten_updates_at_once_only_the_tenth_does_anything(world: World):
 
 
 def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(plan_rows, "SLICE", 2)
+    monkeypatch.setattr(row_writer, "SLICE", 2)
     uuid = world.create("s", {})
     world.deliver_all()
     sliced, slices = bulk_writer.slice_of, []

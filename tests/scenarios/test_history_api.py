@@ -12,7 +12,7 @@ from sqlalchemy import text
 from api.app import operations
 from api.parts import Parts
 from api.routes import assemble
-from orchestrator.operations import intake
+from orchestrator.operations import offload
 from orchestrator.resources.registry import Registry
 from tests.scenarios.world import World, test_resource
 
@@ -130,13 +130,13 @@ def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeyp
         monkeypatch.setattr(world.settings, "inline_body_size", 1)
 
         def run(context: Any, path: Any, work: Any) -> Any:
-            job = intake._Job(context.settings, context.database.url, context.caller, path)
+            job = offload._Job(context.settings, context.database.url, context.caller, path)
             sent: list[Any] = []
-            monkeypatch.setattr(intake, "_context", lambda _: context)
+            monkeypatch.setattr(offload, "_context", lambda _: context)
             work(job, type("Answer", (), {"send": lambda _, value: sent.append(value)})())
             return sent[0]
 
-        monkeypatch.setattr(intake, "_apart", run)
+        monkeypatch.setattr(offload, "_apart", run)
     found = api.get(f"{place}/revisions/1/diff/2")["diff"]
     assert (found["before"], found["after"]) == (1, 2)
     sections = found["sections"]

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import InvalidHook, NotFound, NotSupported
-from orchestrator.operations import lifecycle
+from orchestrator.operations import stack_completion
 from orchestrator.store.maintenance import stalled
 from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.traversals import traversals
@@ -444,7 +444,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
     ended = []
 
     def end():
-        ended.append(lifecycle.wind_down(world.database, stack.id, 1))
+        ended.append(stack_completion.wind_down(world.database, stack.id, 1))
         world.database.hot(durable=True).close()  # this thread's own
 
     with world.database.connect(name="superseding") as db:

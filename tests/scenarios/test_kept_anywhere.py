@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 import orjson
 import pytest
 
-from orchestrator.operations import adoption, snapshots, stacks
+from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
+from orchestrator.operations.stacks import create_delete
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 
@@ -51,14 +53,14 @@ def live(world: Simulator, crash_at: int | None) -> None:
     snapshots.remove(world.context, world.stack_row("s"), snapshot)
     came_to(world, uuid, "RESTORE_COMPLETE")
     assert (provider.copies, world.rows("SELECT 1 FROM snapshot")) == ({}, [])
-    abandoned = adoption.abandon(world.context, world.stack_row("s"))
+    abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     with abandoned.document as document:
         data = document.read().decode()
     ids, done = world.ids(), len(provider.log)
     world.messages += abandoned.rings
     came_to(world, uuid, "DELETE_COMPLETE")
     body = orjson.dumps({"stack_name": "s", "adopt_stack_data": data})
-    accepted = stacks.create(world.context, Body(body))
+    accepted = create_delete.create(world.context, Body(body))
     world.messages += accepted.rings
     came_to(world, accepted.uuid, "ADOPT_COMPLETE")
     assert (world.ids(), len(provider.log)) == (ids, done)

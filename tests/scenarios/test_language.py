@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import InvalidTemplate, OrchestratorError
-from orchestrator.operations import resolving
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.reconcile import desired_state
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud
@@ -198,13 +198,13 @@ def test_an_external_thing_that_is_not_there_fails_the_stack(cloudy, cloud):
 def test_a_check_sees_its_requirements_and_of_them_only_what_it_asks_for(cloudy, monkeypatch):
     """Look at every definition that a check resolves with."""
     seen = {}
-    real = resolving.resolve_properties
+    real = desired_state.resolve_properties
 
     def spy(body, view, kind, name):
         seen[name] = view
         return real(body, view, kind, name)
 
-    monkeypatch.setattr(resolving, "resolve_properties", spy)
+    monkeypatch.setattr(desired_state, "resolve_properties", spy)
     resources = {
         "far": value("far"),
         "near": value({"get_attr": ["far", "value"]}),

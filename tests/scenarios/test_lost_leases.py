@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations.check import check_nodes
-from orchestrator.operations.leases import new_lease
-from orchestrator.operations.round import LOST_LIMIT
+from orchestrator.operations.reconcile.batch import LOST_LIMIT
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import UNREACHABLE
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing

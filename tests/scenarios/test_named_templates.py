@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from orchestrator.errors import InvalidRequest, InvalidTemplate
-from orchestrator.operations import stacks
 from orchestrator.operations.context import Body
+from orchestrator.operations.stacks import create_delete
 from tests.scenarios.world import World
 
 URL = "https://templates.example/inner.yaml"
@@ -234,7 +234,7 @@ def test_one_that_is_not_there_is_refused_by_its_address(fetching, site):
 def test_the_template_of_a_stack_is_fetched(fetching, site):
     site.texts["/s.yaml"] = INNER
     body = {"stack_name": "s", "template_url": at(site, "/s.yaml"), "parameters": {"word": "w"}}
-    accepted = stacks.create(fetching.context, Body(orjson.dumps(body)))
+    accepted = create_delete.create(fetching.context, Body(orjson.dumps(body)))
     fetching.messages += accepted.rings
     fetching.deliver_all()
     assert (fetching.state(accepted.uuid), fetching.outputs("s")) == ("CREATE_COMPLETE", {"word": "w"})
@@ -244,6 +244,6 @@ def test_the_template_of_a_stack_is_fetched(fetching, site):
 def test_a_template_that_cannot_be_fetched_is_the_callers_fault(world, url):
     body = Body(orjson.dumps({"stack_name": "s", "template_url": url}))
     with pytest.raises(InvalidRequest) as caught:
-        stacks.create(world.context, body)
+        create_delete.create(world.context, body)
     assert caught.value.heat_type == "HTTPBadRequest"
     assert str(caught.value).startswith("Could not retrieve template: " if url != 5 else "'template_url'")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text as sql
 
-from orchestrator.operations import moving
+from orchestrator.operations.reconcile import child_transitions
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud, cloud_thing
@@ -34,7 +34,7 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callable[[], None]) -> list[str]:
     """Let something happen between the first look at a child and what follows from it; return the moves."""
-    move, moves = moving.move, []
+    move, moves = child_transitions.move, []
 
     def late(db: Any, visit: Any, done: Any, *rest: Any) -> Any:
         moves.append(done.outcome.move.verb)
@@ -42,7 +42,7 @@ def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callabl
             happens()
         return move(db, visit, done, *rest)
 
-    monkeypatch.setattr(moving, "move", late)
+    monkeypatch.setattr(child_transitions, "move", late)
     return moves
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.operations.exports import shown_environment
+from orchestrator.operations.adoption.export import shown_environment
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.revisions import desired
 from tests.scenarios.world import World, test_resource

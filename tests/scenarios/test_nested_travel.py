@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from sqlalchemy import text as sql
 
-from orchestrator.operations import adoption
+from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.resources.base import Context, Property
 from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, NestedStep, NestedType, Settled
 from orchestrator.store.nodes import outcome_sql as ending
@@ -306,7 +306,7 @@ def test_an_abandoned_tree_leaves_everything_where_it_is(world: World, cloud: Cl
     uuid = world.create("s", {"middle": nested(url=MIDDLE)}, files=files)
     deliver(world)
     things = dict(cloud.things)
-    abandoned = adoption.abandon(world.context, world.stack_row("s"))
+    abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     abandoned.document.close()
     world.messages += abandoned.rings
     deliver(world)

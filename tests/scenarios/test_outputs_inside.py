@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.operations.outputs import resolve_outputs
+from orchestrator.operations.outputs.outputs import resolve_outputs
 
 LEAF = """
 heat_template_version: 2021-04-16

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations import plan_group, planner
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.planning import group_subset, process
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer, group_diff
 from tests.scenarios.test_group_plans import group, members, visited
@@ -53,7 +53,7 @@ def test_a_plan_that_another_process_makes_is_not_begun_again(
 def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[int, int]] = []
     monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
-    monkeypatch.setattr(planner, "MANY", 2)
+    monkeypatch.setattr(process, "MANY", 2)
     world = World(postgres_url, lease_seconds=1.0)
     try:
         uuid = world.create("s", {name: test_resource(update_replace_value="1") for name in "abc"})
@@ -96,8 +96,8 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
     try:
         uuid = world.create("s", group(4))
         world.deliver_all()
-        monkeypatch.setattr(planner, "SMALL", 2)
-        monkeypatch.setattr(plan_group, "FEW", 2)
+        monkeypatch.setattr(process, "SMALL", 2)
+        monkeypatch.setattr(group_subset, "FEW", 2)
         world.update("s", group(5))
         world.deliver_all()
         assert (world.state(uuid), visited(world), started) == ("UPDATE_COMPLETE", ["4 update"], [])

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.engine.forecast import Expected
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound, ProviderBusy
 from orchestrator.operations.context import Body
-from orchestrator.operations.update_preview import UpdatePreview, preview_update
+from orchestrator.operations.preview.update import UpdatePreview, preview_update
 from orchestrator.resources.base import Context, Observation, Property
 from tests.scenarios.cloud import Cloud, Server, cloud_thing
 from tests.scenarios.test_updates import five

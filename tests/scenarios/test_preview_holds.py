@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations.update_preview import UpdatePreview
+from orchestrator.operations.preview.update import UpdatePreview
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.test_preview import foreseen, names
 from tests.scenarios.test_random_updates import come_to_rest, go_on, template

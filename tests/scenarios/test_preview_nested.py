@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body
-from orchestrator.operations.create_preview import CreatePreview, Unmade, preview_create
-from orchestrator.operations.update_preview import UpdatePreview, preview_update
+from orchestrator.operations.preview.create import CreatePreview, Unmade, preview_create
+from orchestrator.operations.preview.update import UpdatePreview, preview_update
 from tests.scenarios.test_nested_stacks import URL, child_text, nested
 from tests.scenarios.world import World, test_resource
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import traversals

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import plan_rows
+from orchestrator.operations.planning import row_writer
 from orchestrator.store.nodes import repository as nodes
 from orchestrator.store.planning import bulk_writer
 from tests.scenarios.cloud import Crash
@@ -68,7 +68,7 @@ def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.Monkey
                 world.step()
 
     before_each(monkeypatch, bulk_writer, "slice_of", stand)
-    monkeypatch.setattr(plan_rows, "SLICE", 2)
+    monkeypatch.setattr(row_writer, "SLICE", 2)
     uuid = world.create("s", resources)
     world.rest()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -171,7 +171,7 @@ def at_the_second_slice_of_removals(
 
     monkeypatch.setattr(bulk_writer, "copy_nodes", copied)
     before_each(monkeypatch, bulk_writer, "slice_of", act)
-    monkeypatch.setattr(plan_rows, "SLICE", 2)
+    monkeypatch.setattr(row_writer, "SLICE", 2)
     return written
 
 
@@ -300,7 +300,7 @@ def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
             for _ in range(30):
                 world.step()
 
-    monkeypatch.setattr(plan_rows, "SLICE", 1)
+    monkeypatch.setattr(row_writer, "SLICE", 1)
     before_each(monkeypatch, bulk_writer, "slice_of", fail_between)
     world.update("s", {"bad": thing()})
     world.rest()

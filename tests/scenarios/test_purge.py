@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.operations import purge
-from orchestrator.operations.purge import Policy, Purging, foretell
+from orchestrator.operations.maintenance import purge
+from orchestrator.operations.maintenance.purge import Policy, Purging, foretell
 from orchestrator.store.events import events
 from orchestrator.store.traversals import accept
 from orchestrator.store.traversals.accept import _put

@@ -11,8 +11,8 @@ from sqlalchemy import text
 
 from orchestrator.clients.remote_stacks import RemoteStacks
 from orchestrator.errors import InvalidTemplate, ProviderSilent
-from orchestrator.operations import snapshots
 from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
 from orchestrator.security.caller import Caller
 from tests.e2e.running import eventually
 from tests.plugins.region_fixture import Region, region  # noqa: F401 - a fixture

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from orchestrator.operations.context import Body
-from orchestrator.operations.update_preview import preview_update
+from orchestrator.operations.preview.update import preview_update
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
 

@@ -15,9 +15,9 @@ from orchestrator.errors import (
     ResourceNotFound,
 )
 from orchestrator.operations.context import Body
-from orchestrator.operations.rotate_keys import rotate_keys
-from orchestrator.operations.signals import signal
-from orchestrator.operations.take_in import AT_ONCE, take_in
+from orchestrator.operations.maintenance.rotate_keys import rotate_keys
+from orchestrator.operations.signals.accept import signal
+from orchestrator.operations.signals.process import AT_ONCE, take_in
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.signals import ingest, queue
 from tests.scenarios.cloud import Bell, Cloud, Crash, cloud_thing

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import plan_small_removal
+from orchestrator.operations.planning import small_delete as plan_small_removal
 from orchestrator.store.planning import small_delete
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text

@@ -15,10 +15,12 @@ from orchestrator.errors import (
     ProviderBusy,
     ProviderError,
 )
-from orchestrator.operations import adoption, exports, purge, snapshots
+from orchestrator.operations.adoption import adopt_abandon, export
 from orchestrator.operations.context import Body
-from orchestrator.operations.snapshots import SnapshotNotFound
-from orchestrator.operations.why import explain
+from orchestrator.operations.diagnosis.explain import explain
+from orchestrator.operations.maintenance import purge
+from orchestrator.operations.snapshots import snapshots
+from orchestrator.operations.snapshots.snapshots import SnapshotNotFound
 from orchestrator.resources.base import Context
 from orchestrator.store.stacks import blockers
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
@@ -208,7 +210,7 @@ def removing(world, snapshot):
 
 def data(world, snapshot):
     stack, row = world.stack_row("s"), found(world, snapshot)
-    return orjson.loads(b"".join(exports.of_snapshot(world.database, world.cipher, stack, row)))
+    return orjson.loads(b"".join(export.of_snapshot(world.database, world.cipher, stack, row)))
 
 
 def test_a_snapshot_has_the_stack_as_it_was_and_what_was_kept(outside, cloud):
@@ -393,7 +395,7 @@ def test_the_copies_of_an_abandoned_stack_are_left_alone(outside, cloud):
     uuid = ready(outside)
     snapshot = taken(outside)
     copies = dict(cloud.copies)
-    abandoned = adoption.abandon(outside.context, outside.stack_row("s"))
+    abandoned = adopt_abandon.abandon(outside.context, outside.stack_row("s"))
     abandoned.document.close()
     outside.messages += abandoned.rings
     outside.delete("s")  # what is let go of stays so

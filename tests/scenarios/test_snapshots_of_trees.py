@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.operations import snapshots
+from orchestrator.operations.snapshots import snapshots
 from tests.scenarios.cloud import Cloud, cloud_thing
 from tests.scenarios.test_snapshots import found, restore, take
 from tests.scenarios.world import World

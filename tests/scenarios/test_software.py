@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from orchestrator.operations.context import Body
-from orchestrator.operations.software import Software
-from orchestrator.operations.update_preview import preview_update
+from orchestrator.operations.preview.update import preview_update
+from orchestrator.operations.software.type_store import Software
 from orchestrator.resources.around import Place
 from orchestrator.resources.software import ConfigDraft, DeploymentDraft
 from tests.scenarios.world import World

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.clients.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.stack_users import Keeper
+from orchestrator.operations.keystone.stack_users import Keeper
 from orchestrator.security.doors import require_door
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin

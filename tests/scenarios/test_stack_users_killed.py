@@ -30,7 +30,7 @@ pytest.importorskip("keystoneauth1")
 
 CHILD = """
 import json, sys
-from orchestrator.operations.check import check_nodes
+from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.security.encryption import Cipher
 from tests.scenarios.world import World
 url, settings, key, node, traversal = sys.argv[1:]

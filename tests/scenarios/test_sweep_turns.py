@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.maintenance.sweep import Sweep
 from tests.scenarios.world import World, test_resource
 
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 import orjson
 import pytest
 
-from orchestrator.operations import adoption, snapshots, stacks
+from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
+from orchestrator.operations.stacks import create_delete
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.test_tree_killed_anywhere import FILES, FIRST, SECOND
 
@@ -44,13 +46,15 @@ def live(world: Simulator, crash_at: int | None) -> None:
     for _ in range(6):  # each waits for those below
         came_to(world, uuid, "RESTORE_COMPLETE")
     assert (provider.copies, world.rows("SELECT 1 FROM snapshot")) == ({}, [])
-    abandoned = adoption.abandon(world.context, world.stack_row("s"))
+    abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     with abandoned.document as document:
         data = document.read().decode()
     things, done = set(provider.things), len(provider.log)
     world.messages += abandoned.rings
     came_to(world, uuid, "DELETE_COMPLETE")
-    accepted = stacks.create(world.context, Body(orjson.dumps({"stack_name": "s", "adopt_stack_data": data})))
+    accepted = create_delete.create(
+        world.context, Body(orjson.dumps({"stack_name": "s", "adopt_stack_data": data}))
+    )
     world.messages += accepted.rings
     came_to(world, accepted.uuid, "ADOPT_COMPLETE")
     assert (set(provider.things), len(provider.log)) == (things, done)

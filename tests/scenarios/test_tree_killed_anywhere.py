@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations import snapshots
 from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.templates import text_of

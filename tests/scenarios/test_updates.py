@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from orchestrator.errors import InvalidTemplate, NotSupported
 from orchestrator.graph.layout import lay_out
-from orchestrator.operations import plan, updates
+from orchestrator.operations.planning import planner
+from orchestrator.operations.stacks import update
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World, test_resource
 
@@ -446,14 +447,14 @@ def test_things_of_a_cloud_are_replaced_once_in_any_order(postgres_url, cloud, s
 
 def meanwhile(monkeypatch, *deeds):
     """Let each of these happen while an update is being checked, one at each check."""
-    todo, vet = list(deeds), updates.vet
+    todo, vet = list(deeds), update.vet
 
     def vetted(*args, **more):
         if todo:
             todo.pop(0)()
         return vet(*args, **more)
 
-    monkeypatch.setattr(updates, "vet", vetted)
+    monkeypatch.setattr(update, "vet", vetted)
 
 
 def test_two_patches_at_once_lose_neither(world, monkeypatch):
@@ -487,7 +488,7 @@ def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, mon
 
 def test_the_removal_of_more_than_one_join_takes_comes_to_its_end(world, monkeypatch):
     """Both plans of the update have joins before the end: the second's are its own."""
-    monkeypatch.setattr(plan, "lay_out", partial(lay_out, width=3))
+    monkeypatch.setattr(planner, "lay_out", partial(lay_out, width=3))
     wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
     uuid = world.create("s", wanted)
     world.deliver_all()

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from orchestrator.engine.accepts import accepted
 from orchestrator.engine.states import STACK_ACTIONS, STATUSES
 from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.operations.actions import ACTIONS
-from orchestrator.operations.why import Because, explain, summarize
+from orchestrator.operations.diagnosis.explain import Because, explain, summarize
+from orchestrator.operations.stacks.actions import ACTIONS
 from orchestrator.store.stacks import blockers
 from orchestrator.store.stacks import stacks as stored_stacks
 from tests.scenarios.cloud import Cloud, cloud_thing

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.operations.why import Because, explain
+from orchestrator.operations.diagnosis.explain import Because, explain
 from orchestrator.store.stacks import blockers
 from tests.scenarios.world import World, test_resource
 

@@ -15,20 +15,22 @@ from sqlalchemy import text
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, SignalRing
-from orchestrator.operations import actions, signals, stacks, updates
-from orchestrator.operations.check import check_nodes
-from orchestrator.operations.child_stacks import ChildStacks
+from orchestrator.operations.children.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.engine import Engine
-from orchestrator.operations.files import FileCache
-from orchestrator.operations.leases import Leases
-from orchestrator.operations.outputs import resolve_outputs
-from orchestrator.operations.parameters import ParameterCache
-from orchestrator.operations.plan import Planner
-from orchestrator.operations.planner import PlanVisit
-from orchestrator.operations.sweep import Sweep
-from orchestrator.operations.take_in import take_in
-from orchestrator.operations.window import Windows
+from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.outputs.outputs import resolve_outputs
+from orchestrator.operations.planning.planner import Planner
+from orchestrator.operations.planning.process import PlanVisit
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.runtime.dispatch_window import Windows
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.operations.signals import accept
+from orchestrator.operations.signals.process import take_in
+from orchestrator.operations.stacks import actions, create_delete
+from orchestrator.operations.stacks import update as updates
 from orchestrator.resources.registry import GROUP, Registry, load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
@@ -107,7 +109,7 @@ class World:
     def submit(self, name: str, template: Mapping[str, Any], **request: Any) -> str:
         """Ask for a stack of a whole template; return its uuid."""
         body = orjson.dumps({"stack_name": name, "template": template, **request})
-        accepted = stacks.create(self.context, Body(body))
+        accepted = create_delete.create(self.context, Body(body))
         self.messages += accepted.rings
         return accepted.uuid
 
@@ -132,7 +134,7 @@ class World:
     def signal(self, name: str, resource: str, details: Any = None) -> None:
         """Send a resource something."""
         body = Body(b"" if details is None else orjson.dumps(details))
-        self.messages += signals.signal(self.context, self.stack_row(name), resource, body)
+        self.messages += accept.signal(self.context, self.stack_row(name), resource, body)
 
     def clear(self, name: str, resource: str, hook: str) -> None:
         """Let a resource go on that waits at a hook."""
@@ -141,10 +143,10 @@ class World:
     def mark(self, name: str, resource: str, *, unhealthy: bool = True, **more: Any) -> None:
         """Mark a resource to be replaced, or unmark it."""
         body = Body(orjson.dumps({"mark_unhealthy": unhealthy, **more}))
-        signals.mark_unhealthy(self.context, self.stack_row(name), resource, body)
+        accept.mark_unhealthy(self.context, self.stack_row(name), resource, body)
 
     def delete(self, name: str) -> None:
-        self.messages += stacks.delete(self.context, self.stack_row(name))
+        self.messages += create_delete.delete(self.context, self.stack_row(name))
 
     def stack_row(self, name: str) -> stored_stacks.StackRow:
         row = stored_stacks.find(self.database, self.caller.project_id, name)
@@ -226,7 +228,7 @@ class World:
 
     def paused(self, name: str) -> list[tuple[str, str]]:
         """Who waits at which hook."""
-        waiting = signals.waiting(self.context, self.stack_row(name))
+        waiting = accept.waiting(self.context, self.stack_row(name))
         return sorted((one.name, one.hook) for one in waiting)
 
     def told(self, uuid: str, resource: str) -> list[str]:

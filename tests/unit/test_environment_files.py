@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from orchestrator.errors import InvalidRequest, InvalidTemplate, LimitExceeded, Misconfigured
-from orchestrator.operations.request import read_request
+from orchestrator.operations.request_body import read_request
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import (
     MOST_FILES,

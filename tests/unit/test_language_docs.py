@@ -15,8 +15,8 @@ from orchestrator.cli.failure import ApiFailure
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.request import StackRequest
-from orchestrator.operations.vetting import vet
+from orchestrator.operations.request_body import StackRequest
+from orchestrator.operations.validation.request import vet
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import for_project
 from orchestrator.template import versions

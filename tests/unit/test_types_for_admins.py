@@ -9,8 +9,8 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, InvalidTemplate
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.request import StackRequest
-from orchestrator.operations.vetting import vet
+from orchestrator.operations.request_body import StackRequest
+from orchestrator.operations.validation.request import vet
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.validation import validate
+from orchestrator.operations.validation.template_report import validate
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key

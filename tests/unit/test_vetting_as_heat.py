@@ -10,8 +10,8 @@ import yaml
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.request import StackRequest
-from orchestrator.operations.vetting import vet
+from orchestrator.operations.request_body import StackRequest
+from orchestrator.operations.validation.request import vet
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 

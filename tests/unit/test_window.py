@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.operations import window
-from orchestrator.operations.window import Windows
+from orchestrator.operations.runtime import dispatch_window
+from orchestrator.operations.runtime.dispatch_window import Windows
 
 SIZE = 256
 ROOT = 1
@@ -65,10 +65,10 @@ def test_a_window_that_was_found_full_is_looked_at_again_later() -> None:
 
 
 def test_when_nothing_was_left_it_is_not_looked_for_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "RECHECK_SECONDS", 3_600.0)
+    monkeypatch.setattr(dispatch_window, "RECHECK_SECONDS", 3_600.0)
     windows = Windows(SIZE)
     windows.topped_up(ROOT, 10, 3)
     windows.done(ROOT, SIZE)
     assert not windows.wants_more(ROOT)
-    monkeypatch.setattr(window, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(dispatch_window, "RECHECK_SECONDS", 0.0)
     assert windows.wants_more(ROOT)

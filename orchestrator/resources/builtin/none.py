@@ -1,7 +1,8 @@
 """OS::Heat::None: stands where a real type would, and is nothing (spec/resource-types.md A4).
 
 Put in the place of a real type whose thing is there already, it makes nothing: the thing is left as it is,
-its attributes are null, and what deletes the resource deletes the thing (`operations/carry_out.py`).
+its attributes are null, and what deletes the resource deletes the thing
+(`operations/reconcile/step_executor.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tables (DESIGN.md "Data", PROTOCOL.md "Rows"): what each holds and what can never be written into it.
 
 The tables with a row per resource or event have no foreign key to the stack: checking one locks the stack's
-row, and every check of a stack would queue for it (invariant 7). `operations/purge.py` removes what a stack
-leaves.
+row, and every check of a stack would queue for it (invariant 7). `operations/maintenance/purge.py` removes
+what a stack leaves.
 
 Declarations only. The statements that move state are written out in `nodes.py` and `traversals.py`; reading
 for the API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`,

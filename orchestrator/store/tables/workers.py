@@ -12,7 +12,9 @@ from orchestrator.store.tables.base import Base, now
 
 
 class Worker(Base):
-    """One worker process that runs or ran, as long as it reports now and then (operations/workers.py)."""
+    """One worker process that runs or ran, as long as it reports now and then
+    (operations/maintenance/heartbeat.py).
+    """
 
     __tablename__ = "worker"
 

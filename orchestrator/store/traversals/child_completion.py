@@ -1,7 +1,7 @@
 """The end of a child stack by whoever settles the last of it, in one statement without a claim.
 
 It ends what ends well and leaves nothing to be done first. All else, that of a stack that was asked for by a
-user above all, is a visit's to the finish node (`operations/lifecycle.py`).
+user above all, is a visit's to the finish node (`operations/stack_completion.py`).
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ WITH k AS MATERIALIZED (
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), let_go AS (  -- what the stack held of its user's rights (`operations/credentials.py`)
+), let_go AS (  -- what the stack held of its user's rights (`operations/keystone/delegated_credentials.py`)
     UPDATE credential c SET state = 'going', due_at = now() FROM s
     WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
 ), snapshot_ended AS ("""

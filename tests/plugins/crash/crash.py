@@ -17,8 +17,8 @@ from typing import Any
 
 import thing_type
 
-from orchestrator.operations import plan_rows, plan_small, plan_small_removal
-from orchestrator.operations.sweep import Sweep
+from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.planning import row_writer, small_create, small_delete
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.traversals import traversals
@@ -77,6 +77,6 @@ def wrap(owner: Any, name: str, point: str) -> None:
 
 for each in POINTS:
     wrap(*each)
-plan_rows.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", plan_rows.SLICE))
+row_writer.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", row_writer.SLICE))
 if "ORCHESTRATOR_TEST_SLICE" in os.environ:
-    plan_small.MOST = plan_small_removal.MOST = 0  # else a small stack is planned in one go
+    small_create.MOST = small_delete.MOST = 0  # else a small stack is planned in one go

@@ -1,0 +1,1 @@
+"""Export, abandon and adopt."""

@@ -1,0 +1,1 @@
+"""Nested stacks: their templates, types and desired states."""

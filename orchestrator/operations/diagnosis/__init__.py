@@ -1,0 +1,1 @@
+"""Diagnosis: blocked nodes, failure causes, differences between revisions."""

@@ -1,0 +1,75 @@
+"""Where in a template stands what failed: of a nested stack, whose template is one of the files that came
+with the stack around it. Of a root's template the text itself is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.operations.diagnosis.failure_tree import FailureNode
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.revisions import content_size, read_content
+from orchestrator.template.diagnostics import excerpt, source_lines
+from orchestrator.template.locate import locate
+from orchestrator.template.registry_entries import RESOURCES
+
+SECTIONS = (RESOURCES, "Resources")  # of HOT, and of the CloudFormation dialects
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A resource in a file: line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    excerpt: str
+
+
+@dataclass(slots=True)
+class Places:
+    """Finds places in files, each read once."""
+
+    database: Database
+    max_bytes: int  # of a file that is read for this
+    _texts: dict[str, bytes | None] = field(default_factory=dict)
+
+    def leaves(self, nodes: list[FailureNode]) -> Iterator[tuple[FailureNode, Place | None]]:
+        """Yield what is caused by nothing further down, with its place where that is known."""
+        todo: list[tuple[FailureNode, FailureNode | None]] = [(node, None) for node in reversed(nodes)]
+        while todo:
+            node, above = todo.pop()
+            if not node.causes:
+                yield node, None if above is None else self._place(node, above)
+            todo += [(cause, node) for cause in reversed(node.causes)]
+
+    def _place(self, node: FailureNode, above: FailureNode) -> Place | None:
+        """Return where in the template of the stack that `above` stands for the failed resource is."""
+        row = above.row
+        revision = history.numbered(self.database, above.stack, row.revision) if row.revision else None
+        if revision is None or row.resource_type is None:
+            return None
+        registry: Mapping[str, Any] = revision.environment.get("resource_registry") or {}
+        name = registry.get(row.resource_type, row.resource_type)
+        hash_ = revision.files.get(name) if isinstance(name, str) else None
+        text = self._text(hash_) if hash_ else None
+        if text is None:
+            return None
+        wanted = [(section, node.row.resource_name) for section in SECTIONS]
+        found = locate(text, wanted)
+        for section, key in wanted:
+            there = found.get((section, key))
+            if there is not None and there != found.get((section,)) and there != (1, 1):
+                line, column = there
+                return Place(str(name), line, column, excerpt(source_lines(text), line, column)[0])
+        return None
+
+    def _text(self, hash_: str) -> bytes | None:
+        if hash_ not in self._texts:
+            digest = bytes.fromhex(hash_)
+            small = content_size(self.database, digest) <= self.max_bytes
+            self._texts[hash_] = b"".join(read_content(self.database, digest)) or None if small else None
+        return self._texts[hash_]

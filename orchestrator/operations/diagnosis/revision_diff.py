@@ -1,0 +1,101 @@
+"""Compare two revisions of a stack: read both, hand them to `engine/differences.py`.
+
+Large templates are compared in a process of their own (`intake.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.engine.differences import Side, as_json, compare
+from orchestrator.errors import NotFound
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.store.stacks import history, revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.members import is_members, load_stored
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import FaultyTemplate, read
+
+EXPRESSIONS_SECONDS = 20.0  # for all that the conditions of both let evaluate
+
+
+@allowance(EXPRESSIONS_SECONDS)
+def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+    """Return what differs between two revisions, by section.
+
+    Raises:
+        NotFound: there is no such revision.
+        InvalidTemplate: one is of a format that is no longer installed.
+    """
+    first, second = revision(context, stack, before), revision(context, stack, after)
+    return as_json(compare(_side(context, stack, first), _side(context, stack, second)))
+
+
+def revision(context: OperationContext, stack: StackRow, number: int) -> RevisionRow:
+    """Return the revision of that number.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = history.numbered(context.database, stack, number)
+    if found is None:
+        raise NotFound("Revision", str(number))
+    return found
+
+
+def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
+    """Return the size of the largest of these revisions' templates, in bytes.
+
+    Raises:
+        NotFound: there is no such revision.
+    """
+    rows = [revision(context, stack, number) for number in numbers]
+    return max(revisions.content_size(context.database, row.template_hash) for row in rows)
+
+
+def _side(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(dict(row.parameters), row.sealed, context.cipher, given)
+    text = b"".join(revisions.read_content(context.database, row.template_hash))
+    conditions: Mapping[str, Any] = {}
+    if is_members(text):
+        template = load_stored(text, Limits.of(context.settings))
+    else:
+        draft = read(text, Limits.of(context.settings))
+        conditions = draft.sections.conditions()
+        try:
+            template = draft.define(values)
+        except FaultyTemplate as faulty:  # of a plug-in that is gone, say: what can be read is compared
+            template = faulty.rest
+    environment = row.environment
+    declared = {name: _parameter(body, values.get(name)) for name, body in template.written.items()}
+    sections: dict[str, Mapping[str, Any]] = {
+        "general": {
+            "version": template.version,
+            "description": template.description,
+            "parameter_groups": template.parameter_groups,
+            "event_sinks": environment.get("event_sinks") or [],
+            "encrypted_param_names": environment.get("encrypted_param_names") or [],
+        },
+        "parameters": declared,
+        "parameter_defaults": environment.get("parameter_defaults") or {},
+        "resource_registry": environment.get("resource_registry") or {},
+        "conditions": conditions,
+        "mappings": template.mappings,
+        "resources": {name: definition.body for name, definition in template.resources.items()},
+        "outputs": {
+            name: {"value": output.value, "description": output.description}
+            for name, output in template.outputs.items()
+        },
+        "files": row.files,
+    }
+    hidden = {name for name, schema in template.parameters.items() if schema.hidden}
+    return Side(sections, hidden | set(environment.get("encrypted_param_names") or ()))
+
+
+def _parameter(written: Any, value: Any) -> dict[str, Any]:
+    return {"value": value, **(written if isinstance(written, Mapping) else {})}

@@ -1,0 +1,1 @@
+"""Event bodies, event sinks, webhooks and their delivery."""

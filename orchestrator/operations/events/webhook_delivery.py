@@ -1,0 +1,151 @@
+"""Tell webhooks of events: each in their order, at least once, and none held up by another.
+
+What is due is claimed with a lease, so that one process at a time delivers to a webhook; a process that is
+killed leaves it to the next when the lease ends. A webhook's place is moved after the receiver has taken what
+came before it: what was taken by a receiver whose answer was lost is sent again.
+
+A receiver that fails is tried again later and later, and after `webhook_tries` of them in a row its webhook
+is dead: it stays where it stands until somebody arms it again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import uniform
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.clients.webhooks import NotDelivered, deliver
+from orchestrator.config import Settings
+from orchestrator.operations.events.event_body import facts, more_facts
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+from orchestrator.store.events import stream, webhooks
+from orchestrator.store.events.events import EventQuery, EventRow, list_events
+from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.events.webhooks import Claimed
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow, descendants
+from orchestrator.telemetry import logger
+
+log = logger()
+
+AT_ONCE: Final = 100  # events of one delivery
+TURN_SECONDS: Final = 5.0  # after which a webhook with more to tell stands in line again
+SLOW_SECONDS: Final = 2.0  # a receiver that takes longer waits among its like
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 3_600.0
+
+Told = tuple[EventRow, StackRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Courier:
+    """Delivers on behalf of one process."""
+
+    database: Database
+    cipher: Cipher
+    settings: Settings
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a webhook is ours: longer than one delivery takes, names looked up and all."""
+        return self.settings.webhook_timeout * 2 + 5
+
+    def claim(self, limit: int, *, slow: bool) -> Sequence[tuple[Claimed, int]]:
+        """Take at most so many webhooks that are due, each with the lease it is ours by."""
+        if limit <= 0:
+            return []
+        lease = secrets.randbits(63)
+        with self.database.lent() as db:
+            return [(one, lease) for one in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)]
+
+    def serve(self, claimed: Claimed, lease: int) -> None:
+        """Deliver to a webhook what there is for it, for as long as it is its turn."""
+        address = self.cipher.open(claimed.sealed)
+        position, until = claimed.position, time.monotonic() + TURN_SECONDS
+        drained = slow = False
+        while not drained and time.monotonic() < until and not slow:
+            found, position, drained = self._next(claimed, position)
+            began = time.monotonic()
+            try:
+                if found:
+                    self._deliver(address, claimed, found)
+            except NotDelivered as error:
+                self._failed(claimed, lease, str(error), slow=time.monotonic() - began > SLOW_SECONDS)
+                return
+            slow = time.monotonic() - began > SLOW_SECONDS
+            with self.database.lent() as db:
+                if not webhooks.moved(
+                    db, claimed.id, lease, position, len(found), self.lease_seconds, slow=slow
+                ):
+                    return  # removed meanwhile, or somebody else's
+        with self.database.lent() as db:
+            webhooks.let_go(db, claimed.id, lease, more=not drained)
+
+    def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[Told]) -> None:
+        """Send some events.
+
+        Raises:
+            NotDelivered: they were not taken.
+        """
+        id_ = f"{claimed.uuid}.{found[-1][0].sequence}"
+        events = [facts(row, stack) | more_facts(row, stack) for row, stack in found]
+        body = message("events", claimed.uuid, claimed.project_id, events)
+        deliver(
+            address["url"],
+            address["secret"],
+            id_,
+            body,
+            seconds=self.settings.webhook_timeout,
+            private=self.settings.webhook_private,
+        )
+
+    def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool) -> None:
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(claimed.tries, 30)) * uniform(0.5, 1.0)  # noqa: S311
+        most = self.settings.webhook_tries
+        with self.database.lent() as db:
+            state = webhooks.failed(db, claimed.id, lease, error, pause, most, slow=slow)
+        if state == "dead":
+            log.warning("webhook_dead", webhook=str(claimed.uuid), tries=most, error=error)
+
+    def _next(self, claimed: Claimed, after: Position) -> tuple[list[Told], Position, bool]:
+        """Return what comes next for a webhook, where that ends, and whether there is no more just now."""
+        if claimed.stack_uuid is not None:
+            return self._of_stack(claimed, after)
+        within = Within(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
+        walked = stream.of_project(self.database, within, after, AT_ONCE)
+        owners = stacks.by_ids(self.database, {row.stack_id for row in walked.rows})
+        found = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]
+        return found, walked.position, walked.drained
+
+    def _of_stack(self, claimed: Claimed, after: Position) -> tuple[list[Told], Position, bool]:
+        name, uuid = claimed.stack_name or "", str(claimed.stack_uuid)
+        stack = stacks.get(self.database, claimed.project_id, name, uuid)
+        if stack is None:
+            return [], after, True
+        below = list(descendants(self.database, stack, claimed.nested_depth, deleted=True))
+        owners = {one.id: one for one in (stack, *below)}
+        query = EventQuery(sort_dir="asc", after=after, limit=AT_ONCE)
+        rows = list(list_events(self.database, stack, query, below))
+        found = [(row, owners[row.stack_id]) for row in rows]
+        if claimed.only_stacks:
+            found = [(row, owner) for row, owner in found if is_own(row, owner)]
+        at = Position(rows[-1].xid, rows[-1].id) if rows else after
+        return found, at, len(rows) < AT_ONCE
+
+
+def is_own(row: EventRow, stack: StackRow) -> bool:
+    """Whether an event is what a stack tells of itself."""
+    return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
+
+
+def message(kind: str, uuid: object, project_id: str, events: Sequence[dict[str, Any]]) -> bytes:
+    """Return the body of a delivery."""
+    return orjson.dumps(
+        {"type": kind, "webhook_id": str(uuid), "project_id": project_id, "events": list(events)}
+    )

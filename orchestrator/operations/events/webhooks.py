@@ -1,0 +1,243 @@
+"""Webhooks as callers ask for them: make, list, show, remove, try, and arm again. `courier.py` delivers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from typing import Any, Final
+
+from orchestrator.clients.webhooks import (
+    NotDelivered,
+    deliver,
+    new_secret,
+    secret_fault,
+    shown_url,
+    url_fault,
+)
+from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.events.webhook_delivery import message
+from orchestrator.operations.request_body import read_object
+from orchestrator.store.events import stream, webhooks
+from orchestrator.store.events.events import read_sequence
+from orchestrator.store.events.stream import Position
+from orchestrator.store.events.webhooks import WebhookRow
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
+
+KEYS: Final = ("url", "secret", "stack", "nested_depth", "events", "after")
+KINDS: Final = {"all": False, "stack": True}  # of events; whether only what stacks tell of themselves
+STATES: Final = ("active", "dead")
+MASK: Final = "******"
+
+
+class WebhookNotFound(NotFound):
+    """The project has no such webhook."""
+
+    def __init__(self, id_: str) -> None:
+        """Name it."""
+        super().__init__("Webhook", id_)
+
+
+def create(context: OperationContext, body: Body) -> dict[str, Any]:
+    """Make a webhook; return it, this once with its secret.
+
+    Raises:
+        InvalidTemplate: what is asked for cannot be: every fault.
+        NotFound: the project has no such stack.
+        LimitExceeded: it has as many webhooks as it may.
+    """
+    asked = read_object(body.read())
+    faults = list(_faults(context, asked))
+    if faults:
+        raise InvalidTemplate(faults)
+    stack = _stack(context, asked.get("stack"))
+    secret = asked.get("secret") or new_secret()
+    position = _position(context, asked.get("after")) or stream.present(context.database)
+    uuid, most = uuid_.uuid4(), context.settings.max_webhooks_per_tenant
+    values = {
+        "uuid": uuid,
+        "project_id": context.caller.project_id,
+        "stack_id": stack.id if stack is not None else None,
+        "nested_depth": min(asked.get("nested_depth") or 0, context.settings.max_nested_stack_depth),
+        "only_stacks": KINDS[asked.get("events") or "all"],
+        "shown_url": shown_url(asked["url"]),
+        "sealed": context.cipher.seal({"url": asked["url"], "secret": secret}),
+        "xid": str(position.xid),
+        "event_id": position.id,
+        "created_by": context.caller.user,
+        "most": most,
+    }
+    with context.database.connect() as db:
+        if not webhooks.add(db, values):
+            raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {most}.")
+        row = webhooks.get(db, context.caller.project_id, uuid)
+    assert row is not None
+    return shown(row) | {"secret": secret}
+
+
+def listed(
+    context: OperationContext, *, state: str | None, marker: str | None, limit: int | None
+) -> list[dict[str, Any]]:
+    """Return the project's webhooks, the oldest first; of a `state` only, if one is named.
+
+    Raises:
+        InvalidRequest: there is no such state.
+    """
+    if state is not None and state not in STATES:
+        raise InvalidRequest(f"Unknown state '{state}', must be one of: {', '.join(STATES)}.")
+    with context.database.connect() as db:
+        rows = webhooks.listed(db, context.caller.project_id, state=state, marker=marker, limit=limit)
+    return [shown(row) for row in rows]
+
+
+def show(context: OperationContext, id_: str) -> dict[str, Any]:
+    """Return one webhook.
+
+    Raises:
+        WebhookNotFound: there is none.
+    """
+    return shown(_row(context, id_))
+
+
+def delete(context: OperationContext, id_: str) -> None:
+    """Remove a webhook; a delivery that is on its way may still arrive.
+
+    Raises:
+        WebhookNotFound: there is none.
+    """
+    with context.database.connect() as db:
+        if not webhooks.delete(db, context.caller.project_id, _uuid(id_)):
+            raise WebhookNotFound(id_)
+
+
+def rearm(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
+    """Let a webhook try again at once: from where it stands, or from `after`.
+
+    Raises:
+        WebhookNotFound: there is none.
+        InvalidRequest: `after` is no sequence.
+    """
+    after = read_object(body.read()).get("after")
+    if after is not None and not _is_position(after):
+        raise InvalidRequest(_NO_POSITION.format(after))
+    with context.database.connect() as db:
+        uuid = _uuid(id_)
+        if not webhooks.rearm(db, context.caller.project_id, uuid, _position(context, after)):
+            raise WebhookNotFound(id_)
+    return show(context, id_)
+
+
+def test(context: OperationContext, id_: str) -> dict[str, Any]:
+    """Deliver a message without events now, and return how that went; where the webhook stands stays.
+
+    Raises:
+        WebhookNotFound: there is none.
+    """
+    row = _row(context, id_)
+    address = context.cipher.open(row.sealed)
+    body = message("test", row.uuid, context.caller.project_id, [])
+    try:
+        status = deliver(
+            address["url"],
+            address["secret"],
+            f"{row.uuid}.test.{uuid_.uuid4()}",
+            body,
+            seconds=context.settings.webhook_timeout,
+            private=context.settings.webhook_private,
+        )
+    except NotDelivered as error:
+        return {"delivered": False, "status": None, "error": str(error)}
+    return {"delivered": True, "status": status, "error": None}
+
+
+def shown(row: WebhookRow) -> dict[str, Any]:
+    """Return a webhook as its project sees it."""
+    return {
+        "id": str(row.uuid),
+        "url": row.shown_url,
+        "secret": MASK,
+        "stack_id": str(row.stack_uuid) if row.stack_uuid is not None else None,
+        "stack_name": row.stack_name,
+        "nested_depth": row.nested_depth,
+        "events": "stack" if row.only_stacks else "all",
+        "state": row.state,
+        "sequence": row.sequence,
+        "tries": row.tries,
+        "failing_since": _time(row.failing_since),
+        "last_error": row.last_error,
+        "next_attempt_at": _time(row.due_at) if row.tries and row.state == "active" else None,
+        "delivered": row.delivered,
+        "delivered_at": _time(row.delivered_at),
+        "event_sink": row.of_environment,
+        "created_by": row.created_by or None,
+        "creation_time": _time(row.created_at),
+    }
+
+
+_NO_POSITION: Final = "Invalid sequence '{}' for 'after': take it from an event, or give 0.0 or now."
+
+
+def _faults(context: OperationContext, asked: dict[str, Any]) -> Any:
+    url, secret, depth = asked.get("url"), asked.get("secret"), asked.get("nested_depth")
+    for key in sorted(asked.keys() - set(KEYS)):
+        yield _fault("unknown-key", f"A webhook has no {key!r}, but {', '.join(KEYS)}", key)
+    if not isinstance(url, str):
+        yield _fault("missing-url", "A webhook needs a url, a text", "url")
+    elif wrong := url_fault(url, private=context.settings.webhook_private):
+        yield _fault("invalid-url", wrong, "url")
+    if secret is not None:
+        wrong = secret_fault(secret) if isinstance(secret, str) else "A secret is a text"
+        if wrong:
+            yield _fault("invalid-secret", wrong, "secret")
+    if depth is not None and (not isinstance(depth, int) or isinstance(depth, bool) or depth < 0):
+        yield _fault("invalid-depth", "nested_depth is a number of levels, 0 or more", "nested_depth")
+    if asked.get("stack") is not None and not isinstance(asked["stack"], str):
+        yield _fault("invalid-stack", "stack is the name or id of one", "stack")
+    if asked.get("events") is not None and asked["events"] not in [*KINDS]:
+        yield _fault("invalid-events", f"events is one of: {', '.join(KINDS)}", "events")
+    if asked.get("after") is not None and not _is_position(asked["after"]):
+        yield _fault("invalid-sequence", _NO_POSITION.format(asked["after"]), "after")
+
+
+def _fault(code: str, text: str, path: str) -> Diagnostic:
+    return Diagnostic(code, text, path, heat_type="HTTPBadRequest")
+
+
+def _is_position(after: object) -> bool:
+    return isinstance(after, str) and (after == "now" or read_sequence(after) is not None)
+
+
+def _position(context: OperationContext, after: str | None) -> Position | None:
+    if after is None:
+        return None
+    found = read_sequence(after)
+    return Position(*found) if found is not None else stream.present(context.database)
+
+
+def _stack(context: OperationContext, name: str | None) -> StackRow | None:
+    if name is None:
+        return None
+    found = stacks.find(context.database, context.caller.project_id, name)
+    if found is None or found.project_id != context.caller.project_id:
+        raise NotFound("Stack", name)
+    return found
+
+
+def _row(context: OperationContext, id_: str) -> WebhookRow:
+    with context.database.connect() as db:
+        row = webhooks.get(db, context.caller.project_id, _uuid(id_))
+    if row is None:
+        raise WebhookNotFound(id_)
+    return row
+
+
+def _uuid(id_: str) -> uuid_.UUID:
+    try:
+        return uuid_.UUID(id_)
+    except ValueError:
+        raise WebhookNotFound(id_) from None
+
+
+def _time(value: dt.datetime | None) -> str | None:
+    return value.astimezone(dt.UTC).isoformat()[:19] + "Z" if value is not None else None

@@ -1,0 +1,1 @@
+"""Credentials and users of stacks at Keystone, and their removal."""

@@ -1,0 +1,1 @@
+"""Background work: sweep, orphans, purge, heartbeats, key rotation."""

@@ -1,0 +1,78 @@
+"""Look after things that were made under a lease that had been lost (PROTOCOL.md 4).
+
+The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it
+is the resource's own, or made another, then this one is one too many and goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.clients.cloud import Cloud
+from orchestrator.config import Settings
+from orchestrator.errors import OrchestratorError
+from orchestrator.operations.resource_context.operation import calling
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.software import UNCONNECTED, SoftwareStore
+from orchestrator.telemetry import logger
+
+log = logger()
+
+# Those whose resource is settled one way or the other: while it has an operation open, its holder may still
+# find them.
+OPEN = """
+SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id,
+    coalesce(k.project_id, ''), k.root_id
+FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
+WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
+ORDER BY s.id LIMIT %s
+"""
+HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
+
+
+def tidy(
+    db: Connection[TupleRow],
+    types: Mapping[str, ResourceType],
+    software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
+    limit: int = 20,
+    settings: Settings | None = None,
+    cloud: Callable[[int], Cloud | None] = lambda _: None,
+) -> int:
+    """Remove strays that nobody owns, a few at a time; return how many are dealt with.
+
+    `software` is the store as a project sees it, `settings` say where projects find what others serve, and
+    `cloud` is theirs as the stacks of a tree call it, by its root.
+    """
+    dealt = 0
+    for id_, token, type_name, physical_id, owned, project_id, root_id in db.execute(
+        OPEN, (limit,)
+    ).fetchall():
+        ctx = Context(
+            name=physical_id,
+            physical_name=physical_id,
+            token=token,
+            action="DELETE",
+            software=software(project_id),
+        )
+        ctx = calling(ctx, settings, project_id, None if root_id is None else cloud(root_id))
+        if owned or _removed(types, type_name, ctx, physical_id):
+            db.execute(HANDLED, (id_,))
+            dealt += 1
+    return dealt
+
+
+def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, physical_id: str) -> bool:
+    """Ask for a stray's removal; whether it is gone. What cannot be asked now is asked again later."""
+    try:
+        kind = types[type_name]
+        kind.delete(ctx, physical_id)
+        gone = not kind.observe(ctx, physical_id).exists
+    except OrchestratorError as error:
+        log.warning("stray_not_removed", physical_id=physical_id, type=type_name, error=str(error))
+        return False
+    if gone:
+        log.warning("stray_removed", physical_id=physical_id, type=type_name)
+    return gone

@@ -1,0 +1,184 @@
+"""Find what is due, lost, overdue or stuck, and ring for it: why nothing in the broker ever matters
+(invariant 1).
+
+Runs beside every worker, one at a time, each part a transaction of its own. Its cost follows what is due, not
+what there is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator import metrics
+from orchestrator.clients.cloud import Cloud
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Message, Ring
+from orchestrator.operations import stack_completion
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.maintenance.purge import Policy, Purging
+from orchestrator.operations.snapshots import cleanup
+from orchestrator.operations.software.type_store import Software
+from orchestrator.resources.around import Place
+from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+from orchestrator.store.events import webhooks
+from orchestrator.store.maintenance import stalled, sweep_queries
+from orchestrator.store.nodes import repository
+from orchestrator.store.signals import queue
+from orchestrator.store.stacks import progress
+from orchestrator.store.traversals import traversals
+from orchestrator.telemetry import logger
+
+log = logger()
+
+LIMIT = 1_000  # rows one sweep moves of a kind
+AUDIT_SECONDS = 30.0
+LOCK = 0x5357454550  # one sweep at a time, wherever it runs
+COUNTING = LOCK + 1  # one count at a time
+COUNTING_SECONDS = 0.025  # after which a sweep counts no further stack
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One worker's sweep, with its own connection."""
+
+    database: Database
+    settings: Settings
+    types: Mapping[str, ResourceType]
+    cipher: Cipher
+    apart: float = 0.0  # seconds between the beginnings of two sweeps, whoever sweeps
+    _db: Connection[TupleRow] | None = None
+    _audited_at: float = field(default_factory=time.monotonic)
+    _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
+    _rung_until: int | None = None  # of events, for webhooks
+    _purging: Purging = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep what the settings say."""
+        self._purging = Purging(Policy.of(self.settings))
+
+    def run(self) -> list[Message]:
+        """Sweep once, unless another is at it or was just now; return what to enqueue."""
+        if self._db is None or self._db.closed:
+            self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
+            self._db.execute(
+                "SET idle_in_transaction_session_timeout = '30s'"
+            )  # a stopped process holds nobody up
+        db = self._db
+        with db.transaction():
+            if not sweep_queries.is_our_turn(db, LOCK, self.apart):
+                return []
+            rings: list[Message] = [*self._ring(db)]
+            sent = queue.due(db, self.settings.ring_again_seconds, LIMIT)
+            metrics.found("signal", len(sent))
+            rings += sent
+        self._rung_until = webhooks.ring(db, self._rung_until)
+        rings += self._end(db)
+        self._count(db)
+        return rings
+
+    def purge(self) -> None:
+        """Forget a little of what is kept no longer; for when there is nothing to ring."""
+        if self._db is not None and not self._db.closed:
+            self._purging.tick(self._db)
+
+    def close(self) -> None:
+        """Close the connection; the next sweep opens another."""
+        if self._db is not None:
+            self._db.close()
+
+    def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
+        rings = sweep_queries.due(db, LIMIT)
+        metrics.found("due", len(rings))
+        lost = sweep_queries.lost(db, LIMIT)
+        metrics.found("lease_lost", len(lost))
+        if lost:
+            log.warning("leases_lost", count=len(lost))
+        rings += lost
+        for root_id, root in sweep_queries.roots(db):
+            again = sweep_queries.ring_again(
+                db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window
+            )
+            if again:
+                log.info("rung_again", stack=root, count=len(again))
+            metrics.found("unanswered", len(again))
+            rings += again
+            topped = repository.top_up(db, root_id, root, self.settings.ring_window).rings
+            metrics.found("unrung", len(topped))
+            rings += topped
+        return rings
+
+    def _end(self, db: Connection[TupleRow]) -> list[Ring]:
+        rings: list[Ring] = []
+        for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
+            metrics.found("timed_out", 1)
+            rings += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
+        for stack_id, traversal in sweep_queries.exhausted(db):
+            traversals.halt(db, stack_id, traversal)
+        halted = sweep_queries.halted(db)
+        for stack_id, traversal in halted:
+            if (stack_id, traversal) not in self._followed:
+                traversals.follow_open(db, stack_id, traversal)
+        self._followed = set(halted)
+        for stack_id, traversal in sweep_queries.wound_down(db):
+            rings += stack_completion.wind_down(self.database, stack_id, traversal)
+        cleanup.remove_snapshots(db, self.types, self.cipher, self.settings)
+        if time.monotonic() - self._audited_at > AUDIT_SECONDS:
+            self._audited_at = time.monotonic()
+            rings += self._audit(db)
+        return rings
+
+    def _audit(self, db: Connection[TupleRow]) -> list[Ring]:
+        for root_id, _ in sweep_queries.roots(db):
+            while sweep_queries.drop_over(db, root_id, LIMIT) == LIMIT:
+                pass
+        rings = self._unstall(db)
+        orphans.tidy(
+            db,
+            self.types,
+            lambda project_id: self._software(db, project_id),
+            settings=self.settings,
+            cloud=lambda root_id: self._cloud(db, root_id),
+        )
+        return rings
+
+    def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:
+        return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
+
+    def _software(self, db: Connection[TupleRow], project_id: str) -> Software:
+        return Software(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
+
+    def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
+        """Move what stands still: there should never be any (PROTOCOL.md 16)."""
+        rings: list[Ring] = []
+        for stack_id, traversal, stack in stalled.stalled(db):
+            metrics.found("stalled", 1)
+            log.error("stack_stalled", stack=stack, traversal=traversal)
+            rings += stalled.begin_again(db, stack_id, traversal)
+        for stack_id, traversal, stack in stalled.stranded(db):
+            metrics.found("stranded", 1)
+            log.error("stack_stranded", stack=stack, traversal=traversal)
+            rings += stack_completion.give_up(self.database, stack_id, traversal)
+        return rings
+
+    def _count(self, db: Connection[TupleRow]) -> None:
+        """Count how far the stacks at work are, as rarely as it is dear."""
+        row = db.execute("SELECT pg_try_advisory_lock(%s)", (COUNTING,)).fetchone()
+        if row is None or not row[0]:
+            return
+        try:
+            started = time.monotonic()
+            for stack_id, traversal, ended in progress.due(db):
+                progress.count(db, stack_id, traversal, final=ended)
+                if time.monotonic() - started > COUNTING_SECONDS:
+                    break
+        finally:
+            db.execute("SELECT pg_advisory_unlock(%s)", (COUNTING,))

@@ -1,0 +1,242 @@
+"""Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
+
+The caller waits for the answer, so what it sees is what `stacks.py` and `updates.py` give; its own process
+stays small and quick. A process that accepted a create or an update goes on to plan it, with the template it
+has already parsed. If it dies there, its lease on the plan node runs out and a worker takes the plan up.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from orchestrator import collector
+from orchestrator.config import Settings
+from orchestrator.engine.messages import Ring
+from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.operations.children.child_stacks import ChildStacks
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.diagnosis import revision_diff
+from orchestrator.operations.planning.planner import Planner
+from orchestrator.operations.planning.process import limit_memory
+from orchestrator.operations.preview import create as create_preview
+from orchestrator.operations.preview import update as update_preview
+from orchestrator.operations.preview.create import CreatePreview
+from orchestrator.operations.preview.update import UpdatePreview
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
+from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.operations.snapshots import snapshots
+from orchestrator.operations.stacks import create_delete as stacks
+from orchestrator.operations.stacks import update as updates
+from orchestrator.operations.stacks.create_delete import Accepted
+from orchestrator.operations.validation import template_report
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.caller import Caller
+from orchestrator.security.encryption import cipher
+from orchestrator.store.access.idempotency import ClientToken
+from orchestrator.store.connections.database import UNREACHABLE, Database
+from orchestrator.store.nodes import repository
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals.traversals import Opened
+from orchestrator.telemetry import bind_request, concerning, configure_logs, logger, request_id
+from orchestrator.template.template import Template
+
+log = logger()
+
+ANSWER_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the child is told; everything else it makes itself."""
+
+    settings: Settings
+    database_url: str
+    caller: Caller
+    path: Path | None
+    patience_seconds: float = 0.0
+    request_id: str | None = None
+    asked: ClientToken | None = None
+
+
+def create(context: OperationContext, body: Body) -> Accepted:
+    """Accept a new stack, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return stacks.create(context, body)
+    accepted: Accepted = _apart(context, body.path, _create)
+    return accepted
+
+
+def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
+    """Accept an update, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return updates.update(context, stack, body, patch=patch)
+    accepted: Accepted = _apart(context, body.path, partial(_update, stack=stack, patch=patch))
+    return accepted
+
+
+def preview_create(context: OperationContext, body: Body) -> CreatePreview:
+    """Say what a create would make, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return create_preview.preview_create(context, body)
+    preview: CreatePreview = _apart(context, body.path, _preview_create)
+    return preview
+
+
+def preview_update(
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    *,
+    patch: bool = False,
+    show_nested: bool = False,
+) -> UpdatePreview:
+    """Say what an update would do, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested)
+    work = partial(_preview_update, stack=stack, patch=patch, show_nested=show_nested)
+    preview: UpdatePreview = _apart(context, body.path, work)
+    return preview
+
+
+def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, Any]:
+    """Validate a template, in this process or, when the body is large, in another."""
+    if body.path is None:
+        return template_report.validate(context, body, **how)
+    work = partial(_validate, how=how)
+    result: dict[str, Any] = _apart(context, body.path, work)
+    return result
+
+
+def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+    """Compare two revisions, in this process or, when a template is large, in another."""
+    if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
+        return revision_diff.differ(context, stack, before, after)
+    work = partial(_differ, stack=stack, before=before, after=after)
+    found: dict[str, Any] = _apart(context, None, work)
+    return found
+
+
+def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[Ring]:
+    """Begin to restore a snapshot, in this process or, when its template is large, in another."""
+    if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
+        return snapshots.restore(context, stack, snapshot_id)
+    rings: list[Ring] = _apart(context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id))
+    return rings
+
+
+def start() -> None:
+    """Load what the children share, so that each starts within milliseconds."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
+
+
+def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]) -> Any:
+    """Run `work` in a process of its own and return what it answers, or raise what it raised."""
+    processes = multiprocessing.get_context("forkserver")
+    here, there = processes.Pipe(duplex=False)
+    database = context.database
+    patience = database.patience_seconds
+    job = _Job(context.settings, database.url, context.caller, path, patience, request_id(), context.asked)
+    process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
+    process.start()
+    there.close()
+    try:
+        if not here.poll(ANSWER_SECONDS):
+            process.terminate()
+            raise LimitExceeded(f"The template could not be checked within {ANSWER_SECONDS:.0f} seconds.")
+        answer = here.recv()
+    except EOFError as error:
+        raise LimitExceeded("The template needs more memory than a request may have.") from error
+    finally:
+        here.close()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
+    configure_logs()
+    bind_request(job.request_id)
+    limit_memory(job.settings.planner_memory_limit)
+    collector.rest()
+    try:
+        work(job, answer)
+    except MemoryError:
+        answer.send(LimitExceeded("The template needs more memory than a request may have."))
+    except (OrchestratorError, *UNREACHABLE) as error:
+        if answer.closed:  # the request was answered: a worker takes up its plan
+            log.warning("plan_cut_short", error=str(error))
+        else:
+            answer.send(error)
+    except Exception as error:
+        log.exception("intake_broken")
+        if not answer.closed:
+            answer.send(RuntimeError(str(error)))
+
+
+def _context(job: _Job) -> OperationContext:
+    database = Database(job.database_url, "orchestrator-intake", patience_seconds=job.patience_seconds)
+    return OperationContext(
+        database, cipher(job.settings), job.caller, job.settings, load_registry(), job.asked
+    )
+
+
+def _validate(job: _Job, answer: Connection, *, how: Mapping[str, bool]) -> None:
+    answer.send(template_report.validate(_context(job), Body(path=job.path), **how))
+
+
+def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
+    context, lease = _context(job), new_lease()
+    opened, template = updates.accept(context, stack, Body(path=job.path), patch=patch, lease=lease)
+    answer.send(Accepted(str(stack.uuid), stack.name, []))
+    answer.close()
+    _go_on(context, opened, lease, template)
+
+
+def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, after: int) -> None:
+    answer.send(revision_diff.differ(_context(job), stack, before, after))
+
+
+def _preview_create(job: _Job, answer: Connection) -> None:
+    answer.send(create_preview.preview_create(_context(job), Body(path=job.path)))
+
+
+def _preview_update(
+    job: _Job, answer: Connection, *, stack: StackRow, patch: bool, show_nested: bool
+) -> None:
+    context, body = _context(job), Body(path=job.path)
+    answer.send(update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested))
+
+
+def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str) -> None:
+    answer.send(snapshots.restore(_context(job), stack, snapshot_id))
+
+
+def _create(job: _Job, answer: Connection) -> None:
+    context, lease = _context(job), new_lease()
+    opened, wanted, template = stacks.accept(context, Body(path=job.path), lease)
+    answer.send(Accepted(str(wanted.uuid), wanted.name, []))
+    answer.close()
+    del wanted
+    _go_on(context, opened, lease, template)
+
+
+def _go_on(context: OperationContext, opened: Opened, lease: int, template: Template) -> None:
+    """Plan what was accepted and answered."""
+    database, settings = context.database, context.settings
+    parameters = ParameterCache(database, context.cipher)
+    stacks = ChildStacks(database, context.cipher, context.types, settings, FileCache(database))
+    planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
+    with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
+        db = database.connect(hot=True)
+        for visit in repository.look(db, [opened.plan_node_id], lease):
+            concerning(visit.told)
+            log.info("plan_begun", action=visit.stack.action)
+            planner.run(db, visit, lease, template, ring=False)

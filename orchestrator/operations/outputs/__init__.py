@@ -1,0 +1,1 @@
+"""Stack outputs and nested metadata, evaluated at read time."""

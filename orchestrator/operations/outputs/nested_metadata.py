@@ -1,0 +1,62 @@
+"""The metadata of a nested stack, as the template around it says it now.
+
+A signal that resizes a group touches no other resource of the group's stack, and what stands beside it may
+tell in its metadata who is in the group. Heat evaluates that of nested stacks anew after each signal; here
+it is evaluated for whoever asks, and written down by the next update as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.outputs.outputs import EXPRESSIONS_SECONDS, Revised, proxies
+from orchestrator.operations.resource_context.state import GIVEN_METADATA
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision
+from orchestrator.template.definition import NOTHING, StackDefinition
+from orchestrator.template.functions.allowance import allowance
+
+
+@allowance(EXPRESSIONS_SECONDS)
+def live_metadata(
+    context: OperationContext, stack: Revised, resource_id: int
+) -> tuple[Mapping[str, Any], bool] | None:
+    """Return the metadata and whether anything secret went into it.
+
+    None where what is stored holds: it stands on no other resource, a signal has changed it, or it cannot be
+    evaluated.
+    """
+    definition = ResourceDefinition
+    query = (
+        select(definition.name, definition.body, definition.requires, Resource.data, Resource.sealed)
+        .join(definition, definition.id == Resource.definition_id)
+        .where(Resource.id == resource_id, Resource.status == "COMPLETE")
+    )
+    with context.database.engine.connect() as connection:
+        found = connection.execute(query).one_or_none()
+        if found is None or not found.body.get("metadata") or not found.requires:
+            return None
+        chosen = select(Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
+        revision = connection.execute(chosen).one_or_none()
+    data = context.cipher.open(found.sealed).get("data") if found.sealed else found.data
+    if revision is None or GIVEN_METADATA in (data or {}):
+        return None
+    body, given = found.body, pseudo(str(stack.uuid), stack.name, stack.project_id)
+    view = StackDefinition(
+        body["version"],
+        stored_values(revision.parameters, revision.sealed, context.cipher, given),
+        proxies(context.database, context.cipher, stack, set(found.requires)),
+        FileCache(context.database).reader(body.get("files", NOTHING)),
+        mappings=body.get("mappings", NOTHING),
+    )
+    try:
+        made = view.resolve(body["metadata"], f"resources.{found.name}.metadata")
+    except OrchestratorError:
+        return None
+    return (made, view.touched_secret) if isinstance(made, Mapping) else None

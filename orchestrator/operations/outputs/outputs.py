@@ -1,0 +1,179 @@
+"""Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no
+other (spec/hot-language.md §11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from sqlalchemy import select
+
+from orchestrator.engine.visit import NodeData
+from orchestrator.errors import OrchestratorError
+from orchestrator.operations.resource_context.state import proxy
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.tables.core import Resource, Stack
+from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
+from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.template import Template
+
+REVISED: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"
+NAMED: Final = """
+SELECT id, name, physical_id, reference_id, action, status, attributes, sealed FROM resource
+WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover
+"""
+EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output as it is now; `error` says why there is no value."""
+
+    key: str
+    description: str
+    value: Any = None
+    error: str | None = None
+    secret: bool = False  # something secret went into it
+
+
+class Revised(Protocol):
+    """A stack, or what is known of a child: whose outputs can be resolved."""
+
+    @property
+    def id(self) -> int:
+        """Its row."""
+
+    @property
+    def uuid(self) -> Any:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def project_id(self) -> str:
+        """Whose it is."""
+
+    @property
+    def revision_id(self) -> int | None:
+        """The revision it is to be."""
+
+
+@allowance(EXPRESSIONS_SECONDS)
+def resolve_outputs(
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None = None
+) -> list[Output]:
+    """Return a stack's outputs in the template's order, or just those named.
+
+    One that takes an output of a nested stack which cannot be evaluated has the error of that.
+    """
+    return _resolved(database, cipher, stack, names)
+
+
+def _resolved(
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None
+) -> list[Output]:
+    with database.lent() as db:
+        rows = fetched(db, REVISED, {"id": stack.revision_id})
+    if not rows:
+        return []
+    outline, parameters, sealed, named_files = rows[0]
+    template = Template.from_outline(outline)
+    wanted = [output for output in template.outputs.values() if names is None or output.name in names]
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(parameters, sealed, cipher, given)
+    required = {name for output in wanted for name in output.requires}
+    known = proxies(database, cipher, stack, required)
+    wrong = _wrong_inside(database, cipher, stack, wanted, known)
+    files = FileCache(database)
+
+    def view() -> StackDefinition:
+        return StackDefinition(
+            template.version, values, known, files.reader(named_files), mappings=template.mappings
+        )
+
+    return [
+        Output(output.name, output.description, error=wrong[output.name])
+        if output.name in wrong
+        else _resolve(output, view())
+        for output in wanted
+    ]
+
+
+def _wrong_inside(
+    database: Database,
+    cipher: Cipher,
+    stack: Revised,
+    outputs: Iterable[OutputDefinition],
+    proxies: Mapping[str, ResourceProxy],
+) -> dict[str, str]:
+    """Return the errors of outputs that take one of a nested stack which has an error itself."""
+    used: dict[
+        str, dict[str, list[str]]
+    ] = {}  # by resource: its attributes that are null, and who takes them
+    for output in outputs:
+        for name, attributes in output.dep_attrs.items():
+            known = proxies[name].attributes if name in proxies else {}
+            for attribute in attributes:
+                if attribute in known and known[attribute] is None:
+                    used.setdefault(name, {}).setdefault(attribute, []).append(output.name)
+    found: dict[str, str] = {}
+    for child in _children(database, stack, used) if used else ():
+        name, null = child.parent_resource, used[child.parent_resource]
+        for inner in _resolved(database, cipher, child, null):
+            if inner.error is not None:
+                error = f"Error in {name} output {inner.key}: {inner.error}"
+                found |= dict.fromkeys(null[inner.key], error)
+    return found
+
+
+def _children(database: Database, stack: Revised, names: Iterable[str]) -> list[Any]:
+    """Return the stacks that resources of these names stand for."""
+    columns = [Stack.id, Stack.uuid, Stack.name, Stack.project_id, Stack.revision_id, Stack.parent_resource]
+    statement = (
+        select(*columns)
+        .join(Resource, Resource.id == Stack.parent_resource_id)
+        .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
+        .where(Resource.leftover.is_(False), Resource.name.in_(list(names)))
+    )
+    with database.engine.connect() as connection:
+        return list(connection.execute(statement).all())
+
+
+def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
+    try:
+        value = definition.resolve(output.value, f"outputs.{output.name}.value")
+    except OrchestratorError as error:
+        return Output(output.name, output.description, error=str(error))
+    return Output(output.name, output.description, value, secret=definition.touched_secret)
+
+
+def proxies(
+    database: Database, cipher: Cipher, stack: Revised, names: Collection[str]
+) -> dict[str, ResourceProxy]:
+    """Return the resources of these names; one that has no row is as if not created."""
+    if not names:
+        return {}
+    with database.lent() as db:
+        rows = fetched(db, NAMED, {"stack_id": stack.id, "names": list(names)})
+    found = {}
+    for id_, name, physical_id, reference_id, action, status, attributes, sealed in rows:
+        data = NodeData(
+            id=id_,
+            name=name,
+            physical_id=physical_id,
+            reference_id=reference_id,
+            action=action,
+            status=status,
+            attributes=attributes,
+            sealed=sealed.decode() if sealed else None,
+        )
+        found[name] = proxy(data, cipher)
+    return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}

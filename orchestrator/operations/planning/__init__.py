@@ -1,0 +1,1 @@
+"""Turns a started traversal into graph rows."""

@@ -1,0 +1,1 @@
+"""Previews: the effect of a create or an update, without side effects."""

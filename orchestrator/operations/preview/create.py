@@ -1,0 +1,164 @@
+"""Say what a create would make, and make nothing (spec/rest-api.md §5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.engine.properties import Resolved
+from orchestrator.errors import OrchestratorError, StackExists
+from orchestrator.operations.adoption.adopt_abandon import adopting
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.outputs.outputs import Output
+from orchestrator.operations.request_body import StackRequest, read_request
+from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside, inside_of
+from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested import NestedType
+from orchestrator.store.planning import preview_reads
+from orchestrator.store.traversals.accept import refuse_beyond
+from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.formats import format_named
+from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.parameters import MASK, ParameterValues
+from orchestrator.template.view import ResourceProxy
+
+EXPRESSIONS_SECONDS = 20.0  # for all that a preview lets evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """One resource that would be made, its values as far as nothing has to be there for them."""
+
+    name: str
+    type: str
+    description: str
+    required_by: Sequence[str]
+    properties: Mapping[str, Any]  # null where it comes from what is not there, masked where it is secret
+    attributes: Sequence[str]  # names
+    metadata: Any
+    nested: Nested | None = None  # the stack that it stands for
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """The stack that a resource would stand for."""
+
+    name: str
+    resources: Sequence[Unmade]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePreview:
+    """A stack that would be made."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, str]
+    outputs: Sequence[Output]
+    resources: Sequence[Unmade]
+    disable_rollback: bool
+    timeout_mins: int | None
+    tags: Sequence[str]
+
+
+def preview_create(context: OperationContext, body: Body) -> CreatePreview:
+    """Return what a create would make, or take over.
+
+    Raises:
+        InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported, StackExists: it would be refused.
+    """
+    request = read_request(body.read(), fetcher(context.settings))
+    if request.adopt_stack_data is not None:
+        request, _ = adopting(context, request)
+    vetted = vet(context, request, stack_uuid="None")
+    project = context.caller.project_id
+    with preview_reads.moment(context.database) as db:
+        refuse_beyond(db, project, context.quota("max_stacks_per_tenant"))
+        if preview_reads.is_taken(db, project, request.stack_name):
+            raise StackExists(request.stack_name)
+    return _shown(context, request, vetted)
+
+
+@allowance(EXPRESSIONS_SECONDS)
+def _shown(context: OperationContext, request: StackRequest, vetted: Vetted) -> CreatePreview:
+    template = vetted.template
+    whole = Inside(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+    view = _view(whole)
+    return CreatePreview(
+        request.stack_name,
+        template.description,
+        vetted.values.public(template.parameters),
+        [
+            Output(one.name, one.description, _value(view, one.value, f"outputs.{one.name}.value"))
+            for one in template.outputs.values()
+        ],
+        unmade(context, whole),
+        request.disable_rollback,
+        request.timeout_mins,
+        request.tags,
+    )
+
+
+def unmade(context: OperationContext, whole: Inside) -> list[Unmade]:
+    """Return the resources that would be made with a stack, what is nested in them too."""
+    template, view = whole.template, _view(whole)
+    required_by: dict[str, list[str]] = {name: [] for name in template.resources}
+    for name, definition in template.resources.items():
+        for required in definition.requires:
+            if required in required_by:  # else it is what an undecided condition may leave out
+                required_by[required].append(name)
+    return [_unmade(context, one, whole, view, required_by[one.name]) for one in template.resources.values()]
+
+
+def _view(whole: Inside) -> StackDefinition:
+    """Return a stack as its functions see it when nothing is there: what is not known is null."""
+    template, values = whole.template, whole.values
+    nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
+    filled = ParameterValues({**dict.fromkeys(values.missing), **values}, values.hidden)
+    return StackDefinition(
+        template.version, filled, nobody, whole.kinds.files.get, mappings=template.mappings
+    )
+
+
+def _unmade(
+    context: OperationContext,
+    definition: ResourceDefinition,
+    whole: Inside,
+    view: StackDefinition,
+    required_by: Sequence[str],
+) -> Unmade:
+    body, kind = definition.body, whole.kinds.of(definition)
+    if not isinstance(kind, ResourceType):  # in a nested stack: told when that is made
+        return Unmade(definition.name, definition.type, "", required_by, {}, (), {})
+    words = format_named(view.version).words
+    place = f"{words.resources}.{definition.name}"
+    view.touched_secret = False
+    resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
+    given, _ = kind.read_properties(resolved.values)
+    # What is translated may have gone elsewhere.
+    secret = {*given, *resolved.secrets} if resolved.secrets and kind.translation else resolved.secrets
+    view.touched_secret = False
+    metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
+    hidden = view.touched_secret
+    inside = inside_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
+    return Unmade(
+        definition.name,
+        definition.type,
+        str(body.get("description") or ""),
+        required_by,
+        {name: MASK if name in secret else given.get(name) for name in {**kind.properties, **given}},
+        sorted(kind.attributes),
+        MASK if hidden else metadata or {},
+        None if inside is None else Nested(inside.name, unmade(context, inside)),
+    )
+
+
+def _value(view: StackDefinition, written: Any, path: str) -> Any:
+    """Return a value, null when it takes something that is not there."""
+    try:
+        return view.resolve(written, path)
+    except OrchestratorError:
+        return None

@@ -1,0 +1,160 @@
+"""What an update would do to the stacks below one, each as a preview of its own (spec/rest-api.md §5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import orjson
+
+from orchestrator.engine.forecast import Expected
+from orchestrator.engine.foreseen import Outlook
+from orchestrator.engine.nesting import asked_of
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.operations.children.child_stacks import ChildStacks, LiveChild
+from orchestrator.operations.preview.create import Unmade, unmade
+from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdatePreview
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.parameter_cache import pseudo
+from orchestrator.operations.validation.hypothetical_child import Around, Inside, look_inside
+from orchestrator.resources.nested import NestedType
+from orchestrator.schema.properties import join
+from orchestrator.store.planning import bulk_writer, preview_reads
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
+from orchestrator.template.parameters import ParameterValues
+
+Found = tuple[list[UpdatePreview], list[Diagnostic]]
+
+
+def below(preview: Preview, *, whole: bool = True) -> Found:
+    """Return what becomes of each stack below one whose own preview is made, and for what the update would
+    fail there.
+
+    Not `whole`: only those are looked at that are changed, where something can be wrong that the check of
+    the request does not know of.
+    """
+    context = preview.context
+    found: list[UpdatePreview] = []
+    faults: list[Diagnostic] = []
+    there = stacks.children(context.database, preview.stack)
+    for name, definition in preview.template.resources.items():
+        kind = preview.kinds.of(definition)
+        if not isinstance(kind, NestedType):
+            continue
+        row, expected = preview.chosen.get(name), preview.expected.get(name)
+        turn = "unchanged" if expected is None else expected.turn
+        child = there.pop(row.id, None) if row is not None and turn in ("unchanged", "updated") else None
+        if turn == "updated" and child is not None:
+            try:
+                inside, wrong = _updated(preview, name, kind, child, whole=whole)
+            except InvalidTemplate as error:
+                inside, wrong = [], list(error.diagnostics)
+            found += inside
+            path = f"{preview.template.form.words.resources}.{name}"
+            faults += [replace(fault, path=join(path, fault.path)) for fault in wrong]
+        elif not whole:
+            continue
+        elif child is None:
+            found += _added(preview, name, kind)
+        else:
+            found += _all(preview, child, "unchanged")
+    for child in there.values() if whole else ():
+        found += _all(preview, child, "deleted")
+    return found, faults
+
+
+def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePreview]:
+    outlook = preview.outlooks.get(name)
+    if outlook is None:
+        return
+    around = _around(preview, name, outlook)
+    inside = look_inside(preview.context, preview.kinds, kind, around, name=f"{preview.stack.name}-{name}")
+    if inside is not None:
+        yield from _made(unmade(preview.context, inside), inside.name, name)
+
+
+def _made(resources: Sequence[Unmade], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
+    """Yield a stack that is to be made, and those below it."""
+    items = [
+        Item(
+            Expected(one.name, "added", metadata=one.metadata),
+            one.type,
+            None,
+            one.required_by,
+            one.description,
+            one.attributes,
+        )
+        for one in resources
+    ]
+    yield UpdatePreview(frozenset(), {"added": items}, None, stack_name, parent)
+    for one in resources:
+        if one.nested is not None:
+            yield from _made(one.nested.resources, one.nested.name, one.name)
+
+
+def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, whole: bool) -> Found:
+    context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
+    if outlook is None:
+        return [], []
+    with preview_reads.moment(context.database) as db:
+        known = preview.there(db, row.id)
+        data = asked_of({} if known is None else known.data)[1]
+        around = replace(_around(preview, name, outlook), data=data)
+        files = FileCache(context.database)
+        around_it = ChildStacks(context.database, context.cipher, context.types, context.settings, files)
+        inside = look_inside(
+            context,
+            preview.kinds,
+            kind,
+            around,
+            name=child.name,
+            uuid=str(child.uuid),
+            child=LiveChild(db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name),
+        )
+    if inside is None:
+        return [], []
+    if inside.faults:
+        return [], list(inside.faults)
+    made = Preview(context, child, _intent(preview, inside, child))
+    own = made.run()
+    inner, faults = below(made, whole=whole)
+    return [own, *inner], [*made.faults, *faults]
+
+
+def _intent(preview: Preview, inside: Inside, child: StackRow) -> Intent:
+    """Return what a child is to be, its values as they would be stored."""
+    given = pseudo(inside.uuid, inside.name, child.project_id)
+    stored = orjson.loads(orjson.dumps(dict(inside.values)))
+    values = ParameterValues({**stored, **given}, inside.values.hidden, inside.values.missing)
+    return replace(preview.intent, template=inside.template, values=values, kinds=inside.kinds, within=True)
+
+
+def _around(preview: Preview, name: str, outlook: Outlook) -> Around:
+    return Around(
+        name,
+        outlook.properties,
+        outlook.sure | outlook.maybe,
+        outlook.secret,
+        outlook.metadata,
+        outlook.secret_metadata,
+        preview.template.resources[name].body.get("deletion_policy"),
+    )
+
+
+def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview]:
+    """Yield a stack, and those below it, with all of whose resources the same becomes."""
+    context = preview.context
+    with preview_reads.moment(context.database) as db:
+        rows = [row for row in bulk_writer.rows(db, child.id) if not row.leftover]
+    grandchildren = stacks.children(context.database, child)
+    if turn == "unchanged":
+        names = frozenset(row.name for row in rows)
+        own = frozenset(row.name for row in rows if row.id in grandchildren)
+        yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
+    else:
+        items = [Item(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
+        yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
+    for grandchild in grandchildren.values():
+        yield from _all(preview, grandchild, turn)

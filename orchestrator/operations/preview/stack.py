@@ -1,0 +1,285 @@
+"""What an update would do to one stack: it is compared with what it is to be as a plan compares it, and each
+resource that the update may reach is judged as its check would judge it (`engine/forecast.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from orchestrator.engine.changes import Changes, Row, compare
+from orchestrator.engine.decide import RETAINED
+from orchestrator.engine.forecast import Expected, Forecast, There
+from orchestrator.engine.foreseen import Outlook
+from orchestrator.engine.kinds import Kinds
+from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.graph.build import build
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.planning.definitions import Drafts
+from orchestrator.operations.preview.live_observation import Seen, look_at
+from orchestrator.operations.resource_context.operation import calling
+from orchestrator.operations.software.type_store import Software
+from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.planning import bulk_writer, preview_reads
+from orchestrator.store.planning.preview_reads import Db, Values
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.template import Template
+
+SLICE: Final = 1_000  # resources whose values are in memory at once
+EXPRESSIONS_SECONDS: Final = 20.0  # for all that a forecast lets evaluate
+STAYS: Final = "its deletion policy lets what was made stay where it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One resource that an update would touch, or that there is something to say of."""
+
+    expected: Expected
+    type: str
+    row_id: int | None  # of what is there now
+    required_by: Sequence[str] = ()
+    description: str = ""
+    attributes: Sequence[str] = ()  # names
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePreview:
+    """What an update would do: `items` by what becomes of them; of those in `unchanged` nothing is to say.
+
+    `stacks` are names of resources that stand for stacks: what is inside is asked, whatever is to change.
+    """
+
+    unchanged: Collection[str]
+    items: Mapping[str, Sequence[Item]]
+    stack: StackRow | None = None  # None: it is to be made
+    name: str = ""  # of the stack
+    parent: str | None = None  # the resource that a nested stack stands for
+    nested: Sequence[UpdatePreview] = ()
+    stacks: Collection[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a stack is to be. Of a stack `within` another, what is wrong is told with the rest."""
+
+    template: Template
+    values: ParameterValues
+    kinds: Kinds
+    hashes: Mapping[str, str]  # of the files
+    converge: bool
+    within: bool = False
+
+
+class Preview:
+    """One stack's part of a request."""
+
+    def __init__(self, context: OperationContext, stack: StackRow, intent: Intent) -> None:
+        """Compare the stack with what it is to be."""
+        self.context, self.stack, self.intent = context, stack, intent
+        self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
+        self.wanted = Drafts(self.template, self.values, self.kinds, intent.hashes).wanted
+        self.outlooks: Mapping[str, Outlook] = {}  # of nested resources
+        self.chosen: Mapping[str, Row] = {}
+        self.expected: Mapping[str, Expected] = {}
+        self.faults: Sequence[Diagnostic] = ()  # of a stack within another
+
+    def run(self) -> UpdatePreview:
+        """Return what becomes of each of its resources.
+
+        Raises:
+            InvalidTemplate: with everything for which the update would fail.
+            LimitExceeded: looking at everything is too much for one answer.
+        """
+        seen = self._look() if self.intent.converge else None
+        with preview_reads.moment(self.context.database) as db:
+            rows = bulk_writer.rows(db, self.stack.id)
+            changes = compare(rows, self.wanted)
+            if seen is not None:
+                changes.visited = list(self.wanted)
+                nested = (name for name, one in self.template.resources.items() if self.kinds.is_nested(one))
+                changes.dirty.update(nested)
+            expected = self._foretell(db, changes, seen or Seen())
+            deleted = self._deleted(db, rows, changes)
+        self.chosen, self.expected = changes.chosen, expected
+        return self._preview(rows, changes, expected, deleted)
+
+    def _look(self) -> Seen:
+        """Look at everything that is to stay and that can be looked at; no transaction is open meanwhile.
+
+        Raises:
+            LimitExceeded: that is too much for one answer.
+        """
+        with preview_reads.moment(self.context.database) as db:
+            chosen = compare(bulk_writer.rows(db, self.stack.id), self.wanted).chosen
+            kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
+            most = self.context.settings.max_observed_in_preview
+            if len(kinds) > most:
+                raise LimitExceeded(
+                    f"Previewing what is really there takes a look at {len(kinds)} resources, more than the "
+                    f"{most} of max_observed_in_preview. Leave out 'converge', or check the stack first."
+                )
+            things = self._there(db, kinds)
+        looked_at = [(kinds[id_], there) for id_, there in things.items()]
+        return look_at(
+            self.stack.name,
+            looked_at,
+            partial(Software.at, self.context, self.stack),
+            dress=partial(calling, settings=self.context.settings, project_id=self.stack.project_id),
+        )
+
+    def _looked_at(self, name: str, row: Row) -> ResourceType | None:
+        """Return the type of a resource that can be looked at: what is made and nobody operates on."""
+        kind = self.kinds.of(self.template.resources[name])
+        if not isinstance(kind, ResourceType) or not kind.calls_out:
+            return None
+        made = row.action != "INIT" and row.op is None and row.kind == self.wanted[name].kind
+        return kind if made else None
+
+    @allowance(EXPRESSIONS_SECONDS)
+    def _foretell(self, db: Db, changes: Changes, seen: Seen) -> dict[str, Expected]:
+        """Return what becomes of each resource that the update may reach.
+
+        Raises:
+            InvalidTemplate: with everything for which it would fail.
+        """
+        files = self.kinds.files.get
+        forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
+        self.outlooks = forecast.outlooks
+        newer = {heir for heir in changes.leaving.values() if heir is not None}
+        visited, found = set(changes.visited), {}
+        for names in self._in_order(changes.visited):
+            near = {one for name in names for one in self.template.resources[name].requires}
+            beside = [one for one in near if one not in visited and one not in forecast.handed]
+            rows = [row for name in (*names, *beside) if (row := changes.chosen.get(name)) and not row.unmade]
+            there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
+            for name in beside:
+                if name in there:
+                    forecast.stays(there[name])
+            for name in names:
+                here = there.get(name)
+                id_ = 0 if here is None else here.id
+                found[name] = forecast.visit(
+                    name,
+                    here,
+                    dirty=name in changes.dirty,
+                    back=id_ in newer and id_ in changes.taken_back,
+                    seen=seen.found.get(id_),
+                    well=seen.well.get(id_),
+                    unseen=seen.unseen.get(id_, ""),
+                    as_built=not self.intent.converge and self._is_as_built(name, changes),
+                )
+        if forecast.faults and not self.intent.within:
+            raise InvalidTemplate(forecast.faults)
+        self.faults = forecast.faults
+        return found
+
+    def _is_as_built(self, name: str, changes: Changes) -> bool:
+        """Whether a resource was left as it was asked to be, from the definition that it is to have."""
+        row = changes.chosen.get(name)
+        return row is not None and row.status == "COMPLETE" and row.built_digest == self.wanted[name].digest
+
+    def _in_order(self, names: Sequence[str]) -> Iterator[list[str]]:
+        """Yield slices of names, requirements before dependents."""
+        graph = build(names, [self.template.resources[name].requires for name in names])
+        for start in range(0, len(names), SLICE):
+            yield [names[position] for position in graph.order[start : start + SLICE]]
+
+    def there(self, db: Db, id_: int) -> There | None:
+        """Return one resource as it is."""
+        return self._there(db, [id_]).get(id_)
+
+    def _there(self, db: Db, ids: Collection[int]) -> dict[int, There]:
+        if not ids:
+            return {}
+        return {
+            one.id: opened(one, self.context.cipher) for one in preview_reads.values(db, self.stack.id, ids)
+        }
+
+    def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
+        """Return the rows that the update removes, but for those it replaces, and what there is to say."""
+        kept = {row.id for row in changes.chosen.values()} | set(changes.unmade)
+        going = [row for row in rows if row.id not in kept and changes.leaving.get(row.id) is None]
+        retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
+        told = []
+        for row in going:
+            because = ""
+            if row.name in self.wanted:
+                going_on = row.action == "DELETE" or row.op == "DELETE"
+                because = "it is being removed already" if going_on else "it is left over from before"
+            told.append(
+                (row, "; ".join(text for text in (because, STAYS if row.id in retained else "") if text))
+            )
+        return told
+
+    def _preview(
+        self,
+        rows: Sequence[Row],
+        changes: Changes,
+        expected: Mapping[str, Expected],
+        deleted: Sequence[tuple[Row, str]],
+    ) -> UpdatePreview:
+        said = {name for name, one in expected.items() if one.turn != "unchanged" or one.because}
+        required_by = self._required_by(rows, said, {row.name for row, _ in deleted})
+        items: dict[str, list[Item]] = {
+            turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")
+        }
+        for name, definition in self.template.resources.items():
+            if name not in said:
+                continue
+            row, kind = changes.chosen.get(name), self.kinds.of(definition)
+            items[expected[name].turn].append(
+                Item(
+                    expected[name],
+                    definition.type,
+                    None if row is None or row.unmade else row.id,
+                    required_by[name],
+                    str(definition.body.get("description") or ""),
+                    sorted(kind.attributes) if isinstance(kind, ResourceType) else (),
+                )
+            )
+        for row, because in deleted:
+            gone = Expected(row.name, "deleted", because)
+            items["deleted"].append(Item(gone, row.kind, row.id, required_by[row.name]))
+        unchanged = frozenset(name for name in self.template.resources if name not in said)
+        stacks = frozenset(name for name in self.template.resources if self._is_nested(name))
+        stack = self.stack
+        return UpdatePreview(unchanged, items, stack, stack.name, stack.parent_resource, stacks=stacks)
+
+    def _is_nested(self, name: str) -> bool:
+        return self.kinds.is_nested(self.template.resources[name])
+
+    def _required_by(
+        self, rows: Sequence[Row], names: Collection[str], gone: Collection[str]
+    ) -> dict[str, list[str]]:
+        """Return who requires these: by the template, of what is to go by what was built."""
+        found: dict[str, list[str]] = {name: [] for name in (*names, *gone)}
+        for name, definition in self.template.resources.items():
+            for required in definition.requires:
+                if required in names:
+                    found[required].append(name)
+        by_id = {row.id: row.name for row in rows}
+        for row in rows:
+            for id_ in row.requires:
+                required = by_id.get(id_, "")
+                if required in gone and required not in names and row.name not in found[required]:
+                    found[required].append(row.name)
+        return found
+
+
+def opened(stored: Values, cipher: Cipher) -> There:
+    """Return a resource with its values in the open."""
+    known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
+    return There(
+        *stored[:10],
+        known.get("reference_id", stored.reference_id),
+        known.get("properties", stored.properties) or {},
+        known.get("attributes", stored.attributes) or {},
+        known.get("data", stored.data) or {},
+        known.get("metadata", stored.metadata),
+        bool(known),
+    )

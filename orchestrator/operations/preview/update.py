@@ -1,0 +1,61 @@
+"""Say what an update would do, and do nothing (spec/rest-api.md §5.7).
+
+The request is checked as an update is; `stack_preview.py` compares, `nested_preview.py` goes down the tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.preview import nested as nested_preview
+from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdatePreview
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.stacks.update import propose
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.places import placed
+
+__all__ = ["Item", "UpdatePreview", "preview_update"]
+
+MOST_FAULTS: Final = 1_000
+
+
+def preview_update(
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    *,
+    patch: bool = False,
+    show_nested: bool = False,
+) -> UpdatePreview:
+    """Return what an update would do to the stack as it is now; with `show_nested` to all below it too.
+
+    A suspended stack is compared like any other.
+
+    Raises:
+        NotFound: the stack is gone.
+        InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail, be it
+            in a stack below.
+    """
+    proposal = propose(context, stack, body, patch=patch)
+    wanted, vetted = proposal.wanted, proposal.vetted
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    parameters = orjson.loads(orjson.dumps(wanted.parameters))
+    values = stored_values(parameters, wanted.sealed, context.cipher, given)
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
+    intent = Intent(vetted.template, values, vetted.kinds, hashes, proposal.asked.converge)
+    preview = Preview(context, stack, intent)
+    try:
+        found = preview.run()
+        nested, faults = nested_preview.below(preview, whole=show_nested)
+        if faults:
+            raise InvalidTemplate(faults)
+    except InvalidTemplate as error:
+        told = error.diagnostics[:MOST_FAULTS]
+        raise InvalidTemplate(placed(told, proposal.request.template, vetted.document)) from None
+    return replace(found, nested=nested) if show_nested else found

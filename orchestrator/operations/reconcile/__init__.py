@@ -1,0 +1,1 @@
+"""The check: one message, one node. Read `check.py` first."""

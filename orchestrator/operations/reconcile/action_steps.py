@@ -1,0 +1,83 @@
+"""Check, suspend, resume or copy what is there (spec/engine-semantics.md §10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.engine.outcome import Failed, Faulty, Ready, Wait, judge_act
+from orchestrator.operations.resource_context.operation import Dealing
+from orchestrator.operations.resource_context.state import Done, as_known
+from orchestrator.resources.base import Observation
+
+JUST_ASKED_SECONDS = 0.001  # since it was asked for: a look that nothing was asked for before is at 0
+
+
+def act(dealing: Dealing, action: str, *, ask: bool) -> Done:
+    """Do an action that brings the resource to no other template; `ask` unless that was done already.
+
+    Where no provider has anything to do, it is done at once.
+    """
+    known, kind = dealing.known, dealing.kind
+    known.action = action
+    if action == "CHECK" and not kind.checks_itself:
+        return _check(dealing)
+    started = known.op != action
+    able = {"SNAPSHOT": kind.can_copy, "CHECK": True}.get(action, kind.can_pause)
+    if kind.calls_out and not able:
+        if action == "SNAPSHOT":
+            _copy(dealing)
+        return _judge(dealing, as_known(known), started=True)
+    known.op = action
+    if kind.calls_out and started:
+        dealing.open_operation()
+    token = _copy(dealing) if action == "SNAPSHOT" else None
+    if action != "SNAPSHOT" and ask:
+        _ask(dealing, action)
+    ctx = dealing.context(action, JUST_ASKED_SECONDS if started else None)
+    seen = kind.observe(replace(ctx, token=token or ctx.token), known.physical_id or "")
+    return _judge(dealing, seen, started=started and not kind.calls_out)
+
+
+def _check(dealing: Dealing) -> Done:
+    known, kind = dealing.known, dealing.kind
+    if not kind.can_check:
+        reason = f"CHECK not supported for {dealing.resource.type}"
+        return Done(Ready(as_known(known, reason)), known)
+    seen = kind.observe(dealing.context("CHECK", 0.0), known.physical_id or "")
+    if seen.exists and not seen.error and not seen.ready:
+        seen = replace(seen, error=seen.reason or "It is not ready.", error_kind="Error")
+    return _judge(dealing, seen, started=True)
+
+
+def _ask(dealing: Dealing, action: str) -> None:
+    """Ask for a pause or its end, or a check. Until that is answered, it may not have been asked for."""
+    known, kind = dealing.known, dealing.kind
+    known.unanswered = kind.calls_out
+    verbs = {"SUSPEND": kind.suspend, "RESUME": kind.resume, "CHECK": kind.check}
+    verbs[action](dealing.context(action, 0.0), known.physical_id or "")
+    known.unanswered = False
+
+
+def _copy(dealing: Dealing) -> str:
+    """Ask for the copy of a SNAPSHOT unless that is known to have been done; return its token."""
+    known, kind, visit = dealing.known, dealing.kind, dealing.visit
+    token, kept = dealing.keep_copy(visit, known, f"{dealing.resource.uuid}-s{visit.traversal}", None)
+    if visit.act == "SNAPSHOT" and kept is None and kind.can_copy:
+        ctx = replace(dealing.context("SNAPSHOT", 0.0), token=token)
+        dealing.keep_copy(visit, known, token, kind.snapshot(ctx, known.physical_id or ""))
+    return token
+
+
+def _judge(dealing: Dealing, seen: Observation, *, started: bool) -> Done:
+    known = dealing.known
+    outcome = judge_act(seen, name=dealing.resource.name, physical_id=known.physical_id or "")
+    aside = known.action != dealing.visit.act
+    if aside and isinstance(outcome, Wait) and known.action in dealing.kind.preemptible:
+        if dealing.kind.can_cancel:
+            dealing.kind.cancel(dealing.context(known.action), known.physical_id or "")
+        outcome = Ready(as_known(known))  # nobody need wait for it any more
+    elif isinstance(outcome, Ready):
+        dealing.take(seen)
+    elif isinstance(outcome, Failed) and known.action == "CHECK":
+        outcome = Faulty(outcome.reason)
+    return Done(outcome, known, started)

@@ -1,0 +1,105 @@
+"""Visit nodes: claim, decide, act, observe, record. This is the engine's whole inner loop.
+
+One call is one Celery task. The claim is committed before anything is read (PROTOCOL.md 2), no transaction is
+open while a type's verbs run, and what is to be enqueued next is returned, to be sent after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from orchestrator.engine.messages import Ring
+from orchestrator.engine.visit import Visit
+from orchestrator.operations.planning.process import may_be_small
+from orchestrator.operations.reconcile.batch import Round
+from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.store.nodes import repository
+from orchestrator.store.planning import small_create
+from orchestrator.telemetry import concerning
+
+
+def check_nodes(
+    engine: Engine,
+    ids: Sequence[int],
+    traversal: int,
+    *,
+    durable: bool,
+    bulk: bool = False,
+    lease: int | None = None,
+    again: bool = False,
+) -> list[Ring]:
+    """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
+
+    `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
+    5). `bulk` nodes visit no resource: they plan, join and finish. `again`, after the database broke off a
+    try: the resources that this claimed under its `lease` are gone on with.
+
+    Raises:
+        one of UNREACHABLE: the database is away, or broke this off.
+    """
+    lease = new_lease() if lease is None else lease
+    try:
+        if not durable:
+            rings, left = _check_unclaimed(engine, ids, traversal, may_plan=bulk and traversal == 1)
+            ids = [id_ for id_ in ids if id_ in left or again]
+            return rings + (_check_claimed(engine, ids, traversal, lease, again=again) if ids else [])
+        return _check_claimed(engine, ids, traversal, lease, again=again)
+    finally:
+        concerning(None)
+
+
+def _check_claimed(
+    engine: Engine, ids: Sequence[int], traversal: int, lease: int, *, again: bool
+) -> list[Ring]:
+    db = engine.database.hot(durable=True)
+    claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    visits = repository.look(db, ids if again else claimed, lease) if claimed or again else []
+    if again:  # a plan may be in the hands of a process of its own by now, with our lease
+        visits = [one for one in visits if one.resource is not None or one.node_id in claimed]
+    if not visits:  # late or repeated: somebody else did it
+        return []
+    held = [(visit.node_id, visit.resource.id if visit.resource else None, lease) for visit in visits]
+    if again:  # nobody has kept it since
+        repository.renew(db, held, engine.settings.lease_seconds)
+    with engine.leases.keep(held):
+        return Round(engine, db, lease).run(visits)
+
+
+def _check_unclaimed(
+    engine: Engine, ids: Sequence[int], traversal: int, *, may_plan: bool
+) -> tuple[list[Ring], Collection[int]]:
+    """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
+    those that take a claim.
+    """
+    db = engine.database.hot(durable=False)
+    planned = small_create.glance(db, ids[0]) if may_plan and len(ids) == 1 else None
+    visits, busy = repository.glance(db, ids, traversal) if planned is None else ([planned[0]], [])
+    own: list[Visit] = []
+    others: list[Visit] = []
+    for visit in visits:
+        (own if _is_unclaimed(engine, visit) else others).append(visit)
+    rings: list[Ring] = []
+    if own:
+        round_ = Round(engine, db, None, None if planned is None else planned[1])
+        rings += round_.run(own)
+        others += round_.left
+    if busy:
+        repository.refuse(db, busy, traversal)
+    return rings, {visit.node_id for visit in others}
+
+
+def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
+    """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning, its
+    removal's and any end.
+    """
+    if visit.resource is not None:
+        kind = engine.types.get(visit.resource.kind)
+        if kind is not None:
+            return not kind.is_claimed
+        return visit.definition is not None and "nested" in visit.definition.body
+    return (
+        (visit.kind == "finish" or (visit.kind == "plan" and may_be_small(visit)))
+        and visit.stack.root_id != visit.stack.id  # nobody is told of it but the stack around it
+        and not (visit.superseded or visit.halted or visit.lost_leases)
+    )

@@ -1,0 +1,126 @@
+"""What the end of a visit writes, and by which statement: pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.engine.outcome import (
+    Ended,
+    Failed,
+    Faulty,
+    Gone,
+    Kept,
+    Outcome,
+    Ready,
+    Replaced,
+    Restricted,
+    Seen,
+    Wait,
+)
+from orchestrator.engine.revise import is_another
+from orchestrator.engine.states import ACTS
+from orchestrator.engine.visit import Visit
+from orchestrator.operations.resource_context.state import Done, stored_values
+from orchestrator.resources.base import Observation
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.nodes import action_sql
+from orchestrator.store.nodes import outcome_sql as ending
+
+
+def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    """Return the statement that writes an outcome, and what that takes besides `row_of`."""
+    assert visit.resource is not None
+    statement, row = ending.SETTLE, dict[str, Any]()
+    match outcome:
+        case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
+            if isinstance(outcome, Ended):
+                statement = ending.SETTLE_ENDED
+            elif isinstance(outcome, Seen):
+                statement = action_sql.SETTLE_SEEN
+            elif visit.stack.action in ACTS and visit.kind == "update":
+                statement = action_sql.SETTLE_ACT
+            row |= as_wanted(seen)
+            if isinstance(outcome, Ended) and outcome.failure:
+                row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
+            row["changed"] = done.known.value_digest != visit.resource.value_digest
+        case Kept():
+            statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
+        case Replaced():
+            assert visit.definition is not None
+            statement = ending.REPLACE
+            row["definition_id"] = visit.definition.id
+            row["started"] = was_fine(visit)
+        case Gone(silent=silent, let_go=let_go):
+            statement = ending.SETTLE_GONE
+            row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
+            if silent:
+                row["action"] = None
+        case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
+            statement = ending.WAIT
+            row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
+            row["op"] = "DISCARD" if discard else done.known.op
+        case Faulty(reason=reason, left_alone=left_alone):
+            statement = action_sql.FAULT if visit.act == "CHECK" else action_sql.UNFIT
+            row |= {"status": None if left_alone else "FAILED", "reason": reason}
+            row["observed"] = None if left_alone else "failed"
+        case Restricted(action=action):
+            statement = action_sql.RESTRICT
+            row |= {"action": "UPDATE", "status": None, "reason": f"{action} is restricted for resource."}
+        case Failed(reason=reason, causes=causes):
+            statement = ending.FAIL
+            row |= {"status": "FAILED", "reason": reason}
+            if causes:
+                row["causes"] = causes
+            row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
+    return statement, row
+
+
+def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
+    """Return a visited resource as its ending writes it, whatever that is."""
+    resource, known, definition = visit.resource, done.known, visit.definition
+    assert resource is not None
+    row: dict[str, Any] = {
+        "node_id": visit.node_id,
+        "resource_id": resource.id,
+        "stack_id": visit.stack.id,
+        "name": resource.name,
+        "type": resource.type,
+        "runs_as": resource.runs_as,
+        "action": known.action,
+        "started": done.started,
+        "changed": False,
+        "physical_id": known.physical_id,
+        "attempt": known.attempt,
+        "requires": known.requires,
+        "input_digests": known.input_digests,
+        "value_digest": known.value_digest,
+        "retried": False,
+        "unanswered": known.unanswered,
+    }
+    if not claimed:
+        row |= {"continued": resource.op is not None, "was": resource.status}
+    if visit.kind == "update" and definition is not None:
+        row |= {"definition_id": known.definition_id, "digest": definition.digest}
+        body = definition.body
+        if not is_another(resource.kind, body.get("runs_as") or body["type"]):  # by another name, perhaps
+            row |= {"type": body["type"], "runs_as": body.get("runs_as")}
+    values = stored_values(known)
+    if known.secret:
+        row["sealed"] = cipher.seal(values).decode()
+    else:
+        row |= values
+    return row
+
+
+def as_wanted(seen: Observation) -> dict[str, Any]:
+    """Return what is written of a resource that is as wanted."""
+    return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
+
+
+def was_fine(visit: Visit) -> bool:
+    """Whether a resource that is replaced was there as wanted before, and is of the type it is to be of."""
+    resource, definition = visit.resource, visit.definition
+    assert resource is not None
+    assert definition is not None
+    made = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
+    return made and definition.body["type"] == resource.type

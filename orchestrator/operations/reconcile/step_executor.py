@@ -1,0 +1,500 @@
+"""Carry out one step: the plugin acts, then looks. No transaction is open here.
+
+What comes back is the outcome and the resource as it is now; `operations/reconcile/batch.py` writes both
+down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from orchestrator.engine import hooks
+from orchestrator.engine.decide import (
+    Act,
+    Adopt,
+    Create,
+    Delete,
+    Discard,
+    Drop,
+    Forget,
+    Impossible,
+    Keep,
+    Observe,
+    Resend,
+    Revise,
+    Step,
+    Unfit,
+)
+from orchestrator.engine.outcome import (
+    Ended,
+    Failed,
+    Faulty,
+    Gone,
+    Kept,
+    Outcome,
+    Ready,
+    Replaced,
+    Seen,
+    Wait,
+    failure_reason,
+    judge_error,
+    judge_observation,
+)
+from orchestrator.engine.revise import as_found, as_stored, is_another, revise
+from orchestrator.errors import ProviderError, ProviderSilent, Superseded
+from orchestrator.operations.reconcile.action_steps import act
+from orchestrator.operations.reconcile.desired_state import Resolving
+from orchestrator.operations.resource_context.state import (
+    Done,
+    Known,
+    Unwritten,
+    as_known,
+    is_told,
+    value_digest,
+    widened,
+)
+from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
+from orchestrator.schema.properties import immutable_message
+from orchestrator.store.connections.database import UNREACHABLE
+
+NO_ID = "Resource ID was not provided."
+MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
+
+
+class Plugin(Resolving):
+    """Carries out what was decided for one resource."""
+
+    def carry_out(self, step: Step, retries_left: int) -> Done:
+        """Do what was decided and look; errors of the type become outcomes."""
+        if self.visit.kind == "cleanup":
+            self.known.action = "DELETE"
+        try:
+            done = self._given_up(self._do(step, retries_left))
+            if self._is_aside(step) and isinstance(done.outcome, Ready):
+                return replace(done, outcome=Ended(done.outcome.observation))
+            return done
+        except (Superseded, Unwritten, *UNREACHABLE):  # nobody's fault, and no end of anything
+            raise
+        except Exception as error:
+            outcome = self._judge_error(error, retries_left)
+            if isinstance(outcome, Failed):
+                outcome = self._still_open(step, retries_left) or outcome
+            return Done(outcome, self.known, started=not self.begun and not is_told(self.visit, self.known))
+
+    def _do(self, step: Step, retries_left: int) -> Done:
+        known = self.known
+        match step:
+            case Create(wait_seconds=seconds):
+                return self._create(seconds, retries_left)
+            case Adopt():
+                return self._adopt()
+            case Observe():
+                return self._continue(retries_left)
+            case Revise():
+                return self._revise()
+            case Resend():
+                return self._resend()
+            case Discard():
+                ctx, physical_id = self.context("DELETE"), known.physical_id or ""
+                self.kind.delete(ctx, physical_id)
+                seen = self.kind.observe(ctx, physical_id)
+                if seen.exists:
+                    return Done(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
+                known.physical_id = known.op = known.reference_id = None
+                known.data, known.attributes, known.given_metadata = {}, {}, None
+                return self._create(0.0, retries_left)
+            case Delete(look_first=look_first, wait_seconds=seconds):
+                return self._delete(look_first, seconds, retries_left)
+            case Forget(retained=retained):
+                known.action = "DELETE"
+                return Done(Gone(silent=not retained), known)
+            case Impossible(reason=reason):
+                return Done(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
+            case Act(action=action, ask=ask):
+                return act(self, action, ask=ask)
+            case Unfit(reason=reason):
+                known.action = self.visit.act or known.action
+                if known.action == "CHECK":  # what failed to be made fails it
+                    return Done(Faulty(reason, left_alone=not self.resource.unmade), known)
+                text = failure_reason("Error", self.resource.name, reason)
+                return Done(Faulty(text, left_alone=True), known)
+            case Keep() | Drop():
+                return Done(Kept(), known)
+
+    def _given_up(self, done: Done) -> Done:
+        """Give up what is still waited for when the stack has given up: it failed, or was cancelled."""
+        visit, known, outcome = self.visit, self.known, done.outcome
+        over = visit.halted and visit.stack.status != "IN_PROGRESS"
+        if not over or not isinstance(outcome, Wait) or outcome.retried or not self._can_cancel():
+            return done
+        assert known.op is not None
+        reason = f"{known.op} aborted: {self._cancel(known.op)}"
+        return Done(Failed(failure_reason("Error", self.resource.name, reason)), known)
+
+    def _can_cancel(self) -> bool:
+        known, kind = self.known, self.kind
+        return kind.can_cancel and known.op in kind.preemptible and known.physical_id is not None
+
+    def _cancel(self, action: str) -> str:
+        return self.kind.cancel(self.context(action), self.known.physical_id or "")
+
+    def _judge_error(self, error: Exception, retries_left: int) -> Outcome:
+        name, count = self.resource.name, self.visit.retry_count
+        return judge_error(error, name=name, retries_left=retries_left, retry_count=count)
+
+    def _still_open(self, step: Step, retries_left: int) -> Wait | None:
+        """Return the wait for what an earlier try asked for, when to ask for it again was refused and it goes
+        on: that is no end of it (PROTOCOL.md 1). Once it has ended, the answer to asking again counts.
+        """
+        if not isinstance(step, Act | Resend) or self.resource.op is None or not self.known.unanswered:
+            return None
+        try:
+            seen = self.kind.observe(self.context(self.known.action), self.known.physical_id or "")
+        except ProviderError as error:
+            outcome = self._judge_error(error, retries_left)
+            return outcome if isinstance(outcome, Wait) else None
+        if seen.ready or seen.error or not seen.exists:
+            return None
+        return Wait(seen.retry_after, seen.reason or "state changed")
+
+    def _is_aside(self, step: Step) -> bool:
+        """Whether a step is not what the traversal is there for: that comes after it."""
+        match step:
+            case Act(action=action):
+                return action != self.visit.act
+            case Create() | Observe() | Resend() | Discard():
+                return self.visit.act is not None
+        return False
+
+    def _create(self, seconds: float, retries_left: int) -> Done:
+        known, kind = self.known, self.kind
+        other = self._other_type()
+        if other is not None:  # begun for an older definition: what may have come of it is found and removed
+            return Done(other, known)
+        started = known.op is None
+        if kind.calls_out and not started:  # as it was begun, for whichever definition
+            ctx = self.context("CREATE")
+            found = kind.find(ctx, ctx.token)
+            if found is not None:
+                known.physical_id = found
+                self._give(ctx, Created(found))
+                return self._continue(retries_left)
+            if seconds > 0:
+                return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
+        external = self._resolve()
+        if external is not None:
+            return self._take_over(external)
+        if started:
+            known.attempt, known.action = known.attempt + 1, "CREATE"
+            if kind.calls_out:
+                self.open_operation()
+        known.op = "CREATE"
+        if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
+            self.open_operation()
+        self._ask(self.context("CREATE"))
+        return self._judge(self._observe(), retries_left, started=started and not kind.calls_out)
+
+    def _ask(self, ctx: Context) -> None:
+        """Send the create. Until it is answered, it may be carried out at any time."""
+        known = self.known
+        known.unanswered = self.kind.calls_out
+        try:
+            created = self.kind.create(ctx, known.properties)
+        except ProviderError as error:
+            known.unanswered = isinstance(error, ProviderSilent)  # a refusal is an answer
+            raise
+        known.unanswered = False
+        known.physical_id, known.data = created.physical_id, created.data
+        known.secret = known.secret or created.secret
+        self._give(ctx, created)
+
+    def _give(self, ctx: Context, made: Created) -> None:
+        """Let in whoever has what the type says."""
+        grant = made.access or self.kind.grants(ctx, made.physical_id)
+        if grant is not None:
+            self.surroundings.give(self.resource.id, grant)
+
+    def _delete(self, look_first: bool, seconds: float, retries_left: int) -> Done:
+        known = self.known
+        started = known.op != "DELETE"
+        if known.physical_id is None and look_first:
+            ctx = self.context("DELETE")
+            found = self.kind.find(ctx, ctx.token)
+            if found is None:
+                if seconds > 0:
+                    return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
+                return Done(Gone(), known, started=True)
+            known.physical_id = found
+        known.op = "DELETE"
+        if started and self.kind.calls_out:
+            self.open_operation()
+        ctx, physical_id = self.context("DELETE", 0.0 if started else None), known.physical_id or ""
+        self.kind.delete(ctx, physical_id)
+        seen = self.kind.observe(ctx, physical_id)
+        if not seen.exists and self.kind.is_claimed:
+            self.surroundings.take_back(self.resource.id)
+            if (users := self.users()) is not None:
+                users.release()
+        return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
+
+    def _judge(self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False) -> Done:
+        known = self.known
+        outcome = judge_observation(
+            seen,
+            name=self.resource.name,
+            deleting=deleting,
+            retries_left=retries_left,
+            retry_count=self.visit.retry_count,
+        )
+        if isinstance(outcome, Ready):
+            self.take(seen)
+        return Done(outcome, known, started)
+
+    def _observe(self) -> Observation:
+        known, was_open = self.known, self.resource.op in ("CREATE", "UPDATE")
+        action = "UPDATE" if known.op == "UPDATE" else "CREATE"
+        return self.kind.observe(self.context(action, None if was_open else 0.0), known.physical_id or "")
+
+    def _continue(self, retries_left: int) -> Done:
+        """Look how an open operation does; one that was begun for another definition is followed by ours."""
+        known, inputs = self.known, sorted(self.visit.inputs)
+        done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
+        outcome = done.outcome
+        if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.adjustable:
+            return done if self._is_current() else self._resend()
+        if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
+            if self._is_current():
+                return done
+            if self._can_cancel():  # and what was to come of it will not
+                self._cancel(known.op)
+                return replace(done, outcome=Replaced())
+            known.value_digest = value_digest(known)  # nobody need wait for it any more
+            return replace(done, outcome=Ended(as_known(known, "Given up for a newer template")))
+        if isinstance(outcome, Failed) and not self._is_current():
+            return replace(done, outcome=Ended(as_known(known), outcome.reason))
+        if not isinstance(outcome, Ready):
+            return done
+        if not self._is_current():
+            return replace(done, outcome=Ended(outcome.observation))
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
+        return done
+
+    def _is_current(self) -> bool:
+        """Whether what was begun is what is wanted now, with what its requirements hand on now."""
+        resource, definition = self.resource, self.visit.definition
+        if definition is None or resource.definition_id != definition.id:
+            return False
+        begun_with = dict(zip(resource.requires, resource.input_digests, strict=True))
+        return all(begun_with.get(data.id) == (data.value_digest or "") for data in self.visit.inputs)
+
+    def _revise(self) -> Done:
+        """Bring what is there to what is wanted, by the smallest step."""
+        known, resource, definition = self.known, self.resource, self.visit.definition
+        assert definition is not None
+        other = self._other_type()
+        if other is not None:
+            return self._instead(other)
+        before = replace(known)
+        external = self._resolve()
+        if external is not None:
+            return self._keep_external(external, before)
+        if known.stood_in_for:
+            self._stand_in_no_more()
+        if resource.status == "FAILED":
+            ctx = self.context(resource.action, 0.0)
+            if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
+                return self._replaced(before)
+            if resource.action == "UPDATE":  # how far that came is not known
+                return self._changed(self._movable(), before)
+        after = as_stored(known.properties)
+        if self.visit.stack.converge and self.kind.calls_out and not self._converge(before, after):
+            return self._replaced(before)
+        revised = revise(self.kind, before.properties, after, before.metadata, known.metadata)
+        if revised.immutable:
+            message = immutable_message(revised.immutable, resource.name, resource.type)
+            return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
+        if revised.change == "replace":
+            return self._replaced(before)
+        known.secret = known.secret or before.secret
+        if revised.change == "keep":
+            known.properties = before.properties
+            return self._keep(before)
+        if self.kind.must_replace(self.context("UPDATE", 0.0), known.physical_id or "", known.properties):
+            return self._replaced(before)
+        return self._changed(revised.changed, before)
+
+    def _changed(self, changed: frozenset[str], before: Known) -> Done:
+        """Change it in place, unless that is forbidden."""
+        refused = hooks.refused(self.visit, "update")
+        return Done(refused, before) if refused else self._update(changed, before)
+
+    def _replaced(self, before: Known) -> Done:
+        """Return that another is to be made, unless that is forbidden."""
+        return Done(hooks.refused(self.visit, "replace") or Replaced(), before)
+
+    def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:
+        """Look at what is there, so that what others changed counts as a difference; whether it is there."""
+        ctx = replace(self.context("CHECK", 0.0), properties=before.properties)
+        seen = self.kind.observe(ctx, before.physical_id or "")
+        if not seen.exists or seen.error:
+            return False
+        if seen.ready:
+            self.take(seen)
+        before.properties = as_found(self.kind, before.properties, after, seen)
+        return True
+
+    def _keep(self, before: Known) -> Done:
+        """Settle what is as it is wanted; its row is written when it did not say so."""
+        known, resource = self.known, self.resource
+        if resource.status == "COMPLETE" and known.value_digest == before.value_digest:
+            return Done(Kept(), known)
+        if resource.status == "FAILED":
+            return Done(Seen(as_known(known, MENDED)), known)
+        known.action = "UPDATE"
+        return Done(Seen(as_known(known)), known)
+
+    def _movable(self) -> frozenset[str]:
+        """Return the properties given that can be changed in place."""
+        declared = self.kind.properties
+        return frozenset(
+            name for name in self.known.properties if name in declared and declared[name].update_allowed
+        )
+
+    def _resend(self) -> Done:
+        """Ask again for a change whose fate is unknown; what it was before is not known either."""
+        other = self._other_type()
+        if other is not None:
+            return Done(other, self.known)
+        before, known, kind = replace(self.known), self.known, self.kind
+        self._resolve()
+        after = orjson.loads(orjson.dumps(dict(known.properties)))
+        old = dict(before.properties)
+        changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
+        if kind.change(old, after, changed) == "replace":
+            return Done(Replaced(), before)
+        return self._update(self._movable(), before)
+
+    def _other_type(self) -> Replaced | None:
+        """Return that another is to be made when the definition is of another type by now."""
+        return Replaced() if is_another(self.resource.kind, self._wanted_type()) else None
+
+    def _instead(self, other: Replaced) -> Done:
+        """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.
+
+        It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
+        thing gone.
+        """
+        if refused := hooks.refused(self.visit, "replace"):
+            return Done(refused, self.known)
+        definition, there = self.visit.definition, self.known.physical_id is not None
+        assert definition is not None
+        registered = definition.body["type"] != NOTHING_TYPE and self._wanted_type() == NOTHING_TYPE
+        return self._stand_in() if registered and there else Done(other, self.known)
+
+    def _wanted_type(self) -> str:
+        """Return the name of what is to carry the definition out."""
+        definition = self.visit.definition
+        assert definition is not None
+        name: str = definition.body.get("runs_as") or definition.body["type"]
+        return name
+
+    def _stand_in(self) -> Done:
+        """Leave a thing alone that OS::Heat::None now stands for: it never changes, and has no attributes.
+
+        The row stays its type's, so that what deletes it deletes the thing (spec/resource-types.md A4).
+        """
+        known, inputs = self.known, sorted(self.visit.inputs)
+        assert self.visit.definition is not None
+        before = known.value_digest
+        known.attributes, known.reference_id, known.stood_in_for = {}, None, True
+        known.value_digest = value_digest(known)
+        known.definition_id = self.visit.definition.id
+        known.requires = tuple([data.id for data in inputs])
+        known.input_digests = tuple([data.value_digest or "" for data in inputs])
+        if before == known.value_digest and self.resource.status == "COMPLETE":
+            return Done(Kept(), known)
+        known.action = "UPDATE"
+        return Done(Seen(as_known(known)), known)
+
+    def _stand_in_no_more(self) -> None:
+        """Look at a thing again whose own type is back."""
+        self.known.stood_in_for = False
+        self.take(self.kind.observe(self.context("CHECK", 0.0), self.known.physical_id or ""))
+
+    def _update(self, changed: frozenset[str], before: Known) -> Done:
+        known, kind = self.known, self.kind
+        known.action = "UPDATE"
+        narrowed = known.requires, known.input_digests
+        # Until it is done it may still stand on what it was built with.
+        known.requires, known.input_digests = widened(before, known)
+        known.op = "UPDATE"
+        if kind.calls_out:
+            self.open_operation()
+        if changed:
+            ctx = self.context("UPDATE", 0.0)
+            known.unanswered = kind.calls_out
+            made = kind.update(ctx, known.physical_id or "", known.properties, changed)
+            known.unanswered = False
+            known.physical_id, known.secret = made.physical_id, known.secret or made.secret
+            if made.data:
+                known.data = made.data
+            self._give(ctx, made)
+        done = self._judge(self._observe(), 0, started=not kind.calls_out)
+        if isinstance(done.outcome, Ready):
+            known.requires, known.input_digests = narrowed
+        return done
+
+    def _keep_external(self, external: str, before: Known) -> Done:
+        if external != before.physical_id:
+            name, kind = self.resource.name, self.resource.type
+            message = f"Update to property external_id of {name} ({kind}) is not supported."
+            return Done(Failed(f"NotSupported: resources.{name}: {message}"), before)
+        return Done(
+            Kept(),
+            replace(
+                before,
+                requires=self.known.requires,
+                input_digests=self.known.input_digests,
+                definition_id=self.known.definition_id,
+            ),
+        )
+
+    def _take_over(self, physical_id: str) -> Done:
+        """Take a thing that others made for the resource: it is looked at, and nothing is asked of it."""
+        known = self.known
+        known.physical_id, known.action = physical_id, "CHECK"
+        known.attempt = max(known.attempt, 1)
+        seen = self.kind.observe(self.context("CHECK", 0.0), physical_id)
+        if not seen.exists:
+            seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
+        return self._judge(replace(seen, ready=True), 0, started=True)
+
+    def _adopt(self) -> Done:
+        """Take over what an adopted stack has: it is looked at, and nothing is asked of it."""
+        known, name, physical_id = self.known, self.resource.name, self.known.physical_id
+        opened = self.cipher.open(self.resource.sealed.encode()) if self.resource.sealed else {}
+        metadata, known.action = known.metadata, "ADOPT"
+        started = not is_told(self.visit, known)
+        self._resolve()
+        secret = known.secret or opened.get("secret", bool(opened))
+        known.metadata, known.secret = metadata or known.metadata, True  # until it is known to be none
+        if physical_id is None:
+            return Done(Failed(failure_reason("Exception", name, NO_ID)), known, started)
+        try:
+            seen = self.kind.observe(self.context("CHECK", 0.0), physical_id)
+        except LookupError as error:
+            reason = f"Its resource_data do not say {error}."
+            return Done(Failed(failure_reason("Exception", name, reason)), known, started)
+        if self.resource.status == "FAILED" and (seen.error or not seen.exists):  # tried before: make another
+            return Done(Replaced(), known)
+        if not seen.exists:
+            seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")
+        known.secret = secret
+        done = self._judge(replace(seen, ready=True), 0, started=started)
+        known.secret = known.secret or not isinstance(done.outcome, Ready)
+        return done

@@ -1,0 +1,33 @@
+"""What every check in a process shares: made once, in `tasks/app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.config import Settings
+from orchestrator.operations.children.child_stacks import ChildStacks
+from orchestrator.operations.planning.process import PlanVisit
+from orchestrator.operations.runtime.dispatch_window import Windows
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What every check in this process shares."""
+
+    database: Database
+    cipher: Cipher
+    types: Mapping[str, ResourceType]
+    settings: Settings
+    parameters: ParameterCache
+    windows: Windows
+    leases: Leases
+    plan: PlanVisit
+    files: FileCache
+    stacks: ChildStacks

@@ -1,0 +1,1 @@
+"""The view of stack and resource that a resource type works with."""

@@ -1,0 +1,1 @@
+"""Signals: acceptance, processing, and scaling of groups."""

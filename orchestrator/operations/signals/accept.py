@@ -1,0 +1,351 @@
+"""What is sent to one resource: signals, the clearing of a hook among them, and marks on its health.
+
+A refusal is answered at once and leaves nothing behind but the event that Heat writes. What is accepted is
+durable before the answer; the resource takes it in afterwards (`take_in.py`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from orchestrator.engine import hooks
+from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.errors import (
+    ActionInProgress,
+    ActionNotSupported,
+    AmbiguousPhysicalId,
+    InvalidHook,
+    InvalidRequest,
+    InvalidTemplate,
+    InvalidValue,
+    NotFound,
+    NotSupported,
+    ResourceNotAvailable,
+    ResourceNotFound,
+)
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.request_body import read_object
+from orchestrator.operations.resource_context.state import known_before, stored_values
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.security.bearers import require
+from orchestrator.store.nodes import hooks as store_hooks
+from orchestrator.store.signals import group_resize, ingest, queue
+from orchestrator.store.signals.ingest import Receiver
+from orchestrator.store.stacks.resources import get_resource
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.traversals import children
+from orchestrator.template.parse import Limits, check_size
+
+UNSET_HOOK: Final = "unset_hook"
+MARKED: Final = "state changed by resource_mark_unhealthy api"
+LONGEST_REASON: Final = 65_535  # characters: what Heat's column for it holds
+
+
+class Addressed(Protocol):
+    """The stack of a resource that is signalled."""
+
+    @property
+    def id(self) -> int:
+        """Its row."""
+
+    @property
+    def uuid(self) -> object:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def deleted_at(self) -> dt.datetime | None:
+        """When it was deleted."""
+
+
+def signal(context: OperationContext, stack: Addressed, name: str, body: Body) -> list[Message]:
+    """Accept a signal for a resource.
+
+    Raises:
+        Forbidden: the caller may not signal that one.
+        NotFound: there is no such stack or resource, or it is not made yet.
+        NotSupported: its type takes none, or not now.
+        InvalidHook: a hook was to be cleared that is none, or at which it does not wait.
+        InvalidRequest: the details are no JSON, or nested too deep.
+    """
+    bearer = context.caller.bearer
+    if bearer is not None:
+        require(context.database, bearer, stack.id, name)
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    own = bearer is not None and bearer.user is None
+    row = bearer.gave if bearer is not None and own else _receiver(context, stack, name)
+    data = body.read()
+    details = _details(context, data) if data.startswith(b"{") else None
+    kind = context.types.get(row.kind)
+    if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
+        rings = _clear(context, stack, name, details[UNSET_HOOK])
+        if rings:
+            return rings
+    _refuse_now(context, stack, row, kind)
+    if details is not None and UNSET_HOOK in details:
+        raise _no_hook(stack, row, kind, details[UNSET_HOOK])
+    return _accept(context, stack, row, kind, details)
+
+
+def signal_by_url(
+    context: OperationContext, name: str, body: Body, *, shown: bool
+) -> tuple[list[Message], dict[str, Any] | None]:
+    """Accept a signal from who has a signed URL; also return, if `shown`, the metadata that it leads to.
+
+    That is told before the resource has taken it in, from what it took in so far.
+
+    Raises:
+        Forbidden: the key does not open that resource.
+        NotFound: it is not there, or not made yet.
+        NotSupported: its type takes no signals, or not now.
+        InvalidRequest: what came is nothing that the type takes; only found out if it is `shown`.
+    """
+    bearer = context.caller.bearer
+    assert bearer is not None
+    stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+    require(context.database, bearer, stack.id, name)
+    row = bearer.gave if bearer.user is None else _receiver(context, stack, name)
+    data = body.read().lstrip()
+    details = _details(context, data) if data else None
+    kind = context.types.get(row.kind)
+    _refuse_now(context, stack, row, kind)
+    metadata = None
+    if shown and kind is not None and kind.takes_signals and not kind.calls_out:
+        metadata = _foreseen(context, row, kind, details)
+    return _accept(context, stack, row, kind, details), metadata
+
+
+def signal_soon(
+    context: OperationContext, address: ingest.Address, body: Body, *, by_url: bool, shown: bool
+) -> tuple[list[Message], dict[str, Any] | None] | None:
+    """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
+
+    None for all others: nothing came of those, and the two say what is amiss.
+
+    Raises:
+        InvalidRequest: the two would say so, too.
+    """
+    bearer = context.caller.bearer
+    if bearer is None:
+        found = context.database.together(ingest.reach, address)
+        if found is None or found.deleted_at is not None:
+            return None
+        stack_id, row = found.stack_id, found.row
+    else:
+        where = (bearer.stack_uuid, bearer.stack_name, bearer.project_id, bearer.resource)
+        if bearer.user is not None or where != address:
+            return None
+        stack_id, row = bearer.stack_id, bearer.gave
+    data = body.read().lstrip() if by_url else body.read()
+    details = _details(context, data) if data.startswith(b"{") or (by_url and data) else None
+    kind = context.types.get(row.kind)
+    if kind is None or not kind.takes_signals or (details is not None and UNSET_HOOK in details):
+        return None
+    if row.action in ingest.REFUSING and not kind.signals_always:
+        return None
+    metadata = _foreseen(context, row, kind, details) if shown and not kind.calls_out else None
+    ring = context.database.together(ingest.accept, _given(context, stack_id, row, kind, details))
+    if ring is None:
+        return None
+    return [SignalRing(row.id, row.name, address.uuid)] if ring else [], metadata
+
+
+def _accept(
+    context: OperationContext,
+    stack: Addressed,
+    row: Receiver,
+    kind: ResourceType | None,
+    details: dict[str, Any] | None,
+) -> list[Message]:
+    if kind is None or not kind.takes_signals:
+        raise ActionNotSupported("signal")
+    accepted = context.database.together(ingest.accept, _given(context, stack.id, row, kind, details))
+    if accepted is None:
+        _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
+        raise ResourceNotAvailable(row.name)
+    return [SignalRing(row.id, row.name, str(stack.uuid))] if accepted else []
+
+
+def _given(
+    context: OperationContext,
+    stack_id: int,
+    row: Receiver,
+    kind: ResourceType,
+    details: dict[str, Any] | None,
+) -> ingest.Given:
+    sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
+    return ingest.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
+
+
+def _foreseen(
+    context: OperationContext, row: Receiver, kind: ResourceType, details: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the metadata that a signal leads to.
+
+    Raises:
+        InvalidRequest: the type does not take it.
+    """
+    found = context.database.together(ingest.values, row.id)
+    if found is None:
+        raise ResourceNotAvailable(row.name)
+    properties, data, metadata, sealed = found
+    opened = context.cipher.open(sealed.encode()) if sealed else {}
+    ctx = Context(
+        row.name,
+        row.name,
+        "",
+        "CHECK",
+        properties=opened.get("properties", properties) or {},
+        data=opened.get("data", data) or {},
+        metadata=opened.get("metadata", metadata) or {},
+    )
+    try:
+        did = kind.signal(ctx, row.physical_id or "", details)
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from error
+    return dict(ctx.metadata if did.metadata is None else did.metadata)
+
+
+def waiting(
+    context: OperationContext,
+    stack: StackRow,
+    after: tuple[dt.datetime, int] | None = None,
+    limit: int | None = None,
+) -> list[store_hooks.Paused]:
+    """Return the resources of a stack that wait at hooks; `after` a moment and node of one of them."""
+    with context.database.lent() as db:
+        return store_hooks.paused(db, stack.id, after, limit)
+
+
+def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
+    """Mark a resource, by its name or its physical id, to be replaced by the next update, or unmark it.
+
+    Raises:
+        NotFound: there is no such stack or resource.
+        InvalidRequest: the body has other keys, or not the one it needs.
+        ActionInProgress: it is being operated on.
+    """
+    unhealthy, reason = _mark(read_object(body.read()))
+    resource_id = _named(context, stack, name)
+    with context.database.lent() as db, db.transaction():
+        done = queue.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
+        if done:
+            children.disturb(db, stack.id)
+    if not done:
+        raise ActionInProgress(stack.name, stack.action)
+    if not unhealthy:
+        _let_scale(context, resource_id)
+
+
+def _let_scale(context: OperationContext, resource_id: int) -> None:
+    """Let a group that says it is being scaled be scaled again (spec/resource-types.md A6)."""
+    lease = secrets.randbits(63)
+    with context.database.connect() as db:
+        visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
+        if visit is None:
+            return
+        assert visit.resource is not None
+        known, root = known_before(visit, context.cipher), visit.stack.uuid
+        kind = context.types.get(visit.resource.kind)
+        if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(scaling.IN_PROGRESS):
+            group_resize.let_go(db, visit, lease, root)
+            return
+        known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
+        known.metadata = scaling.finished(known.metadata or {}, None, None, scaling.utc_now())
+        values = stored_values(known)
+        sealed = context.cipher.seal(values).decode() if known.secret else None
+        group_resize.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)
+
+
+def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
+    unknown = document.keys() - {"mark_unhealthy", "resource_status_reason"}
+    if unknown:
+        raise InvalidRequest(f"Invalid keys in resource mark unhealthy {unknown}")
+    if "mark_unhealthy" not in document:
+        raise InvalidRequest("Missing mandatory (mark_unhealthy) key from mark unhealthy request")
+    value, reason = document["mark_unhealthy"], document.get("resource_status_reason")
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise InvalidRequest(
+            f'Unrecognized value "{value}" for "mark_unhealthy", acceptable values are: true, false.'
+        )
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidValue("resource_status_reason is not a string")
+    if reason is not None and len(reason) > LONGEST_REASON:
+        raise InvalidValue(f"resource_status_reason has more than {LONGEST_REASON} characters")
+    return text == "true", reason or MARKED
+
+
+def _receiver(context: OperationContext, stack: Addressed, name: str) -> Receiver:
+    with context.database.lent() as db:
+        row = ingest.receiver(db, stack.id, name)
+        if row is not None:
+            return row
+        if queue.is_planning(db, stack.id):  # it may still come
+            raise ResourceNotAvailable(name)
+    raise ResourceNotFound(name, stack.name)
+
+
+def _named(context: OperationContext, stack: StackRow, name: str) -> int:
+    """Return the id of a resource by its name or its physical id."""
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    row = get_resource(context.database, stack, name)
+    if row is not None:
+        return row.id
+    with context.database.lent() as db:
+        found = queue.with_physical_id(db, stack.id, name)
+    if len(found) > 1:
+        raise AmbiguousPhysicalId(name)
+    if not found:
+        raise ResourceNotFound(name, stack.name)
+    return found[0]
+
+
+def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
+    """Return what is sent; as deep as a template may be, or it could be neither sealed nor kept."""
+    details = read_object(data)
+    try:
+        check_size(details, Limits.of(context.settings), "signal")
+    except InvalidTemplate as error:
+        raise InvalidRequest(f"The signal cannot be taken: {error}") from error
+    return details
+
+
+def _clear(context: OperationContext, stack: Addressed, name: str, hook: str) -> list[Message]:
+    with context.database.lent() as db, db.transaction():
+        return [*store_hooks.clear(db, stack.id, name, hook)]
+
+
+def _refuse_now(
+    context: OperationContext, stack: Addressed, row: Receiver, kind: ResourceType | None
+) -> None:
+    """Refuse, with an event, what comes while the resource's action allows no signals.
+
+    Raises:
+        NotSupported: it does not.
+    """
+    if row.action not in ingest.REFUSING or (kind is not None and kind.signals_always):
+        return
+    with context.database.lent() as db:
+        queue.tell_refused(db, stack.id, row.id, row.action)
+    raise NotSupported(f"Signal resource during {row.action}")
+
+
+def _no_hook(stack: Addressed, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
+    """Return the refusal to clear a hook, its resource as Heat writes one."""
+    physical = f" [{row.physical_id}]" if row.physical_id else ""
+    shown = type(kind).__name__ if kind is not None else row.type
+    which = f'{shown} "{row.name}"{physical} Stack "{stack.name}" [{stack.uuid}]'
+    if hooks.is_hook(hook):
+        return InvalidHook(f'The "{hook}" hook is not defined on {which}')
+    return InvalidHook(f'Invalid hook type "{hook}" for {which}')

@@ -1,0 +1,217 @@
+"""Take in the signals of one resource, in the order they came. One call is one Celery task.
+
+The resource's lease is held meanwhile, as a check holds it (PROTOCOL.md 1); no transaction is open while the
+type takes a signal in, and what it wrote, the event and the end of the signal are one statement. A signal
+whose worker dies in between comes again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.engine.outcome import back_off, failure_reason
+from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.operations.children.child_stacks import StackAround
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.resource_context import operation
+from orchestrator.operations.resource_context.stack_context import Surroundings
+from orchestrator.operations.resource_context.state import Known, known_before, stored_values
+from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.signals import scale_group
+from orchestrator.operations.software.type_store import Software
+from orchestrator.resources.base import Context, ResourceType, Signalled
+from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.signals import queue, watchers
+from orchestrator.store.signals.ingest import REFUSING
+from orchestrator.store.signals.queue import Pending, Sent, Told
+from orchestrator.telemetry import logger
+
+log = logger()
+
+AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # times, and how long; the others are left to another task
+TOGETHER = 200  # signals taken in at a time by a type that calls nobody
+
+
+def take_in(engine: Engine, resource_id: int) -> list[Message]:
+    """Take in what a resource was sent; return what to enqueue next."""
+    rings: list[Message] = []
+    began_at = time.monotonic()
+    for _ in range(AT_ONCE):
+        lease = new_lease()
+        db = engine.database.hot(durable=True)
+        if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
+            return rings
+        pending = queue.look(db, resource_id, lease, TOGETHER)
+        if pending is None:  # who had the resource before took them in, or the lease was lost already
+            return [*rings, *queue.let_go(db, resource_id, lease)]
+        with engine.leases.keep([(0, resource_id, lease)]):
+            rings += _TakeIn(engine, pending, lease).run()
+        if not queue.remain(db, resource_id):
+            return rings
+        again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
+        if time.monotonic() - began_at > AT_ONCE_SECONDS:
+            break
+    return [*rings, again]
+
+
+class _TakeIn:
+    """The signals of a resource whose lease is ours: taken in one after the other, written down together."""
+
+    def __init__(self, engine: Engine, pending: Pending, lease: int) -> None:
+        self.engine, self.pending, self.lease = engine, pending, lease
+        assert pending.visit.resource is not None
+        self.resource = pending.visit.resource
+        self.db = engine.database.hot(durable=True)
+        self.surroundings = Surroundings(self.db, engine.cipher, lease, engine.settings.endpoint)
+        self.known = known_before(pending.visit, engine.cipher)
+
+    def run(self) -> list[Message]:
+        kind, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
+        if isinstance(kind, ScalingGroup):
+            details = self.engine.cipher.open(first.details)
+            if scale_group.is_follow(details):
+                return scale_group.follow(self.engine, self.pending, self.lease, details)
+        if first.about is None and (kind is None or not kind.takes_signals):
+            # It was another type's when the signal came.
+            return self._dismiss([first], Told("Signal failed: signal is not supported", "FAILED"))
+        if kind is None:
+            return self._dismiss([first])
+        refused = self.resource.action in REFUSING and not kind.signals_always
+        if first.about is not None:
+            return self._told(kind, first, refused=refused)
+        if refused:
+            return self._dismiss([first], Told(f"Cannot signal resource during {self.resource.action}"))
+        if self.resource.physical_id is None:  # it is being made again
+            return self._put_off(first)
+        run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
+        return self._sent(kind, run[:1] if kind.calls_out else run)
+
+    def _sent(self, kind: ResourceType, run: Sequence[Sent]) -> list[Message]:
+        """Have the type take in what somebody sent."""
+        visit = self.pending.visit
+        done: list[Sent] = []
+        events: list[Told] = []
+        rings: list[Message] = []
+        did_something = False
+        for one in run:
+            details = self.engine.cipher.open(one.details)
+            try:
+                did = kind.signal(self._context(), self.resource.physical_id or "", details)
+                sent = [] if did.resize is None else scale_group.resize(self.engine, visit, did.resize)
+            except UNREACHABLE:
+                raise  # it stays with those that are to be taken in
+            except Exception as error:
+                if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
+                    if not done:
+                        return self._put_off(one)
+                    break  # those before it are written first
+                reason = failure_reason(_kind_of(error), self.resource.name, str(error))
+                stack = self.pending.visit.stack.uuid
+                log.warning("signal_failed", stack=stack, resource=self.resource.name, error=reason)
+                events.append(Told(f"Signal failed: {reason}", "FAILED"))
+                done.append(one)
+            else:
+                done.append(one)
+                if sent is None:  # nothing is to be done, and no word is said
+                    continue
+                rings += sent
+                _keep(self.known, did)
+                events.append(Told(_reason(did, details)))
+                did_something = True
+        if not did_something:
+            return self._dismiss(done, *events)
+        return [*rings, *self._record(kind, done, events)]
+
+    def _told(self, kind: ResourceType, first: Sent, *, refused: bool) -> list[Message]:
+        """Take in what the engine tells a resource: no event tells of that.
+
+        All that only say that it is to look go at once: what they tell of is there.
+        """
+        resource = self.resource
+        same = [one for one in self.pending.sent if one.about == first.about]
+        at_rest = resource.op is None and resource.status == "COMPLETE" and resource.physical_id is not None
+        if first.about == watchers.FORGET and not refused:
+            _keep(self.known, Signalled(metadata={}))
+            same = [first]
+        elif not at_rest or refused:  # its node looks, which this wakes
+            return self._dismiss(same)
+        return self._record(kind, same, [])
+
+    def _record(self, kind: ResourceType, done: Sequence[Sent], events: Sequence[Told]) -> list[Message]:
+        """Write down what the resource is after signals."""
+        known, cipher = self.known, self.engine.cipher
+        if self.resource.op is None and self.resource.status == "COMPLETE":
+            self._refresh(kind)
+        values = stored_values(known)
+        sealed = cipher.seal(values).decode() if known.secret else None
+        values["value_digest"] = known.value_digest
+        told, again = cipher.seal(None), self.engine.settings.ring_again_seconds
+        ended = queue.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
+        return [*ended]
+
+    def _refresh(self, kind: ResourceType) -> None:
+        """Bring what a settled resource hands on to what it is after its signals."""
+        try:
+            seen = kind.observe(self._context(), self.known.physical_id or "")
+        except (OrchestratorError, ValueError) as error:
+            stack = self.pending.visit.stack.uuid
+            log.info("not_observed_after_signal", stack=stack, error=str(error))
+            return
+        if seen.exists and seen.ready and not seen.error:
+            operation.take(self.known, kind, seen)
+
+    def _dismiss(self, done: Sequence[Sent], *events: Told) -> list[Message]:
+        return [*queue.dismiss(self.db, self.pending, self.lease, done, events)]
+
+    def _put_off(self, one: Sent) -> list[Message]:
+        return [*queue.put_off(self.db, self.pending, self.lease, one, back_off(one.tries))]
+
+    def _context(self) -> Context:
+        visit, engine = self.pending.visit, self.engine
+        software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+        action = self.known.op or "CHECK"
+        ctx = operation.context(visit, self.known, action, software=software, surroundings=self.surroundings)
+        ctx = replace(ctx, around=StackAround(engine.stacks, visit))
+        cloud = cloud_of_stack(engine.database.lent, engine.cipher, engine.settings, visit.stack.root_id)
+        return operation.calling(ctx, engine.settings, visit.stack.project_id, cloud)
+
+
+def _keep(known: Known, did: Signalled) -> None:
+    """Bring data and metadata to what the signal made of them."""
+    if did.data is not None:
+        known.data = did.data
+    if did.metadata is not None:
+        if known.given_metadata is None:
+            known.given_metadata = known.metadata or {}
+        known.metadata = did.metadata
+
+
+def _kind_of(error: Exception) -> str:
+    if isinstance(error, ProviderError):
+        return error.kind
+    return error.heat_type if isinstance(error, OrchestratorError) else type(error).__name__
+
+
+def _reason(did: Signalled, details: Any) -> str:
+    """Return what the event tells: what the type says it did, or else what came (spec/rest-api.md §7.4)."""
+    if did.reason:
+        return f"Signal: {did.reason}"
+    match details:
+        case None:
+            return "No signal details provided"
+        case str():
+            return details
+        case Mapping() if {"previous", "current", "reason"} <= details.keys():
+            return (
+                f"alarm state changed from {details['previous']} to {details['current']} "
+                f"({details['reason']})"
+            )
+        case _:
+            return "Unknown"

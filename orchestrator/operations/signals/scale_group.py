@@ -1,0 +1,197 @@
+"""Resize a group because a policy was signalled, without touching the template around it.
+
+The child is sent to its new size in one transaction with the notes of the group and with a signal that
+waits for the child's end. Then the group's attributes are read anew, and it begins to cool down. While
+anybody is at work on the group, it is left alone, and no word is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from psycopg import errors
+
+from orchestrator.engine.messages import Message
+from orchestrator.engine.nesting import Asked, ChildState, asked_of, noted
+from orchestrator.engine.outcome import failure_reason
+from orchestrator.engine.visit import Visit
+from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.resource_context import operation
+from orchestrator.operations.resource_context.state import Known, known_before, stored_values
+from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.software.type_store import Software
+from orchestrator.resources.base import Context, Observation, Resize, Value
+from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
+from orchestrator.store.signals import group_resize
+from orchestrator.store.signals.queue import Pending
+from orchestrator.store.traversals import children
+from orchestrator.telemetry import logger
+from orchestrator.template.view import ParentResourceProxy
+
+log = logger()
+
+FOLLOW: Final = "::resized"  # in the details of what waits for a child's end
+_KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
+
+
+def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None:
+    """Send a group's child to the size that is asked for; None when nothing is to be done, or not now.
+
+    Raises:
+        ProviderError: there is no such group, or it cannot be resized like that.
+        ProviderBusy: somebody has just taken it.
+    """
+    assert policy.resource is not None
+    db, name = engine.database.hot(durable=True), policy.resource.name
+    found = group_resize.find(db, policy.stack.id, asked.group)
+    if found is None:
+        message = f'Alarm {name} could not find scaling group named "{asked.group}"'
+        raise ProviderError(message, kind="NotFound")
+    kind = engine.types.get(found.kind)
+    if not isinstance(kind, ScalingGroup):
+        raise ProviderError(f"{found.name} ({found.kind}) is no group that scales", kind="NotSupported")
+    if not found.settled:
+        return None
+    lease = new_lease()
+    visit = group_resize.claim(db, found.id, lease, engine.settings.lease_seconds)
+    if visit is None:
+        raise ProviderBusy(f"{found.name} is being looked at")
+    with engine.leases.keep([(0, found.id, lease)]):
+        try:
+            rings = _send(engine, visit, lease, kind, _adjustment(asked.asked))
+        except BaseException:
+            group_resize.let_go(db, visit, lease, visit.stack.uuid)
+            raise
+        if rings is None:
+            group_resize.let_go(db, visit, lease, visit.stack.uuid)
+        return rings
+
+
+def is_follow(details: Any) -> bool:
+    """Whether a signal is one that waited for a group's child."""
+    return isinstance(details, Mapping) and FOLLOW in details
+
+
+def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, Any]) -> list[Message]:
+    """See to a group whose child has ended; wait on if it has not."""
+    db, visit = engine.database.hot(durable=True), pending.visit
+    assert visit.resource is not None
+    told, root = details[FOLLOW], visit.stack.uuid
+    with db.transaction():
+        child = children.state(db, visit.resource.id)
+        if child is not None and children.hold(db, child.id) is not None:
+            child = children.state(db, visit.resource.id)
+            if child is not None and child.status == "IN_PROGRESS":
+                return [*group_resize.wait_on(db, pending, lease, root)]
+    known = known_before(visit, engine.cipher)
+    kind = engine.types.get(visit.resource.kind)
+    ours = child is not None and not child.gone and child.traversal == told["traversal"]
+    done = ours and child is not None and child.status == "COMPLETE"
+    reason = told["reason"] if done else None
+    _note(known, scaling.finished(known.metadata or {}, told["cooldown"], reason, scaling.utc_now()))
+    failure = None
+    if done and isinstance(kind, ScalingGroup):
+        _refresh(engine, visit, known, kind, child)
+    elif ours and child is not None:
+        said = failure_reason("ResourceFailure", visit.resource.name, child.reason)
+        failure = f"Signal failed: {said}"
+    values, sealed = _stored(engine, known)
+    return [*group_resize.ended(db, pending, lease, root, values, sealed, failure)]
+
+
+def _send(
+    engine: Engine, visit: Visit, lease: int, kind: ScalingGroup, asked: Adjustment
+) -> list[Message] | None:
+    db, resource, root = engine.database.hot(durable=True), visit.resource, visit.stack.uuid
+    assert resource is not None
+    known, child = known_before(visit, engine.cipher), children.state(db, resource.id)
+    if child is None or child.gone or child.status == "IN_PROGRESS":
+        return None
+    _, kept = asked_of(known.data)
+    live = engine.stacks.live(db, visit, child)
+    step = kind.scaled(_context(engine, visit, known, kept), known.properties, live, asked, scaling.utc_now())
+    if step is None:
+        return None
+    wanted, secret = engine.stacks.wanted(
+        visit,
+        step.child,
+        child_uuid=child.uuid,
+        name=child.name,
+        secret=known.secret,
+        parent=ParentResourceProxy(known.metadata, secret=known.secret),
+    )
+    known.secret = known.secret or secret
+    _note(known, scaling.begun(known.metadata or {}))
+    for tries_left in (2, 1, 0):
+        try:
+            with db.transaction():
+                begun = children.update(db, child.id, wanted, converge=False)
+                if begun is None:
+                    return None
+                told = _told(asked, begun.traversal, kind.cooldown(known.properties))
+                known.data = noted(step.data, Asked(begun.traversal, 0))
+                values, sealed = _stored(engine, known)
+                details = engine.cipher.seal({FOLLOW: told})
+                rings = group_resize.begun(db, visit, lease, root, values, sealed, details)
+                if rings is None:
+                    raise _Lost
+            log.info("group_resized", stack=root, resource=resource.name)
+            return [*rings, begun.ring]
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            if not tries_left:
+                raise
+        except _Lost:
+            return None
+    raise AssertionError("unreachable")
+
+
+class _Lost(Exception):
+    """The group is another's by now."""
+
+
+def _told(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
+    reason = f"{asked.told_as} : {asked.amount}"
+    if asked.remove:
+        reason = f"{asked.told_as} : removed {', '.join(asked.remove)}"
+    seconds = cooldown if asked.cooldown is None else asked.cooldown
+    return {"traversal": traversal, "cooldown": seconds, "reason": reason}
+
+
+def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
+    given = {key: value for key, value in asked.items() if key in _KNOWN}
+    return Adjustment(**{**given, "remove": tuple(given.get("remove") or ())})
+
+
+def _refresh(
+    engine: Engine, visit: Visit, known: Known, kind: ScalingGroup, child: ChildState | None
+) -> None:
+    """Read what the group hands on, as it is now."""
+    live = engine.stacks.live(engine.database.hot(durable=True), visit, child)
+    body = visit.definition.body if visit.definition else {}
+    ctx = _context(engine, visit, known, asked_of(known.data)[1])
+    attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
+    known.secret = known.secret or live.touched_secret
+    reference = kind.child_reference_id(ctx, live)
+    operation.take(known, kind, Observation(True, attributes=attributes, reference_id=reference))
+
+
+def _note(known: Known, metadata: Mapping[str, Any]) -> None:
+    if known.given_metadata is None:
+        known.given_metadata = known.metadata or {}
+    known.metadata = metadata
+
+
+def _context(engine: Engine, visit: Visit, known: Known, data: Mapping[str, Any]) -> Context:
+    software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+    return replace(operation.context(visit, known, "CHECK", software=software), data=data)
+
+
+def _stored(engine: Engine, known: Known) -> tuple[dict[str, Any], str | None]:
+    values = stored_values(known)
+    sealed = engine.cipher.seal(values).decode() if known.secret else None
+    values["value_digest"] = known.value_digest
+    return values, sealed

@@ -1,0 +1,1 @@
+"""Snapshots: create, restore, delete."""

@@ -1,0 +1,178 @@
+"""Take, remove and restore snapshots of a stack (spec/rest-api.md §11, spec/engine-semantics.md §10).
+
+A snapshot is a revision and a copy of whatever its resources' types can copy. It is made by a traversal of
+its own, which `accept` begins. Restoring is an update to that revision, in which the copied things are made
+from their copies: the type says how, and the template then says so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from orchestrator.engine.messages import Ring
+from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.request_body import read_object
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.snapshots.restored_template import made_from_copies
+from orchestrator.operations.validation.request import kinds_of
+from orchestrator.store import snapshots
+from orchestrator.store.snapshots import SnapshotRow
+from orchestrator.store.stacks import revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.accept import accept_restore
+from orchestrator.template.environment import Environment
+from orchestrator.template.members import is_members
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
+
+
+class SnapshotNotFound(NotFound):
+    """The stack has no such snapshot."""
+
+    heat_type = "SnapshotNotFound"
+
+    def __init__(self, snapshot_id: str, stack_name: str) -> None:
+        """Name both, in Heat's words."""
+        self.kind, self.name = "Snapshot", snapshot_id
+        message = f"The Snapshot ({snapshot_id}) for Stack ({stack_name}) could not be found."
+        Exception.__init__(self, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A snapshot that was begun, and what to enqueue."""
+
+    snapshot: SnapshotRow
+    rings: list[Ring]
+
+
+def take(context: OperationContext, stack: StackRow, body: Body) -> Taken:
+    """Begin a snapshot of a stack that is at rest.
+
+    Raises:
+        NotFound: the stack is gone.
+        InvalidRequest: there is no body, or the name is none.
+        ActionInProgress: the stack is at something.
+        LimitExceeded: it has as many snapshots as it may.
+    """
+    name = _name(body)
+    quota = context.quota("max_snapshots_per_stack")
+    with context.database.connect() as db, db.transaction():
+        ground = snapshots.lock(db, stack.id)
+        if ground is None:
+            raise NotFound("Stack", stack.name)
+        if ground.status == "IN_PROGRESS":
+            raise ActionInProgress(stack.name, ground.action)
+        if 0 <= quota <= ground.snapshots:
+            raise LimitExceeded(
+                f"You have reached the maximum snapshots per stack, {quota}. Please delete some snapshots."
+            )
+        uuid, opened = snapshots.begin(db, stack.id, ground, name)
+    return Taken(find(context, stack, str(uuid)), [opened.ring])
+
+
+def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> SnapshotRow:
+    """Return a snapshot of the stack.
+
+    Raises:
+        SnapshotNotFound: it has none of that id.
+    """
+    found = snapshots.get(context.database, stack, snapshot_id)
+    if found is None:
+        raise SnapshotNotFound(snapshot_id, stack.name)
+    return found
+
+
+def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None:
+    """Let a snapshot and its copies be removed; the sweep does it.
+
+    Raises:
+        SnapshotNotFound: the stack has none of that id.
+        NotSupported: it is being made.
+    """
+    found = find(context, stack, snapshot_id)
+    if found.action == "CREATE":
+        with context.database.connect() as db:
+            removed = snapshots.remove(db, found.id)
+        if not removed and find(context, stack, snapshot_id).action == "CREATE":
+            raise NotSupported("Deleting in-progress snapshot")
+
+
+def template_size(context: OperationContext, stack: StackRow, snapshot_id: str) -> int:
+    """Return how many bytes the template of a snapshot has.
+
+    Raises:
+        SnapshotNotFound: the stack has none of that id.
+    """
+    revision = revisions.of_stack(context.database, stack, find(context, stack, snapshot_id).revision_id)
+    return 0 if revision is None else revisions.content_size(context.database, revision.template_hash)
+
+
+def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[Ring]:
+    """Begin to bring a stack back to a snapshot, over whatever runs.
+
+    Raises:
+        NotFound: the stack is gone.
+        SnapshotNotFound: it has no snapshot of that id.
+        NotSupported: the snapshot is not complete, or the stack is suspended.
+    """
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    if stack.action == "SUSPEND":
+        raise NotSupported("Updating a stack when it is suspended")
+    found = find(context, stack, snapshot_id)
+    revision = revisions.of_stack(context.database, stack, found.revision_id)
+    if (found.action, found.status) != ("CREATE", "COMPLETE") or revision is None:
+        raise NotSupported("Restoring incomplete snapshot")
+    changed = _made_from_copies(context, stack, found, revision)
+    with context.database.connect() as db, db.transaction():
+        opened = accept_restore(
+            db,
+            stack.id,
+            found.id,
+            template=None if changed is None else orjson.dumps(changed),
+            created_by=context.caller.user,
+        )
+        children.disturb(db, stack.id)
+    if opened is None:  # removed at this very moment, or the stack is
+        raise NotSupported("Restoring incomplete snapshot")
+    return [opened.ring]
+
+
+def _name(body: Body) -> str | None:
+    text = body.read()
+    if not text.startswith(b"{"):
+        raise InvalidRequest("A snapshot is asked for with a JSON object, at least an empty one: {}")
+    name = read_object(text).get("name")
+    if name is not None and not isinstance(name, str):
+        raise InvalidRequest("The 'name' of a snapshot must be a text.")
+    return name
+
+
+def _made_from_copies(
+    context: OperationContext, stack: StackRow, snapshot: SnapshotRow, revision: RevisionRow
+) -> Mapping[str, Any] | None:
+    """Return the revision's template with what was copied made from its copies; None when nothing differs."""
+    copies = list(snapshots.copies(context.database, snapshot.id, kept_only=True))
+    if not copies:
+        return None
+    text = b"".join(revisions.read_content(context.database, revision.template_hash))
+    if is_members(text):  # nothing to change in it: what was copied is made anew
+        return None
+    document = dict(orjson.loads(text))
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
+    template = load(document, Limits.of(context.settings), values)
+    kinds = kinds_of(context, _environment(revision), {}, fetching=False)
+    return made_from_copies(document, template, kinds, copies, context.types, context.cipher)
+
+
+def _environment(revision: RevisionRow) -> Environment:
+    return Environment(resource_registry=revision.environment.get("resource_registry") or {})

@@ -1,0 +1,356 @@
+"""Software configs and deployments as people and agents ask for them over HTTP (spec/rest-api.md §12).
+
+What a deployment of a stack's resource becomes by a request reaches the resource as a signal (`software.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from orchestrator.engine.names import physical_name
+from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
+from orchestrator.operations.adoption.export import masked
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.keystone.stack_users import Seen
+from orchestrator.operations.request_body import read_object
+from orchestrator.operations.software.type_store import (
+    Software,
+    isotime,
+    listed,
+    not_found,
+    referenced,
+    refuse_beyond,
+    sealed,
+    shown,
+    tell,
+)
+from orchestrator.resources.around import Place
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
+from orchestrator.resources.software import ConfigDraft
+from orchestrator.schema.properties import PropertyFault
+from orchestrator.store import software as store
+from orchestrator.store.software import Db, DeploymentRow
+from orchestrator.store.stacks.resources import ResourceRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.parse import Limits, check_size
+
+LONGEST_PROJECT: Final = 64
+TEXTS: Final = ("server_id", "config_id", "action", "status", "status_reason", "stack_user_project_id")
+MAPS: Final = ("input_values", "output_values")
+
+
+class SoftwareNotFound(NotFound):
+    """The project has no such config or deployment."""
+
+    heat_type = "NotFound"
+
+    def __init__(self, kind: str, id_: str) -> None:
+        """`kind` is Heat's word: Software config, Deployment."""
+        self.kind, self.name = kind, id_
+        Exception.__init__(self, not_found(kind, id_))
+
+
+class Referenced(Conflict):
+    """A deployment refers to the config."""
+
+    heat_type = "InvalidRestrictedAction"
+
+    def __init__(self, config_id: str) -> None:
+        """Name it."""
+        super().__init__(referenced(config_id))
+
+
+# Configs.
+
+
+def list_configs(
+    context: OperationContext, limit: int | None, marker: str | None, *, everywhere: bool = False
+) -> list[dict[str, Any]]:
+    """Return what there is, the newest first, from after `marker` on; `everywhere` in all projects."""
+    scope = None if everywhere else context.caller.scope
+    with context.database.connect() as db:
+        rows = store.list_configs(db, scope, limit, marker)
+    return [listed(row) | ({"project": row.project_id} if scope is None else {}) for row in rows]
+
+
+def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
+    """Return one config.
+
+    Raises:
+        SoftwareNotFound: there is none.
+    """
+    with context.database.connect() as db:
+        row = store.get_config(db, context.caller.scope, config_id)
+    if row is None:
+        raise SoftwareNotFound("Software config", config_id)
+    return shown(context.cipher, row)
+
+
+def create_config(context: OperationContext, body: Body) -> dict[str, Any]:
+    """Make a config; return it.
+
+    Raises:
+        InvalidRequest, InvalidTemplate: what is asked for is none.
+        LimitExceeded: the project has as many as it may.
+    """
+    draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
+    project_id = context.caller.project_id
+    with context.database.connect() as db:
+        if not context.caller.is_admin:
+            refuse_beyond(db, context.settings, project_id, "software_config")
+        values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
+        store.add_config(db, {**values, **sealed(context.cipher, draft)})
+    return show_config(context, config_id)
+
+
+def delete_config(context: OperationContext, config_id: str) -> None:
+    """Remove a config.
+
+    Raises:
+        SoftwareNotFound: there is none.
+        Referenced: a deployment refers to it.
+    """
+    with context.database.connect() as db, db.transaction():
+        removed = store.remove_config(db, context.caller.project_id, config_id)
+    if removed is None:
+        raise SoftwareNotFound("Software config", config_id)
+    if not removed:
+        raise Referenced(config_id)
+
+
+def _draft(asked: Mapping[str, Any]) -> ConfigDraft:
+    faults = [
+        _fault(f"'{name}' must be a text.", name)
+        for name in ("name", "group")
+        if not isinstance(asked.get(name), str | None)
+    ]
+    inputs, outputs = asked.get("inputs") or [], asked.get("outputs") or []
+    listing = [*_listed(inputs, "inputs"), *_listed(outputs, "outputs")]
+    faults += listing
+    if not listing:
+        inputs, wrong = read_inputs(inputs)
+        outputs, more = read_outputs(outputs)
+        faults += map(_of, [*wrong, *more])
+    if faults:
+        raise InvalidTemplate(faults)
+    options = asked.get("options")
+    return ConfigDraft(
+        asked.get("name"),
+        asked.get("group"),
+        asked.get("config"),
+        inputs,
+        outputs,
+        {} if options is None else options,
+    )
+
+
+def _listed(given: Any, name: str) -> Iterable[Diagnostic]:
+    """Yield what is wrong with what should be a list of maps."""
+    if not isinstance(given, list):
+        yield _fault("Software Config I/O Schema must be in a list", name, "TypeError")
+    elif not all(isinstance(item, dict) for item in given):
+        yield _fault("Software Config I/O Schema must be a dict", name, "TypeError")
+
+
+def _of(fault: PropertyFault) -> Diagnostic:
+    return _fault(f"Property error: {fault.path}: {fault.message}", fault.where, hint=fault.hint)
+
+
+def _fault(message: str, path: str, heat_type: str = "ValueError", hint: str = "") -> Diagnostic:
+    return Diagnostic("software-config", message, path, heat_type=heat_type, hint=hint)
+
+
+# Deployments.
+
+
+def list_deployments(context: OperationContext, server_id: str | None) -> list[dict[str, Any]]:
+    """Return what there is, or what is for one machine, the oldest first."""
+    with context.database.connect() as db:
+        rows = store.list_deployments(db, context.caller.project_id, server_id)
+    return [_shown(context, row) for row in rows]
+
+
+def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any]]:
+    """Return the configs that a machine is to carry out, as its agent needs them."""
+    place = Place(context.caller.project_id)
+    software = Software(context.database.connect, context.cipher, context.settings, place)
+    return [*software.published(server_id)]
+
+
+def machine_metadata(
+    context: OperationContext, stack: StackRow, row: ResourceRow, kind: ResourceType
+) -> dict[str, Any]:
+    """Return the metadata of a resource whose type `publishes`: in the open, for the machine."""
+    with context.database.connect() as db:
+        values = store.values_of(db, row.id)
+        users = Seen.of(row.id, db, context.cipher, context.settings)
+    if values is None or row.physical_id is None:
+        return {}
+    properties, data, given, secret = values
+    opened = context.cipher.open(secret.encode()) if secret else {}
+    own = opened.get("metadata", given) or {}
+    ctx = Context(
+        name=row.name,
+        physical_name=physical_name(stack.name, row.name, row.uuid),
+        token="",
+        action="CHECK",
+        properties=opened.get("properties", properties) or {},
+        data=opened.get("data", data) or {},
+        metadata=own,
+        software=Software.at(context, stack, row.name),
+        users=users,
+    )
+    return {**own, **kind.published(ctx, row.physical_id)}
+
+
+def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, Any]:
+    """Return one deployment.
+
+    Raises:
+        SoftwareNotFound: there is none.
+    """
+    with context.database.connect() as db:
+        return _shown(context, _found(context, db, deployment_id))
+
+
+def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
+    """Publish a config for a machine; return the deployment.
+
+    Raises:
+        InvalidRequest: something is missing, or of the wrong kind, or there is no such config.
+        LimitExceeded: the project has as many deployments as it may.
+    """
+    asked, project_id = _deployment(_object(context, body)), context.caller.project_id
+    for name in ("config_id", "server_id"):
+        if not asked.get(name):
+            raise InvalidRequest(f"A software deployment needs a '{name}'.")
+    owner = asked.get("stack_user_project_id")
+    if owner is not None and len(owner) > LONGEST_PROJECT:
+        raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
+    deployment_id = str(uuid.uuid4())
+    with context.database.connect() as db, db.transaction():
+        if not context.caller.is_admin:
+            refuse_beyond(db, context.settings, project_id, "software_deployment")
+        values = {"input_values": asked.get("input_values") or {}, "output_values": None}
+        store.add_deployment(
+            db,
+            {
+                **dict.fromkeys(("stack_id", "resource_id", "operation")),
+                **{name: asked.get(name) for name in TEXTS},
+                "uuid": deployment_id,
+                "project_id": project_id,
+                "config_id": _config_row(context, db, asked["config_id"]),
+                "sealed": context.cipher.seal(values),
+                "secret": False,
+            },
+        )
+    return show_deployment(context, deployment_id)
+
+
+def update_deployment(context: OperationContext, deployment_id: str, body: Body) -> dict[str, Any]:
+    """Change what is given and not null; the resource that made the deployment is told.
+
+    Raises:
+        SoftwareNotFound: there is none.
+        InvalidRequest: something is of the wrong kind, or there is no such config.
+    """
+    show_deployment(context, deployment_id)
+    asked = {name: value for name, value in _deployment(_object(context, body)).items() if value}
+    with context.database.connect() as db, db.transaction():
+        row = _found(context, db, deployment_id, lock=True)
+        values = context.cipher.open(row.sealed)
+        values |= {name: asked[name] for name in MAPS if name in asked}
+        written = {**row.values(), "sealed": context.cipher.seal(values)}
+        written |= {name: asked[name] for name in ("action", "status", "status_reason") if name in asked}
+        if "config_id" in asked:
+            written["config_id"] = _config_row(context, db, asked["config_id"])
+        store.write_deployment(db, written)
+        if written["config_id"] != row.config_id:
+            store.drop_derived(db, row.config_id)
+        _tell(context, db, row)
+    return show_deployment(context, deployment_id)
+
+
+def delete_deployment(context: OperationContext, deployment_id: str) -> None:
+    """Remove a deployment; the resource that made it is told.
+
+    Raises:
+        SoftwareNotFound: there is none.
+    """
+    with context.database.connect() as db, db.transaction():
+        row = _found(context, db, deployment_id, lock=True)
+        store.remove_deployment(db, row.id)
+        store.drop_derived(db, row.config_id)
+        _tell(context, db, row)
+
+
+def _tell(context: OperationContext, db: Db, row: DeploymentRow) -> None:
+    if row.stack_id is not None and row.resource_id is not None:
+        tell(db, context.cipher, row.stack_id, row.resource_id)
+
+
+def _found(context: OperationContext, db: Db, deployment_id: str, *, lock: bool = False) -> DeploymentRow:
+    row = store.get_deployment(db, context.caller.project_id, deployment_id, lock=lock)
+    if row is None:
+        raise SoftwareNotFound("Deployment", deployment_id)
+    return row
+
+
+def _config_row(context: OperationContext, db: Db, config_id: str) -> int:
+    """Return the row of the config that a deployment is to be of."""
+    row = store.get_config(db, context.caller.project_id, config_id, keep=True)
+    if row is None:
+        raise InvalidValue(f"Config with id {config_id} not found")
+    return row.id
+
+
+def _shown(context: OperationContext, row: DeploymentRow) -> dict[str, Any]:
+    values = context.cipher.open(row.sealed)
+    inputs = values["input_values"]
+    body = {
+        "id": row.uuid,
+        "server_id": row.server_id,
+        "config_id": row.config_uuid,
+        "input_values": masked(inputs) if row.secret and inputs else inputs,
+        "output_values": values["output_values"],
+        "action": row.action,
+        "status": row.status,
+        "status_reason": row.status_reason,
+        "creation_time": isotime(row.created_at),
+    }
+    if row.updated_at is not None:
+        body["updated_time"] = isotime(row.updated_at)
+    return body
+
+
+def _object(context: OperationContext, body: Body) -> dict[str, Any]:
+    """Return what is sent; as deep as a template may be, or it could be neither sealed nor kept.
+
+    Raises:
+        InvalidRequest: it is no object, or nested too deep.
+    """
+    text = body.read()
+    if not text.startswith(b"{"):
+        raise InvalidRequest("The request needs a JSON object as its body.")
+    asked = read_object(text)
+    try:
+        check_size(asked, Limits.of(context.settings), "request")
+    except InvalidTemplate as error:
+        raise InvalidRequest(f"The request cannot be taken: {error}") from error
+    return asked
+
+
+def _deployment(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is asked for, looked at.
+
+    Raises:
+        InvalidRequest: naming all that is of the wrong kind.
+    """
+    wrong = [f"'{name}' must be a text." for name in TEXTS if not isinstance(asked.get(name), str | None)]
+    wrong += [f"'{name}' must be a map." for name in MAPS if not isinstance(asked.get(name), dict | None)]
+    if wrong:
+        raise InvalidRequest(" ".join(wrong))
+    return asked

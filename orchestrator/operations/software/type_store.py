@@ -1,0 +1,349 @@
+"""Configs and deployments for the types (`ctx.software`): the rows of `store/software.py`, opened and sealed.
+
+Each method is a transaction of its own, and none is open while a type goes on. What somebody else changes in
+a deployment reaches its resource as a signal: durable, in order, and taken in under the resource's lease.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.config import Settings
+from orchestrator.engine.visit import Visit
+from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
+from orchestrator.operations.adoption.export import masked
+from orchestrator.operations.context import OperationContext
+from orchestrator.resources.around import Place
+from orchestrator.resources.builtin.software_io import judge
+from orchestrator.resources.signing import new_token
+from orchestrator.resources.software import (
+    Config,
+    ConfigDraft,
+    Credentials,
+    Deployment,
+    DeploymentDraft,
+)
+from orchestrator.security.encryption import Cipher
+from orchestrator.store import software as store
+from orchestrator.store.connections.database import Database
+from orchestrator.store.signals import ingest
+from orchestrator.store.software import ConfigRow, Db, DeploymentRow
+from orchestrator.store.stacks.stacks import StackRow
+
+CANCELLED: Final = "Deployment cancelled."
+CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that open something
+AGAIN: Final = {"orchestrator": "look again"}  # what a signal of ours says
+
+Connect = Callable[[], AbstractContextManager[Db]]
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """The store as one visit sees it, or one request; `resource_id` and `operation` are a visit's."""
+
+    connect: Connect
+    cipher: Cipher
+    settings: Settings
+    place: Place
+    stack_id: int | None = None
+    resource_id: int | None = None
+    traversal: int | None = None
+
+    @classmethod
+    def of(cls, visit: Visit, database: Database, cipher: Cipher, settings: Settings) -> Software:
+        """Return the store for a visit, on the connection of its thread."""
+        stack, resource = visit.stack, visit.resource
+        name, id_ = ("", None) if resource is None else (resource.name, resource.id)
+        place = Place(stack.project_id, stack.name, stack.uuid, name, settings.endpoint)
+        return cls(
+            lambda: nullcontext(database.hot(durable=True)),
+            cipher,
+            settings,
+            place,
+            stack.id,
+            id_,
+            stack.traversal,
+        )
+
+    @classmethod
+    def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> Software:
+        """Return the store for a request about a stack, or about a resource of it."""
+        place = Place(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
+        return cls(context.database.connect, context.cipher, context.settings, place, stack.id)
+
+    # Configs.
+
+    def add_config(self, config_id: str, draft: ConfigDraft, *, secret: bool) -> None:
+        """Make a config unless it is there.
+
+        Raises:
+            LimitExceeded: the project has as many as it may.
+        """
+        with self.connect() as db:
+            if store.get_config(db, self.place.project_id, config_id) is None:
+                refuse_beyond(db, self.settings, self.place.project_id, "software_config")
+                store.add_config(db, self._config(config_id, draft, secret=secret))
+
+    def config(self, config_id: str) -> Config | None:
+        """Return a config, None when there is none."""
+        with self.connect() as db:
+            row = store.get_config(db, self.place.project_id, config_id)
+        return None if row is None else opened(self.cipher, row)
+
+    def remove_config(self, config_id: str) -> None:
+        """Remove a config; already gone is fine.
+
+        Raises:
+            ProviderError: a deployment refers to it.
+        """
+        with self.connect() as db, db.transaction():
+            removed = store.remove_config(db, self.place.project_id, config_id)
+        if removed is False:
+            raise ProviderError(referenced(config_id), kind="InvalidRestrictedAction")
+
+    # Deployments.
+
+    def deployment(self, deployment_id: str) -> Deployment | None:
+        """Return a deployment, None when there is none."""
+        with self.connect() as db:
+            row = store.get_deployment(db, self.place.project_id, deployment_id)
+        if row is None:
+            return None
+        outputs = self.cipher.open(row.sealed)["output_values"] or {}
+        return Deployment(
+            row.uuid, row.server_id, row.config_uuid, row.action, row.status, row.status_reason, outputs
+        )
+
+    def deploy(self, deployment_id: str, draft: DeploymentDraft, *, secret: bool) -> None:
+        """Publish what a machine is to do, in place of what the deployment had it do before.
+
+        Raises:
+            LimitExceeded: the project has as many deployments as it may.
+        """
+        operation = f"{self.traversal} {draft.action}"
+        with self.connect() as db, db.transaction():
+            row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
+            if row is not None and row.operation == operation:
+                return  # an earlier try came as far
+            derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
+            config_id = store.add_config(db, derived)
+            before = {} if row is None else self.cipher.open(row.sealed)
+            values = {
+                "project_id": self.place.project_id,
+                "server_id": draft.server_id,
+                "config_id": config_id,
+                "action": draft.action,
+                "status": "IN_PROGRESS" if draft.waits else "COMPLETE",
+                "status_reason": "Deploy data available" if draft.waits else "Not waiting for outputs signal",
+                "sealed": self._values(draft.input_values, before.get("output_values")),
+                "secret": secret,
+                "stack_id": self.stack_id,
+                "resource_id": self.resource_id,
+                "operation": operation,
+            }
+            if row is not None:
+                store.write_deployment(db, {**values, "id": row.id})
+                store.drop_derived(db, row.config_id)
+                return
+            refuse_beyond(db, self.settings, self.place.project_id, "software_deployment")
+            if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
+                raise ProviderBusy(f"Deployment {deployment_id} is being made by somebody else.")
+
+    def signal(self, deployment_id: str, details: Mapping[str, Any]) -> str:
+        """Take in how it went, if the deployment still waits for that; return what to tell of it.
+
+        Raises:
+            ProviderError: it is gone.
+        """
+        with self.connect() as db, db.transaction():
+            row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
+            if row is None:
+                raise ProviderError(not_found("Deployment", deployment_id), kind="NotFound")
+            if details == AGAIN:
+                return f"deployment {deployment_id} is {row.status}: {row.status_reason}"
+            if row.status != "IN_PROGRESS":
+                return ""
+            config = store.get_config(db, self.place.project_id, row.config_uuid)
+            assert config is not None  # a foreign key says so
+            values = self.cipher.open(row.sealed)
+            outputs = opened(self.cipher, config).draft.outputs
+            told = judge(outputs, details, values["output_values"] or {})
+            status = "FAILED" if told.failed else "COMPLETE"
+            kept = self._values(values["input_values"], told.outputs)
+            self._write(db, row, status=status, status_reason=told.reason, sealed=kept)
+        return f"deployment {deployment_id} {told.summary}"
+
+    def cancel(self, deployment_id: str) -> None:
+        """Wait no longer for a deployment: it has failed."""
+        with self.connect() as db, db.transaction():
+            row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
+            if row is not None and row.status == "IN_PROGRESS":
+                self._write(db, row, status="FAILED", status_reason=CANCELLED)
+
+    def remove_deployment(self, deployment_id: str) -> None:
+        """Remove a deployment with the config that was made for it; already gone is fine."""
+        with self.connect() as db, db.transaction():
+            row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
+            if row is not None:
+                store.remove_deployment(db, row.id)
+                store.drop_derived(db, row.config_id)
+
+    def was_lost(self, deployment_id: str) -> bool:
+        """Whether a deployment's machine was there when it was last published, and is gone."""
+        with self.connect() as db:
+            row = store.get_deployment(db, self.place.project_id, deployment_id)
+        return row is not None and row.server_noted and not self.has_server(row.server_id)
+
+    def published(self, server_id: str) -> Sequence[Mapping[str, Any]]:
+        """Return the configs that a machine is to carry out, by their names."""
+        with self.connect() as db:
+            rows = store.published(db, self.place.project_id, server_id)
+        return [shown(self.cipher, row, in_the_open=True) for row in rows]
+
+    # Machines and agents.
+
+    def add_server(self, server_id: str) -> None:
+        """Note that there is a machine; again is fine."""
+        self._agent(server_id, is_server=True)
+
+    def has_server(self, server_id: str) -> bool:
+        """Whether a machine is noted."""
+        with self.connect() as db:
+            found = store.get_agent(db, self.place.project_id, server_id)
+        return found is not None and found[1]
+
+    def remove_server(self, server_id: str) -> None:
+        """Note that a machine is gone: nobody waits any more for what it was to do before that."""
+        with self.connect() as db, db.transaction():
+            store.remove_agent(db, self.place.project_id, server_id)
+            for stack_id, resource_id in store.lost_server(db, self.place.project_id, server_id):
+                tell(db, self.cipher, stack_id, resource_id)
+
+    def credentials(self, thing_id: str) -> Credentials:
+        """Return the credentials of a machine's or a deployment's agent, made when first asked for."""
+        with self.connect() as db:
+            found = store.get_agent(db, self.place.project_id, thing_id)
+        return Credentials(**self.cipher.open(found[0])) if found else self._agent(thing_id, is_server=False)
+
+    def forget(self, thing_id: str) -> None:
+        """Let the credentials of a thing that goes be worth nothing."""
+        with self.connect() as db:
+            store.remove_agent(db, self.place.project_id, thing_id)
+
+    def _agent(self, thing_id: str, *, is_server: bool) -> Credentials:
+        made = {
+            "key": secrets.token_hex(16),
+            "secret": secrets.token_hex(32),
+            "token": new_token(),
+        }
+        with self.connect() as db:
+            has = store.add_agent(
+                db, self.place.project_id, thing_id, self.cipher.seal(made), is_server=is_server
+            )
+        return Credentials(**self.cipher.open(has))
+
+    # Rows.
+
+    def _config(
+        self, config_id: str, draft: ConfigDraft, *, secret: bool, derived: bool = False
+    ) -> dict[str, Any]:
+        values = {
+            "uuid": config_id,
+            "project_id": self.place.project_id,
+            "secret": secret,
+            "derived": derived,
+        }
+        return {**values, **sealed(self.cipher, draft)}
+
+    def _write(self, db: Db, row: DeploymentRow, **changes: Any) -> None:
+        store.write_deployment(db, {**row.values(), **changes})
+
+    def _values(self, inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None) -> bytes:
+        return self.cipher.seal({"input_values": inputs, "output_values": outputs})
+
+
+def opened(cipher: Cipher, row: ConfigRow) -> Config:
+    """Return a config in the open."""
+    return Config(row.uuid, ConfigDraft(row.name, row.group, **cipher.open(row.sealed)))
+
+
+def sealed(cipher: Cipher, draft: ConfigDraft) -> dict[str, Any]:
+    """Return what a config is, as its row has it."""
+    body = {name: getattr(draft, name) for name in ("config", "inputs", "outputs", "options")}
+    return {"name": draft.name, "group": draft.group, "sealed": cipher.seal(body)}
+
+
+def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[str, Any]:
+    """Return a config as the API shows it.
+
+    The machines it is for get it as it is. In other answers the agent's credentials are masked, and where
+    something secret went into it all of it is.
+    """
+    draft = opened(cipher, row).draft
+    body: dict[str, Any] = {
+        "config": draft.config,
+        "inputs": draft.inputs,
+        "outputs": draft.outputs,
+        "options": draft.options,
+    }
+    if not in_the_open:
+        hide = masked if row.secret else _keep
+        body["config"], body["options"] = hide(draft.config), hide(draft.options)
+        body["inputs"] = [_shown_input(one, all_of_it=row.secret) for one in draft.inputs]
+    return {**listed(row), **body}
+
+
+def listed(row: ConfigRow) -> dict[str, Any]:
+    """Return what a listing tells of a config."""
+    head = {"id": row.uuid, "name": row.name, "group": row.group}
+    return {**head, "creation_time": isotime(row.created_at)}
+
+
+def isotime(at: dt.datetime) -> str:
+    """Return `YYYY-MM-DDTHH:MM:SSZ`, as the metadata of machines have it, too."""
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown_input(one: Mapping[str, Any], *, all_of_it: bool) -> dict[str, Any]:
+    hidden = ("value", "default") if all_of_it else ("value",) if one["name"] in CREDENTIALS else ()
+    return {name: masked(value) if name in hidden else value for name, value in one.items()}
+
+
+def _keep(value: Any) -> Any:
+    return value
+
+
+def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> None:
+    """Refuse one more config or deployment than a project may have.
+
+    Raises:
+        LimitExceeded: it has as many.
+    """
+    what = "configs" if table == "software_config" else "deployments"
+    most: int = getattr(settings, f"max_software_{what}_per_tenant")
+    if store.is_full(db, table, project_id, most):
+        raise LimitExceeded(
+            f"You have reached the maximum software {what} per tenant, {most}. Please delete some {what}."
+        )
+
+
+def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
+    """Have a resource look again at its deployment: the next sweep rings for it."""
+    again = ingest.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    ingest.accept(db, [again])
+
+
+def not_found(kind: str, id_: str) -> str:
+    """Return what Heat says of a config or deployment that is not there."""
+    return f"{kind} with id {id_} not found"
+
+
+def referenced(config_id: str) -> str:
+    """Return what Heat says of a config that a deployment refers to."""
+    return f"Software config with id {config_id} can not be deleted as it is referenced."

@@ -1,0 +1,1 @@
+"""Requests that start a traversal: create, update, delete, stack actions, rollback."""

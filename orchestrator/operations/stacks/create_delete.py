@@ -1,0 +1,136 @@
+"""Create, delete and validate stacks: what the API's verbs do, without HTTP.
+
+A create is checked in full before anything is written, so that every fault of a template is answered on the
+spot and leaves nothing behind; then it is one durable transaction. Large bodies go through `intake.py`, which
+runs the same functions in a process of their own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from orchestrator.engine.messages import Ring
+from orchestrator.errors import NotFound
+from orchestrator.operations.adoption.adopt_abandon import adopting
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.events import event_sinks
+from orchestrator.operations.keystone import delegated_credentials
+from orchestrator.operations.request_body import StackRequest, read_request, refuse_nul
+from orchestrator.operations.stack_completion import remove
+from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.store.access import idempotency
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals.accept import Wanted, accept_create
+from orchestrator.store.traversals.traversals import Opened
+from orchestrator.template.environment import Environment
+from orchestrator.template.template import Template
+from orchestrator.template.view import FACADE_PARAMETERS
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request written down: the stack it is for, and what to enqueue."""
+
+    uuid: str
+    name: str
+    rings: list[Ring]
+
+
+def create(context: OperationContext, body: Body) -> Accepted:
+    """Accept a new stack.
+
+    Raises:
+        InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: nothing was written.
+    """
+    opened, wanted, _ = accept(context, body)
+    return Accepted(str(wanted.uuid), wanted.name, [opened.ring])
+
+
+def accept(
+    context: OperationContext, body: Body, lease: int | None = None
+) -> tuple[Opened, Wanted, Template]:
+    """Check a create and write it down; with a `lease` the caller goes on to plan it."""
+    request, adopted = read_request(body.read(), fetcher(context.settings)), None
+    if request.adopt_stack_data is not None:
+        request, adopted = adopting(context, request)
+    stack_uuid = uuid.uuid4()
+    vetted = vet(context, request, stack_uuid=str(stack_uuid))
+    wanted = wanted_of(context, request, vetted, stack_uuid)
+    if adopted is not None:
+        wanted = replace(wanted, adopted=context.cipher.seal(adopted))
+    with (
+        delegated_credentials.for_new(context, stack_uuid) as given,
+        context.database.connect() as db,
+        db.transaction(),
+    ):
+        idempotency.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
+        opened = accept_create(
+            db,
+            replace(wanted, credential_id=given),
+            quota=context.quota("max_stacks_per_tenant"),
+            lease=lease,
+            seconds=context.settings.lease_seconds,
+        )
+    return opened, wanted, vetted.template
+
+
+def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
+    """Begin to remove a stack, over whatever runs.
+
+    Raises:
+        NotFound: it is gone already.
+    """
+    with context.database.connect() as db, db.transaction():
+        idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        opened = remove(db, stack.id)
+    if opened is None:
+        raise NotFound("Stack", stack.name)
+    return [opened.ring]
+
+
+def wanted_of(
+    context: OperationContext, request: StackRequest, vetted: Vetted, stack_uuid: uuid.UUID
+) -> Wanted:
+    """Return a vetted request as it is written down."""
+    hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
+    shown = {
+        name: None if name in hidden else value
+        for name, value in vetted.values.items()
+        if name in vetted.template.parameters or name in FACADE_PARAMETERS
+    }
+    told = event_sinks.read(context, stack_uuid, vetted.environment.event_sinks)
+    template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
+    environment["event_sinks"] = list(told.kept)
+    refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
+    return Wanted(
+        uuid=stack_uuid,
+        name=request.stack_name,
+        project_id=context.caller.project_id,
+        username=context.caller.user,
+        template=template,
+        files=vetted.files,
+        environment=environment,
+        parameters=shown,
+        sealed=context.cipher.seal(hidden) if hidden else None,
+        outline=vetted.template.outline(),
+        disable_rollback=request.disable_rollback,
+        timeout_mins=request.timeout_mins,
+        tags=request.tags,
+        keep_going=request.keep_going,
+        delete_on_failure=request.delete_on_failure,
+        sinks=told.new,
+    )
+
+
+def _shown(environment: Environment, hidden: Collection[str]) -> dict[str, Any]:
+    """Return the environment to keep: without the values of hidden parameters, whose names stay."""
+    kept = environment.to_json()
+    for section in ("parameters", "parameter_defaults"):
+        kept[section] = {name: None if name in hidden else value for name, value in kept[section].items()}
+    return kept

@@ -1,0 +1,235 @@
+"""Accept a new template for a stack, at any moment, over whatever runs (spec/rest-api.md §6).
+
+PUT brings everything anew; PATCH starts from what the stack was last asked to be, also when that failed.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.keystone import delegated_credentials
+from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
+from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.stacks.create_delete import Accepted, wanted_of
+from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.store.access import idempotency
+from orchestrator.store.stacks import revisions, stacks
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children
+from orchestrator.store.traversals.accept import Overtaken, Wanted, accept_update
+from orchestrator.store.traversals.traversals import Opened
+from orchestrator.template.environment import Environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import Template
+
+_PARTS: Final = {
+    "template", "template_url", "files", "files_container", "environment", "environment_files", "parameters",
+}  # fmt: skip
+TRIES: Final = 10  # of a PATCH, each over a change by somebody else
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An update with nothing wrong in it, not written down."""
+
+    asked: UpdateRequest
+    request: StackRequest  # in full
+    vetted: Vetted
+    wanted: Wanted
+
+
+def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
+    """Accept an update of a stack.
+
+    Raises:
+        NotFound: the stack is gone.
+        NotSupported: it is suspended.
+        InvalidRequest, InvalidTemplate, LimitExceeded: nothing was written.
+    """
+    opened, _ = accept(context, stack, body, patch=patch)
+    return Accepted(str(stack.uuid), stack.name, [opened.ring])
+
+
+def changes_nothing(body: Body) -> bool:
+    """Whether a PATCH asks for nothing but the update once more (spec/rest-api.md §5.6)."""
+    if body.path is not None:
+        return False
+    try:
+        document = read_object(body.read())
+    except InvalidRequest:
+        return False
+    more = document.keys() - _PARTS - {"existing", "stack_name"}
+    return not more and all(_is_nothing(document.get(part)) for part in _PARTS)
+
+
+def _is_nothing(value: Any) -> bool:
+    return all(_is_nothing(inner) for inner in value.values()) if isinstance(value, dict) else not value
+
+
+def accept(
+    context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
+) -> tuple[Opened, Template]:
+    """Check an update and write it down; with a `lease` the caller goes on to plan it.
+
+    What another request has changed meanwhile, a PATCH starts from anew.
+    """
+    with ExitStack() as given:
+        return _accept(context, stack, body, given, patch=patch, lease=lease)
+
+
+def _accept(
+    context: OperationContext,
+    stack: StackRow,
+    body: Body,
+    given: ExitStack,
+    *,
+    patch: bool,
+    lease: int | None,
+) -> tuple[Opened, Template]:
+    """Do so; what is entered into `given` is over with the request."""
+    credential: list[int | None] = []
+    for _ in range(TRIES):
+        if stack.deleted_at is None and stack.action == "SUSPEND":
+            raise NotSupported("Updating a stack when it is suspended")
+        proposal = propose(context, stack, body, patch=patch)
+        asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
+        if not credential:
+            credential.append(given.enter_context(delegated_credentials.for_update(context, stack)))
+        try:
+            with context.database.connect() as db, db.transaction():
+                idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+                opened = accept_update(
+                    db,
+                    stack.id,
+                    replace(proposal.wanted, credential_id=credential[0]),
+                    action="UPDATE",
+                    lease=lease,
+                    converge=asked.converge,
+                    based_on=based_on,
+                )
+                children.disturb(db, stack.id)
+        except Overtaken:
+            stack = _again(context, stack)
+            continue
+        if opened is None:
+            raise NotFound("Stack", stack.name)
+        return opened, proposal.vetted.template
+    raise Conflict(f"Stack {stack.name} is being changed by others all the time. Please try again.")
+
+
+def _again(context: OperationContext, stack: StackRow) -> StackRow:
+    now = stacks.get(context.database, context.caller.project_id, stack.name, str(stack.uuid))
+    if now is None:
+        raise NotFound("Stack", stack.name)
+    return now
+
+
+def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> Proposal:
+    """Check an update in full and write nothing.
+
+    Raises:
+        NotFound: the stack is gone.
+        InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported: it cannot be accepted.
+    """
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    asked = read_update(body.read(), fetcher(context.settings), patch=patch)
+    before = revisions.desired(context.database, stack)
+    assert before is not None
+    request = _request(context, stack, asked, before)
+    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    old = stored_values(dict(before.parameters), before.sealed, context.cipher, given)
+    parent, hide = old.parent, frozenset[str]()
+    if parent is not None and asked.patch:  # what the stack around it gave stays as secret as it was
+        hide = old.hidden - asked.request.parameters.keys()
+    vetted = vet(context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide, depth=stack.depth)
+    _refuse_immutable(old, before, vetted)
+    return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
+
+
+def _request(
+    context: OperationContext, stack: StackRow, asked: UpdateRequest, before: RevisionRow
+) -> StackRequest:
+    """Return what is asked for in full: what a PATCH leaves out is what the stack has."""
+    request = replace(
+        asked.request,
+        stack_name=stack.name,
+        disable_rollback=stack.disable_rollback if asked.disable_rollback is None else asked.disable_rollback,
+        timeout_mins=stack.timeout_mins if asked.request.timeout_mins is None else asked.request.timeout_mins,
+        keep_going=stack.keep_going if asked.keep_going is None else asked.keep_going,
+    )
+    if not asked.patch:
+        return request
+    template = request.template
+    if template is None:
+        text = b"".join(revisions.read_content(context.database, before.template_hash))
+        template = orjson.loads(text)
+    files = {
+        name: b"".join(revisions.read_content(context.database, bytes.fromhex(hash_))).decode()
+        for name, hash_ in before.files.items()
+        if name not in request.files
+    }
+    return replace(
+        request,
+        template=template,
+        files={**files, **request.files},
+        environment=_environment(context, asked, before),
+        tags=stack.tags if asked.tags_left_out else request.tags,
+        forgiving=True,
+    )
+
+
+def _environment(context: OperationContext, asked: UpdateRequest, before: RevisionRow) -> dict[str, Any]:
+    """Return the stored environment with the request's on top, without the parameters to clear."""
+    request = asked.request
+    opened = context.cipher.open(before.sealed) if before.sealed else {}
+    stored = dict(before.environment)
+    parameters = {
+        name: opened.get(name) if value is None else value
+        for name, value in (stored.get("parameters") or {}).items()
+        if name not in asked.clear_parameters
+    }
+    given = (
+        Environment()
+        if request.environment_files
+        else Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
+    )
+    registry = {**(stored.get("resource_registry") or {}), **given.resource_registry}
+    made = {
+        "parameters": {**parameters, **given.parameters},
+        "parameter_defaults": {**(stored.get("parameter_defaults") or {}), **given.parameter_defaults},
+        "resource_registry": registry,
+        "event_sinks": list(given.event_sinks) or stored.get("event_sinks") or [],
+        "encrypted_param_names": stored.get("encrypted_param_names") or [],
+    }
+    return {section: value for section, value in made.items() if value}
+
+
+def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: Vetted) -> None:
+    """Refuse a new value of an immutable parameter that the stack had before.
+
+    Raises:
+        InvalidTemplate: with each of them.
+    """
+    known = before.outline["parameters"]
+    faults = [
+        Diagnostic(
+            "immutable-parameter",
+            f"The following parameters are immutable and may not be updated: {name}",
+            f"parameters.{name}",
+            heat_type="ImmutableParameterModified",
+        )
+        for name, schema in vetted.template.parameters.items()
+        if schema.immutable and name in known and old.get(name) != vetted.values.get(name)
+    ]
+    if faults:
+        raise InvalidTemplate(faults)

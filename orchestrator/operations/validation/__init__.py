@@ -1,0 +1,1 @@
+"""Validation of requests, and the report of `POST /validate`."""

@@ -1,0 +1,119 @@
+"""Which resource types the installation offers: those installed, and the operator's templates among them.
+
+What the operator's environment maps counts as it does for a stack that has no environment of its own: a name
+mapped to a template is that template, one mapped to nothing is not there, an alias is known by its name and
+not listed (spec/rest-api.md §10.2).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator.config import Settings
+from orchestrator.engine.kinds import Kinds, Missing
+from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.known_types import unavailable
+from orchestrator.resources.template_type import TemplateType
+from orchestrator.telemetry import logger
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.global_environment import global_environment
+from orchestrator.template.parse import Limits
+from orchestrator.template.registry_entries import RESOURCES
+
+log = logger()
+
+ANY_RESOURCE: Final = ""  # the name of one that no entry is about
+_templates: dict[tuple[object, str], TemplateType] = {}  # read once a process, as the environment is
+_lock = threading.Lock()
+
+
+class OfferedTypes(Mapping[str, ResourceType]):
+    """The types by name. Iterating gives what is listed; asking for one also finds aliases."""
+
+    def __init__(
+        self,
+        types: Mapping[str, ResourceType],
+        settings: Settings,
+        enter: Callable[[str], None] = lambda _name: None,
+    ) -> None:
+        """Take the installed types, and what raises Forbidden for those that are not for the caller."""
+        self._types, self._settings = types, settings
+        self._globals = global_environment(settings.environment_dir)
+        self._kinds = Kinds.of_stack(
+            types,
+            Environment(),
+            {},
+            Limits.of(settings),
+            globals=self._globals,
+            fetch=fetcher(settings),
+        )
+        self._enter = enter
+
+    def __getitem__(self, name: str) -> ResourceType:
+        """Return a type.
+
+        Raises:
+            KeyError: there is none of that name.
+            Forbidden: it is not for the caller.
+            ResourceTypeUnavailable: it is known, and not there.
+            Misconfigured: the operator's template for it is not there, or none.
+        """
+        target = self._kinds.registry.target(ANY_RESOURCE, name)
+        if target is None:
+            raise KeyError(name)
+        for one in dict.fromkeys((name, target.name)):
+            self._enter(one)
+        if target.kind == "type":
+            kind = self._types.get(target.name)
+            if kind is None:
+                refusal = unavailable(target.name)
+                if refusal is None:
+                    raise KeyError(name)
+                raise ResourceTypeUnavailable(name, refusal.service, refusal.reason)
+            return kind
+        if target.user:  # any name that ends like a template's
+            raise KeyError(name)
+        return self._template(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go over the names of types and the operator's templates, sorted."""
+        entries = {name for name, entry in self._globals.items() if isinstance(entry, str)} - {RESOURCES}
+        for name in sorted({*self._types, *entries}):
+            target = self._kinds.registry.target(ANY_RESOURCE, name) if "*" not in name else None
+            if target is None or (target.kind == "type" and target.name != name):
+                continue
+            if self._is_usable(name):
+                yield name
+
+    def __len__(self) -> int:
+        """Return how many are listed."""
+        return sum(1 for _ in self)
+
+    def _is_usable(self, name: str) -> bool:
+        try:
+            return name in self
+        except Misconfigured as error:
+            log.warning("resource_type_left_out", type=name, error=str(error))
+        except (ResourceTypeUnavailable, Forbidden):
+            pass
+        return False
+
+    def _template(self, name: str) -> TemplateType:
+        key = (self._settings.environment_dir, name)
+        with _lock:
+            known = _templates.get(key)
+        if known is not None:
+            return known
+        body: dict[str, Any] = {"type": name}
+        kind = self._kinds.of(ResourceDefinition(ANY_RESOURCE, name, body, frozenset(), {}, frozenset()))
+        if isinstance(kind, Missing) or not isinstance(kind, TemplateType):
+            why = "; ".join(fault.message for fault in kind.faults) if isinstance(kind, Missing) else ""
+            raise Misconfigured(f"the operator's template for {name} cannot be used: {why}")
+        with _lock:
+            _templates[key] = kind
+        return kind

@@ -1,0 +1,318 @@
+"""Find everything wrong with a request before a row is written for it.
+
+The language's faults, the parameters', the resource types' and a cycle are looked for one after the other,
+each as far as the others let it, and answered together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.config import Settings
+from orchestrator.engine.kinds import Kinds, with_implicit
+from orchestrator.engine.nested import beside, circles
+from orchestrator.engine.validate import Inquire, validate_stack
+from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.events.event_sinks import refuse_unfit
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
+from orchestrator.operations.request_body import StackRequest
+from orchestrator.operations.resource_context.operation import calling
+from orchestrator.operations.runtime.parameter_cache import pseudo
+from orchestrator.operations.validation.heat_error_order import first_as_heat
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
+from orchestrator.security.policy import policy_of, type_gate
+from orchestrator.telemetry import logger
+from orchestrator.template.environment import Environment
+from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
+from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.global_environment import global_environment
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.places import placed
+from orchestrator.template.template import Draft, FaultyTemplate, Template, read
+from orchestrator.template.view import ParentResourceProxy
+
+log = logger()
+
+# What depends on values, or is only asked for when a stack is made: without values it is worth a warning.
+ONLY_WITH_VALUES: Final = frozenset(
+    {
+        "wrong-value",
+        "missing-property",
+        "unknown-parameter",
+        "unknown-name",
+        "unknown-mapping",
+        "function-error",
+        "reserved-name",
+    }
+)
+
+
+INQUIRY_SECONDS: Final = 60.0  # for all that providers are asked about one request
+SHORTEST_CALL_SECONDS: Final = 0.1
+EXPRESSIONS_SECONDS: Final = 20.0  # for all that a request's template lets evaluate
+BAD_REQUEST: Final = "HTTPBadRequest"  # the type of a request that cannot be read at all
+VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may still change
+
+
+@dataclass(frozen=True, slots=True)
+class Vetted:
+    """A request with nothing wrong in it."""
+
+    document: Mapping[str, Any]  # the template as data
+    template: Template
+    environment: Environment
+    values: ParameterValues
+    kinds: Kinds
+    files: Mapping[str, str]  # the request's, without environments that hold secrets, and what was fetched
+    warnings: Sequence[Diagnostic]
+
+
+@allowance(EXPRESSIONS_SECONDS)
+def vet(
+    context: OperationContext,
+    request: StackRequest,
+    *,
+    stack_uuid: str,
+    strict: bool = True,
+    overlook: bool = False,
+    parent: ParentResourceProxy | None = None,
+    hide: Collection[str] = (),
+    depth: int = 0,
+) -> Vetted:
+    """Return a request's parts, checked; `strict` where parameter values must be complete.
+
+    `overlook` lets types pass that are known and not available, their properties unchecked. `parent` is the
+    resource that the stack stands for, `depth` how deep it lies; `hide` names parameters whose values are
+    secret whatever the template says.
+
+    Raises:
+        Forbidden: a type of the template, or of one nested in it, is not for the caller.
+        InvalidTemplate: with every fault found, the first being the one Heat would tell.
+        LimitExceeded: the template is too large or has too many resources.
+    """
+    settings = context.settings
+    limits = Limits.of(settings)
+    _check_size(request, settings.max_template_size)
+    assert request.template is not None
+    draft = _read(request.template, limits)
+    environment, files = _environment(request, draft, limits)
+    refuse_unfit(settings, environment.event_sinks)
+    if request.forgiving:
+        known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
+        environment = replace(environment, parameters=known)
+    given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
+    values, faults, complete = _values(draft, environment, given, strict=strict, parent=parent, hide=hide)
+    template, broken = _define(draft, values if complete else None)
+    if not strict:
+        broken = [_excused(fault, ONLY_WITH_VALUES) for fault in broken]
+        faults = [_excused(fault, VALUES) for fault in faults]
+    faults = broken + _beside(broken, faults)
+    if len(template.resources) > settings.max_resources_per_stack:
+        raise LimitExceeded("Maximum resources per stack exceeded.")
+    kinds = kinds_of(context, environment, files, overlook=overlook, depth=depth)
+    timeout, sound = _timeout_seconds(request, settings), not broken
+    try:
+        template = with_implicit(template, kinds)
+        inquire = _inquiry(context, environment, files) if strict and sound else None
+        found = validate_stack(
+            template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
+        )
+        faults += _beside(faults, [*circles(template), *found])
+    except (TypeError, ValueError, LookupError, AttributeError):
+        if sound:
+            raise
+        log.info("vetting_cut_short", fault=faults[0].message)  # what is broken cannot always be looked into
+    own = iter(placed([f for f in faults if not f.file], request.template, draft.document))
+    faults = [fault if fault.file else next(own) for fault in faults]
+    errors = [fault for fault in faults if fault.severity == "error"]
+    warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
+    if errors:
+        raise InvalidTemplate(first_as_heat(errors, template.form.words))
+    return Vetted(draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The stack that a request asks for, as its resources' types may know it."""
+
+    given: Environment
+    texts: Mapping[str, str]
+    name: str
+
+    def file(self, name: str) -> str | None:
+        """Return one of its files."""
+        return self.texts.get(name)
+
+    def files(self) -> Mapping[str, str]:
+        """Return all of them."""
+        return self.texts
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment of a stack nested in the resource."""
+        return self.given.child(self.name, parameters, None)
+
+
+def _inquiry(context: OperationContext, environment: Environment, files: Mapping[str, str]) -> Inquire:
+    """Return what asks providers about resources, within a bound of time for all of them."""
+    ends_at = time.monotonic() + INQUIRY_SECONDS
+
+    def inquire(name: str, kind: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
+        if type(kind).inquire is ResourceType.inquire:
+            return ()
+        left = max(SHORTEST_CALL_SECONDS, ends_at - time.monotonic())
+        ctx = Context(
+            name=name,
+            physical_name=name,
+            token="",
+            action="CREATE",
+            properties=properties,
+            deadline_seconds=min(CALL_SECONDS, left),
+            around=_Around(environment, files, name),
+        )
+        cloud = cloud_of_caller(context.settings, context.caller)
+        return kind.inquire(calling(ctx, context.settings, context.caller.project_id, cloud), properties)
+
+    return inquire
+
+
+def kinds_of(
+    context: OperationContext,
+    environment: Environment,
+    files: Mapping[str, str],
+    *,
+    overlook: bool = False,
+    depth: int = 0,
+    fetching: bool = True,
+) -> Kinds:
+    """Return what stands for the types of a stack with this environment; `fetching` what is not sent."""
+    settings = context.settings
+    return Kinds.of_stack(
+        context.types,
+        environment,
+        files,
+        Limits.of(settings),
+        globals=global_environment(settings.environment_dir),
+        overlook=overlook,
+        depth=depth,
+        max_depth=settings.max_nested_stack_depth,
+        max_resources=settings.max_resources_per_stack,
+        fetch=fetcher(settings) if fetching else None,
+        enter=type_gate(policy_of(settings), context.caller),
+    )
+
+
+def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
+    """Read a request's template; of a text that is none Heat says so first (spec/rest-api.md §2)."""
+    try:
+        return read(template, limits)
+    except InvalidTemplate as error:
+        if not isinstance(template, str) or error.heat_type != BAD_REQUEST:
+            raise
+        told = [
+            replace(one, message=f"Template not in valid format: {one.message}") for one in error.diagnostics
+        ]
+        raise InvalidTemplate(told) from None
+
+
+def _environment(
+    request: StackRequest, draft: Draft, limits: Limits
+) -> tuple[Environment, Mapping[str, str]]:
+    """Return what the request says besides its template, its own parameters on top, and the files to keep."""
+    names, files = request.environment_files, request.files
+    if not names:
+        sent = Environment.parse(request.environment, limits, of_request=True)
+        return sent.with_parameters(request.parameters), files
+    own = Environment()
+    if request.forgiving:  # of an update that says only what is to change
+        own = Environment.parse(request.environment, limits)
+    own = own.with_parameters(request.parameters)
+    schemas = schemas_in(files, draft.parameters, limits)
+    merged = merge_environment_files(
+        names, files, schemas, own, limits, parameters_win=request.parameters_win
+    )
+    return merged, without_secrets(names, files, schemas, limits)
+
+
+def _values(
+    draft: Draft,
+    environment: Environment,
+    given: Mapping[str, str],
+    *,
+    strict: bool,
+    parent: ParentResourceProxy | None,
+    hide: Collection[str],
+) -> tuple[ParameterValues, list[Diagnostic], bool]:
+    """Return the parameters' values and what is wrong with them; then there are none."""
+    schemas, supplied = draft.parameters, environment.parameters
+    try:
+        values = ParameterValues.build(
+            schemas,
+            supplied,
+            environment.parameter_defaults,
+            given,
+            missing_ok=not strict,
+            parent=parent,
+            hide=hide,
+        )
+    except InvalidTemplate as error:
+        faults = list(error.diagnostics)
+        wrong = {fault.path for fault in faults}
+        return _without(wrong, draft, environment, given, parent), faults, False
+    return values, [], True
+
+
+def _beside(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the faults that are not told yet: a warning hides no error."""
+    wrong = [fault for fault in known if fault.severity == "error"]
+    errors = beside(wrong, [fault for fault in more if fault.severity == "error"])
+    return [*errors, *beside(known, [fault for fault in more if fault.severity != "error"])]
+
+
+def _without(
+    wrong: Container[str],
+    draft: Draft,
+    environment: Environment,
+    given: Mapping[str, str],
+    parent: ParentResourceProxy | None,
+) -> ParameterValues:
+    """Return the values of the parameters whose faults are not at one of these places."""
+    good = {name: one for name, one in draft.parameters.items() if f"parameters.{name}" not in wrong}
+    supplied = {name: value for name, value in environment.parameters.items() if name in good}
+    built = ParameterValues.build(
+        good, supplied, environment.parameter_defaults, given, missing_ok=True, parent=parent
+    )
+    missing = built.missing | (draft.parameters.keys() - good.keys())
+    hidden = built.hidden | {name for name, schema in draft.parameters.items() if schema.hidden}
+    return ParameterValues(dict(built), hidden, frozenset(missing))
+
+
+def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, list[Diagnostic]]:
+    """Return the template with the faults of its language."""
+    try:
+        return draft.define(values), []
+    except FaultyTemplate as error:
+        return error.rest, list(error.diagnostics)
+
+
+def _excused(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
+    """Return a fault as a warning when it is none without values."""
+    return replace(fault, severity="warning") if fault.code in codes else fault
+
+
+def _timeout_seconds(request: StackRequest, settings: Settings) -> float:
+    return request.timeout_mins * 60.0 if request.timeout_mins else float(settings.stack_action_timeout)
+
+
+def _check_size(request: StackRequest, limit: int) -> None:
+    for text in (request.template, *request.files.values()):
+        size = len(text.encode()) if isinstance(text, str) else len(orjson.dumps(text))
+        if size > limit:
+            raise LimitExceeded(f"Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes).")

@@ -1,0 +1,226 @@
+"""`POST /validate`: what is wrong with a template, or what it asks for (spec/rest-api.md §10.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.properties import Resolved
+from orchestrator.engine.unmade import Unmade
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.request_body import read_request
+from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside, inside_of
+from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.template_fetcher import fetcher
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.resources.nested import NestedType
+from orchestrator.resources.template_type import TemplateType
+from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
+from orchestrator.template.registry_entries import TEMPLATE_ENDINGS
+from orchestrator.template.template import Template
+
+MOST_NESTED: Final = 1_000  # templates described in one answer
+SHOWN: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
+TYPES = {
+    "string": "String",
+    "number": "Number",
+    "comma_delimited_list": "CommaDelimitedList",
+    "json": "Json",
+    "boolean": "Boolean",
+}
+
+
+def validate(
+    context: OperationContext,
+    body: Body,
+    *,
+    overlook: bool = False,
+    show_nested: bool = False,
+    with_warnings: bool = False,
+) -> dict[str, Any]:
+    """Return a template's parameters and environment as clients print them; values need not be given.
+
+    `overlook` lets types pass that are known and not available; `show_nested` adds the parameters of the
+    templates that resources stand for, `with_warnings` what might be refused when the stack is made.
+
+    Raises:
+        InvalidTemplate: with every fault found.
+    """
+    request = read_request(body.read(), fetcher(context.settings), named=False)
+    vetted = vet(context, request, stack_uuid="None", strict=False, overlook=overlook)
+    template, environment = vetted.template, vetted.environment
+    schemas, defaults = template.parameters, environment.parameter_defaults
+    result = _described(template.description, schemas, environment.parameters, defaults)
+    result["Environment"] = _shown(environment, vetted.values.hidden | vetted.kinds.hidden, template)
+    if template.parameter_groups:
+        result["ParameterGroups"] = list(template.parameter_groups)
+    if show_nested:
+        whole = Inside(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+        nested = Nesting(context, vetted.files).of(whole)
+        if nested:
+            result["NestedParameters"] = nested
+    if with_warnings:
+        result["warnings"] = [
+            {key: getattr(warning, key) for key in SHOWN if getattr(warning, key) is not None}
+            for warning in vetted.warnings
+        ]
+    return result
+
+
+class Nesting:
+    """Describes the templates nested in one, down to the last, as far as their number is bounded."""
+
+    def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
+        """`files` came with the request."""
+        self.context, self.files = context, files
+        self.left = MOST_NESTED
+
+    def of(self, whole: Inside, *, most: int | None = None) -> dict[str, Any]:
+        """Return the parameters of what is nested in a stack, by resource; of just the first `most`."""
+        found, kinds = {}, whole.kinds
+        for definition in islice(whole.template.resources.values(), most):
+            kind = kinds.of(definition)
+            if not isinstance(kind, NestedType) or self.left <= 0 or kinds.depth >= kinds.max_depth:
+                continue
+            self.left -= 1
+            if isinstance(kind, TemplateType):
+                view = Unmade(whole.template, whole.values, self.files)
+                found[definition.name] = self._template(definition, kind, view, kinds.child(kind))
+            elif described := self._made_up(definition, kind, whole):
+                found[definition.name] = described
+        return found
+
+    def _template(
+        self, definition: ResourceDefinition, kind: TemplateType, view: Unmade, kinds: Kinds
+    ) -> dict[str, Any]:
+        """Describe a resource whose type is a template."""
+        nested, schemas = kind.template, kind.template.parameters
+        given = Resolved(definition.body, view, kind, definition.name, definition.name)
+        supplied = {
+            name: value
+            for name, value in given.values.items()
+            if name in schemas and value is not None and knows_all(value)
+        }
+        secret = given.secrets
+        defaults = kind.environment.parameter_defaults
+        try:
+            values = ParameterValues.build(schemas, supplied, defaults, {}, missing_ok=True)
+        except InvalidTemplate:  # a value that the parameter cannot have, which is warned of
+            values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
+        values = ParameterValues(dict(values), values.hidden | secret, values.missing)
+        template = nested.define(values)[0]
+        inside = Inside(definition.name, UNMADE, template, values, kinds)
+        return self._described(definition, inside, supplied, secret)
+
+    def _made_up(self, definition: ResourceDefinition, kind: NestedType, whole: Inside) -> dict[str, Any]:
+        """Describe a resource whose properties make its template; nothing when they are not known.
+
+        A group is shown with one member, as Heat shows it, however many it is to have.
+        """
+        inside = inside_of(self.context, definition, whole, kind)
+        if inside is None:
+            return {}
+        if isinstance(kind, GroupType):
+            below = self.of(inside, most=1)
+            described = {"Type": definition.type, **_described(inside.template.description, {}, {}, {})}
+            return {**described, "NestedParameters": below} if below else described
+        hidden = inside.values.hidden
+        supplied = {
+            name: value for name, value in inside.kinds.environment.parameters.items() if value is not None
+        }
+        return self._described(definition, inside, supplied, hidden)
+
+    def _described(
+        self,
+        definition: ResourceDefinition,
+        inside: Inside,
+        supplied: Mapping[str, Any],
+        secret: Collection[str],
+    ) -> dict[str, Any]:
+        template, defaults = inside.template, inside.kinds.environment.parameter_defaults
+        described = _described(template.description, template.parameters, supplied, defaults, secret)
+        if template.parameter_groups:
+            described["ParameterGroups"] = list(template.parameter_groups)
+        if below := self.of(inside):
+            described["NestedParameters"] = below
+        return {"Type": definition.type, **described}
+
+
+def _shown(environment: Environment, hidden: Collection[str], template: Template) -> dict[str, Any]:
+    """Return the user's environment, the values of hidden parameters masked.
+
+    A type that is the name of a template is in the registry, under its own name, as soon as it is used.
+    """
+    shown = environment.to_json()
+    del shown["encrypted_param_names"]  # is about what is stored
+    used = {one.type for one in template.resources.values() if one.type.endswith(TEMPLATE_ENDINGS)}
+    shown["resource_registry"] = {**{name: name for name in sorted(used)}, **shown["resource_registry"]}
+    masked = {*hidden, *environment.encrypted_param_names}
+    for section in ("parameters", "parameter_defaults"):
+        values = shown[section]
+        shown[section] = {name: MASK if name in masked else value for name, value in values.items()}
+    return shown
+
+
+def _described(
+    description: str,
+    schemas: Mapping[str, ParameterSchema],
+    supplied: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    secret: Collection[str] = (),
+) -> dict[str, Any]:
+    parameters = {
+        name: _parameter(schema, supplied.get(name), defaults.get(name), name in secret)
+        for name, schema in schemas.items()
+    }
+    return {"Description": description, "Parameters": parameters}
+
+
+def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> dict[str, Any]:
+    """Return a parameter with the `value` given for it and the environment's `default`, None without; a
+    `secret` value is masked, and both are where the parameter is hidden.
+    """
+    shown: dict[str, Any] = {
+        "Type": TYPES[schema.type],
+        "Description": schema.description,
+        "NoEcho": "true" if schema.hidden else "false",
+        "Label": schema.label,
+    }
+    if default is None:
+        default = schema.default  # which anybody can read in the template
+    elif schema.hidden:
+        default = MASK
+    if default is not None:
+        shown["Default"] = default
+    if value is not None:
+        shown["Value"] = MASK if schema.hidden or secret else value
+    if schema.tags:
+        shown["Tags"] = list(schema.tags)
+    for constraint in schema.constraints:
+        match constraint:
+            case Length(min=low, max=high):
+                shown |= _bounds("MinLength", low, "MaxLength", high)
+            case Range(min=low, max=high):
+                shown |= _bounds("MinValue", low, "MaxValue", high)
+            case Modulo(step=step, offset=offset):
+                shown |= {"Step": step, "Offset": offset}
+            case AllowedValues(values=allowed):
+                shown["AllowedValues"] = list(allowed)
+            case AllowedPattern(pattern=pattern):
+                shown["AllowedPattern"] = pattern
+            case Custom(name=name):
+                shown["CustomConstraint"] = name
+        if constraint.description:
+            shown["ConstraintDescription"] = constraint.description
+    return shown
+
+
+def _bounds(low_key: str, low: float | None, high_key: str, high: float | None) -> dict[str, Any]:
+    return {key: bound for key, bound in ((low_key, low), (high_key, high)) if bound is not None}
