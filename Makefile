@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml requirements.lock
 venv: $(STAMP)  ## make .venv from the committed lock
 
 demo: $(STAMP)  ## run the main job on embedded servers and end
-	@$(BIN)/python -m orchestrator.cli.demo
+	@$(BIN)/python -m orchestrator.cli.commands.demo
 
 up: $(STAMP)  ## the server in the foreground (database, broker, workers, API); Ctrl-C stops it
 	@$(BIN)/orchestrator up

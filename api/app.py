@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from flask import Flask
 
-from api.parts import Operations, Parts
+from api.dependencies import Operations, Parts
 from api.routes import assemble
 from orchestrator import config, telemetry
 from orchestrator.engine.messages import Message

@@ -15,37 +15,31 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from api import (
-    access_log,
+from api.cloudformation import endpoint
+from api.dependencies import Parts, parts
+from api.middleware import access_log, api_version, audit, authorization, rate_limits, signal_fast_path
+from api.monitoring import health, metrics
+from api.openapi.views import openapi
+from api.request import stack_lookup
+from api.response import errors
+from api.v1 import (
     adoption,
-    audit,
-    catalogue,
-    cfn,
-    documents,
+    diagnosis,
     events,
-    faults,
-    health,
-    history,
-    identity,
-    limits,
-    metrics,
     outputs,
-    policies,
     previews,
+    resource_types,
     resources,
-    short_way,
+    revisions,
     signals,
     snapshots,
     software_configs,
     software_deployments,
+    stack_documents,
     stacks,
     templates,
-    versions,
     webhooks,
-    why,
 )
-from api.openapi.views import openapi
-from api.parts import Parts, parts
 from orchestrator.errors import InvalidRequest
 from orchestrator.security.caller import for_project
 from orchestrator.security.doors import Door, door
@@ -79,36 +73,36 @@ def assemble(made_of: Parts) -> Flask:
     app.extensions["parts"] = made_of
     app.extensions["door"] = door(made_of.settings, made_of.database)
     app.extensions["query_callers"] = QueryCallers(made_of.settings, made_of.database, made_of.cipher)
-    faults.register(app)
+    errors.register(app)
     app.before_request(_enter)
     app.after_request(_leave)
     for blueprint in (
-        versions.versions,
+        api_version.versions,
         previews.previews,
         stacks.stacks,
-        identity.lookup,
-        documents.documents,
+        stack_lookup.lookup,
+        stack_documents.documents,
         outputs.outputs,
         resources.resources,
         signals.signals,
         events.events,
-        history.revisions,
+        revisions.revisions,
         snapshots.snapshots,
         adoption.adoption,
         software_configs.software_configs,
         software_deployments.software_deployments,
         templates.templates,
-        catalogue.catalogue,
-        why.why,
+        resource_types.catalogue,
+        diagnosis.why,
         webhooks.webhooks,
-        cfn.cfn,
+        endpoint.cfn,
         openapi,
         metrics.metrics,
         health.health,
     ):
         app.register_blueprint(blueprint)
-    app.wsgi_app = versions.Versioned(app.wsgi_app)  # type: ignore[method-assign]
-    app.wsgi_app = short_way.ShortWay(app, app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = signal_fast_path.ShortWay(app, app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     proxies = made_of.settings.trusted_proxies
     if proxies:
@@ -126,29 +120,29 @@ def _enter() -> None:
     theirs = request.headers.get(REQUEST_ID, "")
     if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
-    if (gone := request.environ.get(short_way.GONE)) is not None:
+    if (gone := request.environ.get(signal_fast_path.GONE)) is not None:
         raise gone
-    if versions.versioned() == (request.endpoint in UNVERSIONED):
+    if api_version.versioned() == (request.endpoint in UNVERSIONED):
         raise NoSuchPath
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
         raise request.routing_exception
     _no_nul()
     if request.endpoint not in UNVERSIONED:
-        limits.take_for_caller(request)
+        rate_limits.take_for_caller(request)
     who = None
-    known = versions.versioned() and request.endpoint not in FOR_ANYBODY
+    known = api_version.versioned() and request.endpoint not in FOR_ANYBODY
     if known and not _is_signed():
         who = cast(Door, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
-    if request.method == "HEAD" and versions.versioned():
+    if request.method == "HEAD" and api_version.versioned():
         adapter = current_app.url_map.bind_to_environ(request.environ)
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in FOR_ANYBODY:
         g.caller = for_project(who, project_id, admin=parts().settings.anonymous_admin)
-        limits.take_for_project(g.caller.project_id)
-        policies.enforce()
+        rate_limits.take_for_project(g.caller.project_id)
+        authorization.enforce()
 
 
 def _is_signed() -> bool:

@@ -121,18 +121,18 @@ class Settings(BaseSettings):
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
-    # Other regions: clients/catalog.py.
+    # Other regions: clients/region_catalog.py.
     region_name: str = Field(default="RegionOne", description="what this one is called")
     catalog_file: Path | None = None  # where other regions are, and as whom each project calls them
 
-    # Texts that a template or a request names by an address, fetched by the API: clients/fetch.py.
+    # Texts that a template or a request names by an address, fetched by the API: clients/url_fetcher.py.
     max_fetched_size: int = Field(default=4 * 1024 * 1024, ge=1, description="bytes of one")
     template_fetch_timeout: float = Field(default=60.0, gt=0, description="seconds, for all of one request")
     template_fetch_private: bool = Field(
         default=False, description="whether from addresses that only this network has"
     )
 
-    # Who is told of events as they happen: api/live.py, operations/events/webhook_delivery.py.
+    # Who is told of events as they happen: api/streaming/hub.py, operations/events/webhook_delivery.py.
     max_event_streams: int = Field(default=32, ge=0, description="of one API process; each holds a thread")
     max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: any number")
     webhook_private: bool = Field(

@@ -270,6 +270,12 @@ class Unavailable(OrchestratorError):
     heat_type = "HTTPServiceUnavailable"
 
 
+class TooManyStreams(OrchestratorError):
+    """This API process already serves its maximum number of event streams."""
+
+    heat_type = "HTTPServiceUnavailable"
+
+
 class ProviderError(OrchestratorError):
     """The provider refused: final for this operation.
 

@@ -3,7 +3,7 @@
 No label names a stack, a project, an address or an id, so that their number stays small however much there
 is. Where several processes answer for one another (`orchestrator up`, gunicorn or Celery with children), the
 variable PROMETHEUS_MULTIPROC_DIR names an empty folder that they share: then each shows what all of them have
-counted. What the database and the broker hold is asked of them by `api/metrics.py`.
+counted. What the database and the broker hold is asked of them by `api/monitoring/metrics.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import orjson
 from flask import Flask
 
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.resources.registry import load_registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.cloudformation.arguments import Arguments, QueryFault
-from api.parts import caller, parts
+from api.dependencies import caller, parts
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 

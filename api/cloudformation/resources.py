@@ -11,9 +11,9 @@ import orjson
 from api.cloudformation.arguments import COMBINATION, Arguments, QueryFault
 from api.cloudformation.names import arn, find_stack, state
 from api.cloudformation.pages import PAGE, page, token
-from api.formats import time
-from api.parts import caller, operation_context, parts
-from api.resources import metadata_of
+from api.dependencies import caller, operation_context, parts
+from api.response.serialization import time
+from api.v1.resources import metadata_of
 from orchestrator.errors import LimitExceeded
 from orchestrator.security.bearers import require
 from orchestrator.security.signatures import Refused

@@ -9,15 +9,15 @@ from uuid import UUID
 
 import orjson
 
-from api.body import written
 from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
 from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
-from api.formats import time
-from api.parts import Output, caller, parts
-from api.stacks import parameters_of
+from api.dependencies import Output, caller, parts
+from api.request.body import written
+from api.response.serialization import time
+from api.v1.stacks import parameters_of
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import Brief

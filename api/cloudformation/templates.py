@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
-from api.body import written
 from api.cloudformation.arguments import COMBINATION, Arguments
 from api.cloudformation.names import NoSuchStack, find_stack
-from api.parts import operation_context, parts
+from api.dependencies import operation_context, parts
+from api.request.body import written
 from orchestrator.errors import LimitExceeded
 from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions

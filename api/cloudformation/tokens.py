@@ -12,7 +12,7 @@ import orjson
 
 from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN
-from api.parts import operation_context, parts
+from api.dependencies import operation_context, parts
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.access import idempotency
 from orchestrator.store.access.idempotency import ClientToken, TokenTaken

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from api.openapi.catalogue import REFUSED, SIGNED, XML
 from api.openapi.operation import JSON, Answer, Operation, Operations, Shape, maybe, told
+from api.openapi.resource_types import REFUSED, SIGNED, XML
 from api.openapi.shapes import JsonMap
 
 FORM: Final = "application/x-www-form-urlencoded"

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from werkzeug.routing import Rule
 
-from api.openapi import catalogue, cfn, documents, live, resources, stacks
+from api.openapi import cfn, documents, events, resource_types, resources, stacks
 from api.openapi.operation import Answer, Operation
 from api.openapi.shapes import Fault, Unauthorized
 
@@ -19,9 +19,9 @@ OPERATIONS: Final = {
     **stacks.OPERATIONS,
     **resources.OPERATIONS,
     **documents.OPERATIONS,
-    **catalogue.OPERATIONS,
+    **resource_types.OPERATIONS,
     **cfn.OPERATIONS,
-    **live.OPERATIONS,
+    **events.OPERATIONS,
 }
 REF: Final = "#/components/schemas/{model}"
 VERB_ORDER: Final = ("get", "post", "put", "patch", "delete")

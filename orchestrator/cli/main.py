@@ -9,22 +9,22 @@ from __future__ import annotations
 import click
 
 import orchestrator
-from orchestrator.cli.lazy import LazyGroup
+from orchestrator.cli.lazy_group import LazyGroup
 
 COMMANDS = {
-    "stack": "orchestrator.cli.stack:stack",
-    "why": "orchestrator.cli.why:why",
-    "events": "orchestrator.cli.events:events",
-    "failures": "orchestrator.cli.failures:failures",
-    "webhook": "orchestrator.cli.webhook:webhook",
-    "validate": "orchestrator.cli.validate:validate",
-    "up": "orchestrator.cli.up:up",
-    "migrate": "orchestrator.cli.server:migrate",
-    "token": "orchestrator.cli.server:token",
-    "key-pair": "orchestrator.cli.key_pairs:group",
-    "hash-password": "orchestrator.cli.passwords:hash_password",
-    "rotate-keys": "orchestrator.cli.server:rotate_keys",
-    "purge": "orchestrator.cli.purge:command",
+    "stack": "orchestrator.cli.commands.stack:stack",
+    "why": "orchestrator.cli.commands.why:why",
+    "events": "orchestrator.cli.commands.events:events",
+    "failures": "orchestrator.cli.commands.failures:failures",
+    "webhook": "orchestrator.cli.commands.webhook:webhook",
+    "validate": "orchestrator.cli.commands.validate:validate",
+    "up": "orchestrator.cli.commands.up:up",
+    "migrate": "orchestrator.cli.commands.server:migrate",
+    "token": "orchestrator.cli.commands.server:token",
+    "key-pair": "orchestrator.cli.commands.key_pair:group",
+    "hash-password": "orchestrator.cli.commands.hash_password:hash_password",
+    "rotate-keys": "orchestrator.cli.commands.server:rotate_keys",
+    "purge": "orchestrator.cli.commands.purge:command",
 }
 
 

@@ -13,8 +13,8 @@ import click
 import orjson
 from rich.console import Console
 
-from orchestrator.cli.client import Client
-from orchestrator.cli.failure import Failure, clean
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.exit_codes import Failure, clean
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import orjson
 
-from orchestrator.clients.catalog import Endpoint
+from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 
 MOST_BYTES: Final = 64 * 1024 * 1024  # of an answer

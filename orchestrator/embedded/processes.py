@@ -20,7 +20,7 @@ from orchestrator.metrics import SHARED
 
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
-API_WORKER = "api.server.Worker"
+API_WORKER = "api.serving.gunicorn_worker.Worker"
 API_THREADS = 16  # besides one for each stream of events
 KEEP_ALIVE_SECONDS = 75  # a client that asks again and again must not find its connection just closed
 PROVIDER_THREADS = 16  # calls in flight to services
@@ -82,7 +82,7 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
     ports = [settings.port] if settings.cfn_port is None else [settings.port, settings.cfn_port]
     binds = (word for port in ports for word in ("-b", f"{bind}:{port}"))
     place = (*binds, "--graceful-timeout", "10", "--no-control-socket")
-    logs = ("--logger-class", "api.gunicorn_log.Logs")
+    logs = ("--logger-class", "api.serving.gunicorn_logging.Logs")
     patience = ("--keep-alive", str(KEEP_ALIVE_SECONDS))
     return Child(
         name="api",

@@ -8,8 +8,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.visit import Visit
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.traversals import child_completion, children, traversals

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Protocol
 
-from orchestrator.clients.catalog import Catalog
-from orchestrator.clients.cloud import Cloud
+from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.region_catalog import Catalog
 from orchestrator.resources.around import NOBODY, Grant, Peers, Place, StackUsers
 from orchestrator.resources.software import UNCONNECTED, SoftwareStore
 from orchestrator.schema.properties import Property, PropertyFault, convert

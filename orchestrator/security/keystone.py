@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.clients.ec2_tokens import ServiceUser
-from orchestrator.clients.stack_domain import DomainAdmin
+from orchestrator.clients.keystone.ec2_tokens import ServiceUser
+from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.bearers import STACK_USER

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator.clients.ec2_tokens import Ec2Tokens, Unknown
+from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, Unknown
 from orchestrator.config import Settings
 from orchestrator.security.bearers import STACK_USER, as_stack_user
 from orchestrator.security.caller import Caller, for_project

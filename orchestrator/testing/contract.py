@@ -22,7 +22,7 @@ import jsonschema
 import orjson
 import pytest
 
-from orchestrator.engine.revise import as_stored, revise
+from orchestrator.engine.check.property_diff import as_stored, revise
 from orchestrator.errors import NotSupported
 from orchestrator.resources.base import Observation, Property, ResourceType
 from orchestrator.resources.catalogue import SUPPORT_STATUSES, type_schema, type_template

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.engine.names import physical_name
+from orchestrator.engine.physical_names import physical_name
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.testing.samples import Sample, full_properties
 

@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from orchestrator.cli.up import available_cores
+from orchestrator.cli.commands.up import available_cores
 from orchestrator.errors import OrchestratorError
 from tests.bench import bars, counters
 from tests.bench.api_rate import measure_api

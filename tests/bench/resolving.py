@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.template.definition import ResourceProxy, StackDefinition

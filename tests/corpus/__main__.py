@@ -20,8 +20,8 @@ from typing import Any
 
 import httpx
 
-from orchestrator.cli.failure import Failure
-from orchestrator.cli.sources import Source, read_template, request_body
+from orchestrator.cli.exit_codes import Failure
+from orchestrator.cli.template_files.load import Source, read_template, request_body
 from orchestrator.errors import OrchestratorError
 from orchestrator.template.parse import Limits, parse
 from tests.e2e.running import Up

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.cli.client import Client
-from orchestrator.cli.follow import End, follow
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.watch.follow import End, follow
 from tests.e2e.running import Up, eventually
 
 COUNT = 8

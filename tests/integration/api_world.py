@@ -24,7 +24,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 from sqlalchemy.orm import DeclarativeBase
 
-from api.parts import Operations, Parts
+from api.dependencies import Operations, Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring, SignalRing

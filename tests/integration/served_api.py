@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from api.server import Patient, Worker
+from api.serving.gunicorn_worker import Patient, Worker
 from tests.e2e.running import environment, eventually, free_port
 
 HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from api_world import Client, Made, World, world  # noqa: F401 - fixtures
 
-from api import audit
+from api.middleware import audit
 from orchestrator.security.tokens import create_token
 
 STARTED = {"stack_name": "new", "parameters": {"password": "sesame"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.limits import KEPT, Buckets
+from api.middleware.rate_limits import KEPT, Buckets
 from tests.integration.api_world import World, root, world
 
 __all__ = ["world"]

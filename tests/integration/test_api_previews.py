@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
 from api.routes import assemble
 from orchestrator.resources.registry import load_registry
 from tests.integration.api_world import Client

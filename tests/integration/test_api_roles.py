@@ -10,7 +10,7 @@ import pytest
 from api_world import Client, Made, World, project, root, world  # noqa: F401 - fixtures
 from test_api_isolation import OPEN, requests
 
-from api.policies import ASKING, NAMES, name_of
+from api.middleware.authorization import ASKING, NAMES, name_of
 from orchestrator.security.policy import TABLE
 from orchestrator.security.tokens import create_token
 from orchestrator.store.tables.software import SoftwareConfig
@@ -36,7 +36,7 @@ def test_every_route_has_a_name_in_the_policy_and_no_other_has(world: World, the
             rule.endpoint not in OPEN | ASKING or rule.endpoint == "stacks.update"
         ):
             name = name_of(rule.endpoint, method)
-            assert name in TABLE, f"{rule} ({method}) has none: api/policies.py"
+            assert name in TABLE, f"{rule} ({method}) has none: api/middleware/authorization.py"
             named |= {rule.endpoint, f"{rule.endpoint} {method}"}
     assert set(NAMES) <= named
 

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from api import live
+from api.streaming import hub
 from orchestrator.store.events.stream import Position
 from tests.integration.api_world import Client, Made, World, api, project, world
 from tests.integration.api_world import root as root_of
@@ -234,7 +234,7 @@ def test_there_is_room_for_so_many_and_for_more_when_one_goes(world: World, proj
 def test_who_does_not_keep_up_misses_nothing(
     world: World, project: str, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.live.KEPT", 3)
+    monkeypatch.setattr("api.streaming.hub.KEPT", 3)
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]
@@ -255,11 +255,11 @@ def test_a_process_that_ends_lets_go_of_who_follows(world: World, project: str, 
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]
-    live.let_go()
+    hub.let_go()
     try:
         assert stream.message() is None
     finally:
-        live._ending.clear()
+        hub._ending.clear()
 
 
 def test_positions_are_in_the_order_of_writing() -> None:

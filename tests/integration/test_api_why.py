@@ -194,7 +194,7 @@ def test_a_sequence_that_is_none_is_refused(api: Client, world: World, project: 
 def test_one_answer_to_a_follower_is_bounded(
     api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("api.events.AT_ONCE", 2)
+    monkeypatch.setattr("api.v1.events.AT_ONCE", 2)
     stack = world.stack(project, "s")
     for name in "abc":
         world.event(stack, name)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """The demonstration, started, with a temporary folder of its own and an operator's settings around it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.cli.demo"],
+        [sys.executable, "-m", "orchestrator.cli.commands.demo"],
         cwd=ROOT,
         env=os.environ
         | {"TMPDIR": str(tmp_path), "ORCHESTRATOR_DATABASE_URL": "postgresql://192.0.2.1/not-this"},

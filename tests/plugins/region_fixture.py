@@ -19,9 +19,9 @@ from flask import request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
 from api.routes import assemble
-from orchestrator.clients.catalog import catalog_of
+from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message
 from orchestrator.resources.base import Context

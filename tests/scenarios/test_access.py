@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.clients.delegation import Delegation
+from orchestrator.clients.keystone.delegation import Delegation
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unavailable
 from orchestrator.operations.keystone.delegated_credentials import Custodian, cloud_of_stack

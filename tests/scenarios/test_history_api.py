@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
 from api.routes import assemble
 from orchestrator.operations import offload
 from orchestrator.resources.registry import Registry

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.resources import metadata_of, shown_metadata
+from api.v1.resources import metadata_of, shown_metadata
 from orchestrator.store.stacks.resources import get_resource
 from orchestrator.template.members import Members
 from tests.scenarios.test_groups import group, members, update, write

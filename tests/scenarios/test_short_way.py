@@ -1,4 +1,6 @@
-"""A signal that goes the short way leaves behind just what it leaves on the long one (api/short_way.py)."""
+"""A signal that goes the short way leaves behind just what it leaves on the long one
+(api/middleware/signal_fast_path.py).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from api import access_log, audit, short_way
 from api.app import operations
-from api.parts import Parts
+from api.dependencies import Parts
+from api.middleware import access_log, audit, signal_fast_path
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.security.tokens import create_token
@@ -49,7 +51,7 @@ class Api:
         chosen = Settings(**{"auth": "token", **settings})
         pieces = (chosen, world.database, world.cipher, world.types)
         soon = operations()
-        init = short_way.ShortWay.__init__
+        init = signal_fast_path.ShortWay.__init__
 
         def counting(way: Any, app: Any, inner: Any) -> None:
             def counted(environ: Any, start: Any) -> Any:
@@ -58,7 +60,7 @@ class Api:
 
             init(way, app, counted)
 
-        monkeypatch.setattr(short_way.ShortWay, "__init__", counting)
+        monkeypatch.setattr(signal_fast_path.ShortWay, "__init__", counting)
         self.ways = {
             "short": assemble(Parts(*pieces, soon, world.messages.extend)).test_client(),
             "long": assemble(

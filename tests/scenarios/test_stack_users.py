@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.clients.stack_domain import StackDomain
+from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.keystone.stack_users import Keeper
 from orchestrator.security.doors import require_door

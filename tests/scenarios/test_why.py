@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.engine.accepts import accepted
+from orchestrator.engine.allowed_actions import accepted
 from orchestrator.engine.states import STACK_ACTIONS, STATUSES
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.operations.diagnosis.explain import Because, explain, summarize

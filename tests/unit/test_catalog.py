@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.clients.catalog import NoEndpoint, catalog_of
+from orchestrator.clients.region_catalog import NoEndpoint, catalog_of
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.engine.causes import NEXT, SIGNS, read
+from orchestrator.engine.history.failure_kinds import NEXT, SIGNS, read
 
 UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
 

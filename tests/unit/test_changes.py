@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine.changes import Row, Wanted, compare
+from orchestrator.engine.plan_changes import Row, Wanted, compare
 
 KIND = "T"
 

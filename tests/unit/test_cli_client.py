@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrator.cli.client import Client
-from orchestrator.cli.failure import ApiFailure, Exit, Failure
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.exit_codes import ApiFailure, Exit, Failure
 from tests.unit.cli_stub import Stub, serving
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.cli.client import Client, NoStream, StackId, _messages
-from orchestrator.cli.failure import Exit, Failure
-from orchestrator.cli.follow import End, follow
+from orchestrator.cli.client.api_client import Client, NoStream, StackId, _messages
+from orchestrator.cli.exit_codes import Exit, Failure
+from orchestrator.cli.watch.follow import End, follow
 
 STACK = StackId("s", "1")
 Message = tuple[str, str, dict[str, Any]]

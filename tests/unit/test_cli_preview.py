@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from orchestrator.cli import plan_view
 from orchestrator.cli.main import main
+from orchestrator.cli.output import preview
 from tests.unit.cli_stub import Stub, serving
 
 TEMPLATE = "heat_template_version: 2018-08-31\nresources:\n  a: {type: OS::Heat::None}\n"
@@ -154,7 +154,7 @@ def shown(before: Any, after: Any, *, terminal: bool = False) -> str:
         **{key: [] for key in CHANGES},
         "updated": [change("a", p=[before, after])],
     }
-    plan_view.show_update(out, changes)
+    preview.show_update(out, changes)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]
     return text
 
@@ -196,9 +196,9 @@ def test_what_is_in_nested_stacks_is_told_under_their_names() -> None:
     }
     outer = {**inner, "resource_name": "web", "stack_name": "shop"}
     del outer["parent_resource"]
-    plan_view.show_create(out, {"resources": [[inner], outer]})
+    preview.show_create(out, {"resources": [[inner], outer]})
     changes = {turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")}
-    plan_view.show_update(out, {**changes, "updated": [inner, outer]})
+    preview.show_update(out, {**changes, "updated": [inner, outer]})
     told = [line.strip().split("  ")[0] for line in out.file.getvalue().splitlines()]
     assert told == [
         "+ shop-db.first",

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from orchestrator.cli.client import StackId
-from orchestrator.cli.progress import Board, layout
+from orchestrator.cli.client.api_client import StackId
+from orchestrator.cli.watch.progress import Board, layout
 
 FEW = {"total": 5, "counted_at": "2026-01-31T12:00:00Z"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from orchestrator.cli.failure import ApiFailure, Failure
-from orchestrator.cli.naming import named_in_environment, named_in_template
-from orchestrator.cli.sources import read_template, request_body, texts
+from orchestrator.cli.exit_codes import ApiFailure, Failure
+from orchestrator.cli.template_files.load import read_template, request_body, texts
+from orchestrator.cli.template_files.references import named_in_environment, named_in_template
 
 YAML = """\
 heat_template_version: 2018-08-31

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.client import Client, NoStream
-from orchestrator.cli.feed import of_project
+from orchestrator.cli.client.api_client import Client, NoStream
+from orchestrator.cli.watch.event_feed import of_project
 from tests.unit.cli_stub import Stub
 from tests.unit.test_cli_commands import Run, run, stub
 

@@ -8,8 +8,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine import differences
-from orchestrator.engine.differences import MASK, Side, as_json, compare
+from orchestrator.engine.history import revision_diff
+from orchestrator.engine.history.revision_diff import MASK, Side, as_json, compare
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=2),
@@ -126,7 +126,7 @@ def test_long_values_are_cut_and_many_changes_counted(monkeypatch):
     assert after == '["' + "y" * 998 + "…"
     many = told({"a": {f"p{n}": 1 for n in range(150)}}, {"a": {f"p{n}": 2 for n in range(150)}})
     assert (len(many["changed"][0]["changes"]), many["changed"][0]["more"]) == (100, 50)
-    monkeypatch.setattr(differences, "MOST", 3)
+    monkeypatch.setattr(revision_diff, "MOST", 3)
     few = told({n: {"p": 1, "q": 1} for n in "abc"}, {n: {"p": 2, "q": 2} for n in "abc"})
     assert [(len(one["changes"]), one["more"]) for one in few["changed"]] == [(2, 0), (1, 1), (0, 2)]
 

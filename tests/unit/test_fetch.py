@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from orchestrator.clients.fetch import Fetched, Fetcher, is_public
+from orchestrator.clients.url_fetcher import Fetched, Fetcher, is_public
 from orchestrator.errors import CouldNotFetch
 
 OWN_NETWORK = Fetched(max_bytes=1000, seconds=5.0, private=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine.forecast import Expected, Forecast, There
-from orchestrator.engine.foreseen import mentioned
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.revise import as_found, revise
+from orchestrator.engine.check.property_diff import as_found, revise
+from orchestrator.engine.preview.forecast import Expected, Forecast, There
+from orchestrator.engine.preview.property_forecast import mentioned
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType
 from orchestrator.schema.translation import Replace
 from orchestrator.template.environment import Environment

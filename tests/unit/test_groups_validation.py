@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.validate import validate_stack
+from orchestrator.engine.validation.template import validate_stack
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from orchestrator.engine.kinds import Kinds, Missing, Overlooked, with_implicit
+from orchestrator.engine.validation.type_resolution import Kinds, Missing, Overlooked, with_implicit
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.none import NoneResource
 from orchestrator.resources.builtin.random_string import RandomString

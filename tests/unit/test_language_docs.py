@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from orchestrator.cli.failure import ApiFailure
+from orchestrator.cli.exit_codes import ApiFailure
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext

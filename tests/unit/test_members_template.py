@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import InvalidTemplate
 from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.builtin.value import ValueResource

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from orchestrator.engine.names import physical_name, short_id
+from orchestrator.engine.physical_names import physical_name, short_id
 
 
 def test_the_twelve_characters_are_the_uuids_random_bits_in_base32():

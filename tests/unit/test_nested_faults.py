@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orchestrator.engine.nested import beside, relayed, within
+from orchestrator.engine.validation.nested_faults import beside, relayed, within
 from orchestrator.errors import Diagnostic
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from orchestrator.clients.catalog import catalog_of
+from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import PREFIX, Settings
 from orchestrator.resources.registry import load_registry
 from orchestrator.template.parse import Limits

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clients import remote_stacks
-from orchestrator.clients.catalog import Endpoint
+from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.clients.remote_stacks import Gone, RemoteStacks
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.errors import InvalidTemplate
 from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.value import ValueResource

@@ -5,7 +5,7 @@ else of §13 stands nowhere else.
 import orjson
 import pytest
 
-from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.errors import InvalidTemplate
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.template.definition import StackDefinition

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.validate import validate_stack
+from orchestrator.engine.validation.template import validate_stack
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.none import NoneResource

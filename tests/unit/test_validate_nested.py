@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.validate import validate_stack
+from orchestrator.engine.validation.template import validate_stack
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.registry import load_registry
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.engine.nesting import asked_of
+from orchestrator.engine.check.child_status import asked_of
 from orchestrator.errors import NotFound
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots

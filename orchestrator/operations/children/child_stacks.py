@@ -17,9 +17,9 @@ import orjson
 from sqlalchemy import select
 
 from orchestrator.config import Settings
-from orchestrator.engine.kinds import Kinds, Missing, installed
-from orchestrator.engine.nesting import ChildState
-from orchestrator.engine.visit import StackView, Visit
+from orchestrator.engine.check.child_status import ChildState
+from orchestrator.engine.check.visit import StackView, Visit
+from orchestrator.engine.validation.type_resolution import Kinds, Missing, installed
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.runtime.file_cache import FileCache

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.accepts import accepted, what_helps
+from orchestrator.engine.allowed_actions import accepted, what_helps
 from orchestrator.store.planning.bulk_writer import REMOVALS
 from orchestrator.store.stacks.blockers import Held, Standing, Unfinished
 from orchestrator.store.stacks.stacks import StackRow

@@ -1,4 +1,4 @@
-"""Compare two revisions of a stack: read both, hand them to `engine/differences.py`.
+"""Compare two revisions of a stack: read both, hand them to `engine/history/revision_diff.py`.
 
 Large templates are compared in a process of their own (`intake.py`).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.engine.differences import Side, as_json, compare
+from orchestrator.engine.history.revision_diff import Side, as_json, compare
 from orchestrator.errors import NotFound
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrator.clients.webhooks import new_secret, secret_fault, shown_url, url_fault
+from orchestrator.clients.webhook_sender import new_secret, secret_fault, shown_url, url_fault
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.context import OperationContext

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.clients.webhooks import NotDelivered, deliver
+from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
 from orchestrator.operations.events.event_body import facts, more_facts
 from orchestrator.security.encryption import Cipher

@@ -6,7 +6,7 @@ import datetime as dt
 import uuid as uuid_
 from typing import Any, Final
 
-from orchestrator.clients.webhooks import (
+from orchestrator.clients.webhook_sender import (
     NotDelivered,
     deliver,
     new_secret,

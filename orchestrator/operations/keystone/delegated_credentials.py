@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrator.clients.cloud import Cloud
-from orchestrator.clients.delegation import (
+from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.keystone.delegation import (
     Delegation,
     Delegations,
     Giver,

@@ -13,10 +13,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestrator.clients.stack_domain import StackDomain
+from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.config import Settings
-from orchestrator.engine.names import physical_name
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Forbidden, ProviderBusy, ProviderError, Unavailable
 from orchestrator.operations.keystone.cleanup import remove_due
 from orchestrator.resources.around import StackUser

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.clients.cloud import Cloud
+from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.resource_context.operation import calling

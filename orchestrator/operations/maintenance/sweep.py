@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
-from orchestrator.clients.cloud import Cloud
+from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
 from orchestrator.operations import stack_completion

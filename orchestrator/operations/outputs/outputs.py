@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import select
 
-from orchestrator.engine.visit import NodeData
+from orchestrator.engine.check.visit import NodeData
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.resource_context.state import proxy
 from orchestrator.operations.runtime.file_cache import FileCache

@@ -9,7 +9,7 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.nesting import ADOPTED
+from orchestrator.engine.check.child_status import ADOPTED
 from orchestrator.operations.planning.definitions import Drafts
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.changes import Wanted
-from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.plan_changes import Wanted
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition

@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.store.planning import group_diff
 from orchestrator.store.planning.group_diff import Span
 from orchestrator.template.members import MemberDefinitions, Members

@@ -15,12 +15,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.engine.changes import Row, compare
-from orchestrator.engine.hooks import UPDATES, Hooks
-from orchestrator.engine.kinds import Kinds, with_implicit
+from orchestrator.engine.check.hooks import UPDATES, Hooks
+from orchestrator.engine.check.visit import StackView, Visit
 from orchestrator.engine.messages import Ring
+from orchestrator.engine.plan_changes import Row, compare
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.visit import StackView, Visit
+from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import lay_out

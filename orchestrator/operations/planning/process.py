@@ -24,9 +24,9 @@ from psycopg.rows import TupleRow
 
 from orchestrator import collector
 from orchestrator.config import settings
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.child_stacks import ChildStacks

@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.changes import Changes, Row
+from orchestrator.engine.plan_changes import Changes, Row
 from orchestrator.graph.layout import FINISH, Layout
 from orchestrator.operations.planning.adopted_resources import AdoptedThings
 from orchestrator.operations.planning.definitions import Drafts

@@ -12,9 +12,9 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.hooks import Hooks
-from orchestrator.engine.kinds import with_implicit
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.check.hooks import Hooks
+from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.validation.type_resolution import with_implicit
 from orchestrator.errors import Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, lay_out

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engine.properties import Resolved
+from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.operations.adoption.adopt_abandon import adopting
 from orchestrator.operations.context import Body, OperationContext

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestrator.engine.forecast import There
-from orchestrator.engine.names import physical_name
+from orchestrator.engine.physical_names import physical_name
+from orchestrator.engine.preview.forecast import There
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software import SoftwareStore
 

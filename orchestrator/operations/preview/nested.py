@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.engine.forecast import Expected
-from orchestrator.engine.foreseen import Outlook
-from orchestrator.engine.nesting import asked_of
+from orchestrator.engine.check.child_status import asked_of
+from orchestrator.engine.preview.forecast import Expected
+from orchestrator.engine.preview.property_forecast import Outlook
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStacks, LiveChild
 from orchestrator.operations.preview.create import Unmade, unmade

@@ -1,5 +1,5 @@
 """What an update would do to one stack: it is compared with what it is to be as a plan compares it, and each
-resource that the update may reach is judged as its check would judge it (`engine/forecast.py`).
+resource that the update may reach is judged as its check would judge it (`engine/preview/forecast.py`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from orchestrator.engine.changes import Changes, Row, compare
-from orchestrator.engine.decide import RETAINED
-from orchestrator.engine.forecast import Expected, Forecast, There
-from orchestrator.engine.foreseen import Outlook
-from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.check.decide import RETAINED
+from orchestrator.engine.plan_changes import Changes, Row, compare
+from orchestrator.engine.preview.forecast import Expected, Forecast, There
+from orchestrator.engine.preview.property_forecast import Outlook
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.engine.outcome import Failed, Faulty, Ready, Wait, judge_act
+from orchestrator.engine.check.outcome import Failed, Faulty, Ready, Wait, judge_act
 from orchestrator.operations.resource_context.operation import Dealing
 from orchestrator.operations.resource_context.state import Done, as_known
 from orchestrator.resources.base import Observation

@@ -14,10 +14,9 @@ import psycopg
 from psycopg.types.json import Json
 
 from orchestrator import metrics
-from orchestrator.engine import hooks
-from orchestrator.engine.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
-from orchestrator.engine.messages import Ring
-from orchestrator.engine.outcome import (
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
+from orchestrator.engine.check.outcome import (
     Ended,
     Failed,
     Kept,
@@ -27,7 +26,8 @@ from orchestrator.engine.outcome import (
     Replaced,
     failure_reason,
 )
-from orchestrator.engine.visit import Visit, heir_of
+from orchestrator.engine.check.visit import Visit, heir_of
+from orchestrator.engine.messages import Ring
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.child_stacks import StackAround

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.visit import Visit
 from orchestrator.operations.planning.process import may_be_small
 from orchestrator.operations.reconcile.batch import Round
 from orchestrator.operations.reconcile.worker_context import Engine

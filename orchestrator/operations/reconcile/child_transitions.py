@@ -13,10 +13,10 @@ from uuid import UUID
 
 from psycopg import errors
 
+from orchestrator.engine.check.child_status import Asked, Move, asked_of, noted
+from orchestrator.engine.check.outcome import Moved
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.nesting import Asked, Move, asked_of, noted
-from orchestrator.engine.outcome import Moved
-from orchestrator.engine.visit import Visit
 from orchestrator.operations.resource_context.state import Done, Known
 from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from orchestrator.engine.properties import resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.operations.resource_context.operation import Dealing
 from orchestrator.operations.resource_context.state import proxy
 from orchestrator.template.definition import NOTHING, StackDefinition

@@ -12,8 +12,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.engine import hooks
-from orchestrator.engine.decide import (
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.child_status import (
+    ADOPTED,
+    ChildState,
+    Move,
+    asked_of,
+    flattened,
+    noted,
+    standing,
+)
+from orchestrator.engine.check.decide import (
     Act,
     Adopt,
     Create,
@@ -25,9 +34,8 @@ from orchestrator.engine.decide import (
     Step,
     Unfit,
 )
-from orchestrator.engine.nesting import ADOPTED, ChildState, Move, asked_of, flattened, noted, standing
-from orchestrator.engine.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, failure_reason
-from orchestrator.engine.revise import as_stored, revise
+from orchestrator.engine.check.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, failure_reason
+from orchestrator.engine.check.property_diff import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStacks, LiveChild
 from orchestrator.operations.reconcile.step_executor import Plugin

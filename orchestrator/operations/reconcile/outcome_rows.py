@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.engine.outcome import (
+from orchestrator.engine.check.outcome import (
     Ended,
     Failed,
     Faulty,
@@ -17,9 +17,9 @@ from orchestrator.engine.outcome import (
     Seen,
     Wait,
 )
-from orchestrator.engine.revise import is_another
+from orchestrator.engine.check.property_diff import is_another
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.visit import Visit
 from orchestrator.operations.resource_context.state import Done, stored_values
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine import hooks
-from orchestrator.engine.decide import (
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.decide import (
     Act,
     Adopt,
     Create,
@@ -29,7 +29,7 @@ from orchestrator.engine.decide import (
     Step,
     Unfit,
 )
-from orchestrator.engine.outcome import (
+from orchestrator.engine.check.outcome import (
     Ended,
     Failed,
     Faulty,
@@ -44,7 +44,7 @@ from orchestrator.engine.outcome import (
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.revise import as_found, as_stored, is_another, revise
+from orchestrator.engine.check.property_diff import as_found, as_stored, is_another, revise
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.reconcile.action_steps import act
 from orchestrator.operations.reconcile.desired_state import Resolving

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from orchestrator.clients.catalog import catalog_of
-from orchestrator.clients.cloud import Cloud, Orchestrations
+from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
+from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
-from orchestrator.engine.names import physical_name
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.keystone.stack_users import Users

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.resource_context.state import Known
 from orchestrator.resources.around import NOBODY, Grant, Peer, Peers, Place

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.engine.outcome import Outcome
-from orchestrator.engine.visit import NodeData, Visit
+from orchestrator.engine.check.outcome import Outcome
+from orchestrator.engine.check.visit import NodeData, Visit
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from orchestrator.engine.visit import StackView
+from orchestrator.engine.check.visit import StackView
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetched

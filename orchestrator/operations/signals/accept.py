@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from orchestrator.engine import hooks
+from orchestrator.engine.check import hooks
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.errors import (
     ActionInProgress,

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.engine.check.outcome import back_off, failure_reason
 from orchestrator.engine.messages import Message, SignalRing
-from orchestrator.engine.outcome import back_off, failure_reason
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.operations.children.child_stacks import StackAround
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from psycopg import errors
 
+from orchestrator.engine.check.child_status import Asked, ChildState, asked_of, noted
+from orchestrator.engine.check.outcome import failure_reason
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Message
-from orchestrator.engine.nesting import Asked, ChildState, asked_of, noted
-from orchestrator.engine.outcome import failure_reason
-from orchestrator.engine.visit import Visit
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.operations.reconcile.worker_context import Engine
 from orchestrator.operations.resource_context import operation

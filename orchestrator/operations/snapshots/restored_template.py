@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.engine.kinds import Kinds
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.snapshots import CopyRow

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.engine.names import physical_name
+from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
 from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import Body, OperationContext

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.visit import Visit
+from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
 from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import OperationContext

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.kinds import Kinds, Missing
+from orchestrator.engine.validation.type_resolution import Kinds, Missing
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrator.engine.kinds import Kinds, installed, with_implicit
-from orchestrator.engine.properties import Resolved
-from orchestrator.engine.unmade import Unmade
+from orchestrator.engine.validation.hypothetical_stack import Unmade
+from orchestrator.engine.validation.property_resolution import Resolved
+from orchestrator.engine.validation.type_resolution import Kinds, installed, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo

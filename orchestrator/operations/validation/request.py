@@ -14,9 +14,9 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.config import Settings
-from orchestrator.engine.kinds import Kinds, with_implicit
-from orchestrator.engine.nested import beside, circles
-from orchestrator.engine.validate import Inquire, validate_stack
+from orchestrator.engine.validation.nested_faults import beside, circles
+from orchestrator.engine.validation.template import Inquire, validate_stack
+from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.events.event_sinks import refuse_unfit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.fetch import Fetched, Fetcher
+from orchestrator.clients.url_fetcher import Fetched, Fetcher
 from orchestrator.config import Settings
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from orchestrator.engine.kinds import Kinds
-from orchestrator.engine.properties import Resolved
-from orchestrator.engine.unmade import Unmade
+from orchestrator.engine.validation.hypothetical_stack import Unmade
+from orchestrator.engine.validation.property_resolution import Resolved
+from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_request

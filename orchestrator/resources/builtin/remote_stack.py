@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.clients.catalog import Endpoint
+from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.clients.remote_stacks import Action, Gone, RemoteStacks
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 from orchestrator.resources.base import (

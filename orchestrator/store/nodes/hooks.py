@@ -10,9 +10,9 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine import hooks
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.visit import Visit
 from orchestrator.store.nodes import hook_sql as sql
 from orchestrator.store.nodes import repository
 

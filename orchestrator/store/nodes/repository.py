@@ -15,8 +15,8 @@ from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
+from orchestrator.engine.check.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.prepared import fetched, numbered
 from orchestrator.store.nodes import action_sql as act

@@ -17,7 +17,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.changes import Row
+from orchestrator.engine.plan_changes import Row
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.database import CHECKS
 

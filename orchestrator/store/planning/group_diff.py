@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.changes import Row
+from orchestrator.engine.plan_changes import Row
 
 Db = Connection[TupleRow]
 

@@ -12,7 +12,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.visit import StackView, Visit
+from orchestrator.engine.check.visit import StackView, Visit
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes.visit_sql import NODE_SEEN, QUEUED, STACK_SEEN
 from orchestrator.store.planning.bulk_writer import DefinitionRow, NodeRow

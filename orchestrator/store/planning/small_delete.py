@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.changes import Row
+from orchestrator.engine.plan_changes import Row
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning.bulk_writer import NodeRow

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.visit import Visit
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, columns
 

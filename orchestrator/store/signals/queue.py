@@ -15,8 +15,8 @@ from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
+from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring, SignalRing
-from orchestrator.engine.visit import Visit
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import TELL

@@ -16,8 +16,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 from sqlalchemy import text
 
+from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.messages import Ring
-from orchestrator.engine.nesting import ChildState
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository

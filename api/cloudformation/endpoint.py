@@ -1,0 +1,268 @@
+"""What is asked in Amazon's way (spec/rest-api.md §14): signed URLs to signal at, and CloudFormation's
+queries, whose actions are in `api/cloudformation`.
+
+Whoever asks is known by the signature. Refusals have Amazon's codes and shape, XML unless JSON is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree  # written, never read
+
+from flask import Blueprint, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import NotFound as NoSuchPath
+
+from api.cloudformation.actions import ACTIONS, INSTEAD
+from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
+from api.cloudformation.names import ARN
+from api.dependencies import parts
+from api.middleware.api_version import ASKED, QUERY
+from api.request.body import reading, received
+from api.response.errors import refused
+from api.response.serialization import json_response
+from orchestrator import errors, telemetry
+from orchestrator.operations.context import OperationContext
+from orchestrator.security.bearers import STACK_USER
+from orchestrator.security.caller import Caller
+from orchestrator.security.policy import allowed, policy_of
+from orchestrator.security.query_callers import QueryCallers
+from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
+from orchestrator.security.signed_urls import authenticate
+from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.access.idempotency import TokenTaken
+from orchestrator.store.connections.database import UNREACHABLE
+
+cfn = Blueprint("cfn", __name__)
+log = telemetry.logger()
+
+LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
+MOST_PARAMETERS: Final = 10_000
+NO_ACTION: Final = "The action or operation requested is invalid"
+
+# What is refused -> status, Amazon's code, and what its message begins with.
+CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
+    errors.LimitExceeded: (400, "RequestLimitExceeded", ""),
+    errors.StackExists: (400, "AlreadyExistsException", ""),
+    TokenTaken: (400, TokenTaken.heat_type, ""),
+    errors.Conflict: (400, "InvalidAction", ""),
+    errors.NotFound: (400, "InvalidParameterValue", INVALID_VALUE),
+    errors.NotSupported: (400, "InvalidParameterValue", INVALID_VALUE),
+    errors.InvalidRequest: (400, "InvalidParameterValue", INVALID_VALUE),
+    errors.InvalidTemplate: (400, "InvalidParameterValue", INVALID_VALUE),
+    errors.Forbidden: (403, "AccessDenied", "User is not authorized to perform action"),
+}
+# What a query is told otherwise than who signals: as Amazon does.
+QUERY_CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
+    **CODES,
+    errors.NotFound: (400, "ValidationError", ""),
+    errors.NotSupported: (400, "ValidationError", ""),
+    errors.InvalidTemplate: (400, "ValidationError", ""),
+}
+_UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
+
+
+@cfn.put(f"/waitcondition/{ARN}<path:rest>")
+def wait_condition(rest: str) -> Response:
+    """Take on a signal at the URL of a wait condition handle."""
+    return json_response(_signal(rest, shown=True))
+
+
+@cfn.post(f"/signal/{ARN}<path:rest>")
+def signal(rest: str) -> Response:
+    """Take on a signal at the URL of any other resource."""
+    _signal(rest, shown=False)
+    return json_response(None)
+
+
+@cfn.route(QUERY, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+def query() -> Response:
+    """Answer an action of CloudFormation's."""
+    if ASKED not in request.environ:
+        raise NoSuchPath
+    limit = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    request.max_content_length = request.max_form_memory_size = limit
+    with reading():
+        signed = request.get_data()  # before it is taken apart
+    if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
+        raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
+    g.wanted = given = _given()
+    name = given.get("Action")
+    if not name:
+        raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
+    callers = cast(QueryCallers, current_app.extensions["query_callers"])
+    g.caller = callers.identify(_signed(request.environ[ASKED], given))
+    if parts().settings.auth == "none":
+        _not_from_elsewhere()
+    action = ACTIONS.get(name)
+    if action is None:
+        raise QueryFault("InvalidAction", f"{NO_ACTION}{INSTEAD.get(name, '')}")
+    _require_allowed(name, g.caller)
+    result = action(Arguments(given))
+    answer = {f"{name}Result": result or {}, "ResponseMetadata": {"RequestId": g.request_id}}
+    return _answer({f"{name}Response": answer})
+
+
+def _given() -> dict[str, str]:
+    """Return the parameters of a query, of its address and its form alike.
+
+    Raises:
+        QueryFault: one comes twice, so that one might be signed and the other meant, or cannot be stored.
+    """
+    given: dict[str, str] = {}
+    for source in (request.args, request.form):
+        for name, values in source.lists():
+            if len(values) > 1 or name in given:
+                raise QueryFault("InvalidParameterCombination", f"The parameter {name[:100]} is given twice.")
+            if "\0" in name or "\0" in values[0]:
+                raise QueryFault("InvalidParameterValue", f"{INVALID_VALUE}:the character NUL")
+            given[name] = values[0]
+    return given
+
+
+def _require_allowed(action: str, who: Caller) -> None:
+    """Return when somebody may ask for an action.
+
+    Raises:
+        Refused: they may not.
+    """
+    g.policy_name = f"cloudformation:{action}"  # for the audit
+    if not allowed(policy_of(parts().settings), g.policy_name, who):
+        raise Refused
+
+
+def _not_from_elsewhere() -> None:
+    """Refuse what a page of somebody else's makes a browser send, where nobody is asked who they are.
+
+    Raises:
+        Refused: the browser says so.
+    """
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if site not in {"none", "same-origin"} or (
+        origin is not None and urlsplit(origin).netloc != request.host
+    ):
+        raise Refused
+
+
+def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
+    has = parts()
+    signed = _signed(request.path, request.args.to_dict())
+    bearer = authenticate(has.database, has.cipher, has.settings, signed)
+    name = _resource(rest, bearer)
+    g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+    context = OperationContext(has.database, has.cipher, caller, has.settings, has.types)
+    with received(request, has.settings, small=True, any_type=True) as body:
+        rings, metadata = has.operations.signal_by_url(context, name, body, shown=shown)
+    has.publish(rings)
+    return {"resource": name, "metadata": metadata}
+
+
+def _resource(rest: str, bearer: AccessRow) -> str:
+    """Return the resource that an ARN names, of the stack that the key opens.
+
+    Raises:
+        Refused: it is another stack's.
+    """
+    project, _, path = rest.partition(":stacks/")
+    names = [unquote(part) for part in path.split("/")]
+    where = [bearer.stack_name, bearer.stack_uuid, "resources"]
+    if unquote(project) != bearer.project_id or len(names) != 4 or names[:3] != where:
+        raise Refused
+    return names[3]
+
+
+def _signed(path: str, params: Mapping[str, str]) -> SignedRequest:
+    """Return the request as it was signed: `path` is what was asked for below the version."""
+    body = request.get_data() if request.path == QUERY else b""
+    version = request.script_root.rpartition("/")[2]
+    return SignedRequest(
+        verb=request.method,
+        host=request.host,
+        path=f"{request.script_root}{path}",
+        below=f"/{version}{path}",
+        params=params,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body_hash=hashlib.sha256(body).hexdigest(),
+        query=request.args.to_dict(),
+    )
+
+
+@cfn.errorhandler(errors.OrchestratorError)
+def _refused(error: errors.OrchestratorError) -> Response:
+    if isinstance(error, IncompleteSignature | RequestExpired | QueryFault):
+        return _fault(400, error.heat_type, str(error))
+    if isinstance(error, Refused):
+        return _fault(403, error.heat_type, str(error))
+    codes = QUERY_CODES if request.path == QUERY else CODES
+    found = next((codes[kind] for kind in type(error).__mro__ if kind in codes), None)
+    if found is None:
+        return _failed(error)
+    status, code, begins = found
+    said = str(error)
+    if isinstance(error, errors.InvalidTemplate):
+        said = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
+    return _fault(status, code, f"{begins}:{said}" if begins else said)
+
+
+@cfn.errorhandler(HTTPException)
+def _http(error: HTTPException) -> Response | HTTPException:
+    if error.code == 413:
+        return _fault(400, "RequestLimitExceeded", "Request limit exceeded: the query is too large.")
+    return refused(error)
+
+
+@cfn.errorhandler(Exception)
+def _failed(error: Exception) -> Response:
+    if isinstance(error, (errors.Unavailable, *UNREACHABLE)):
+        log.error("service_unreachable", error=str(error))
+        words = "The request has failed due to a temporary failure of the server"
+        return _fault(503, "ServiceUnavailable", words, "Server")
+    log.error("request_failed", path=request.path, exc_info=error)
+    words = "The request processing has failed due to an internal error"
+    return _fault(500, "InternalFailure", words, "Server")
+
+
+def _fault(status: int, code: str, message: str, type_: str = "Sender") -> Response:
+    error = {"Type": type_, "Code": code, "Message": message}
+    return _answer({"ErrorResponse": {"Error": error, "RequestId": g.request_id}}, status)
+
+
+def _answer(document: Mapping[str, Any], status: int = 200) -> Response:
+    if g.get("wanted", request.args).get("ContentType") == "JSON":  # a signal's body is no form
+        return json_response(_without_nothing(document), status)
+    [(name, content)] = document.items()
+    root = ElementTree.Element(name)
+    _fill(root, content)
+    return Response(ElementTree.tostring(root, encoding="utf-8"), status, mimetype="application/xml")
+
+
+def _without_nothing(value: Any) -> Any:
+    """Return what is answered without what is not known of it."""
+    match value:
+        case Mapping():
+            return {name: _without_nothing(inner) for name, inner in value.items() if inner is not None}
+        case list():
+            return [_without_nothing(item) for item in value]
+        case _:
+            return value
+
+
+def _fill(element: ElementTree.Element, content: Any) -> None:
+    """Write a value: lists as members, what is not known left out, what XML has no way to write replaced."""
+    match content:
+        case Mapping():
+            for name, inner in content.items():
+                if inner is not None:
+                    _fill(ElementTree.SubElement(element, name), inner)
+        case list():
+            for item in content:
+                _fill(ElementTree.SubElement(element, "member"), item)
+        case bool():
+            element.text = "true" if content else "false"
+        case _:
+            element.text = _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", str(content))

@@ -1,0 +1,92 @@
+"""One line of the log for every change that was asked for, carried out or refused: who, what, to which stack.
+
+The event is `audit`. The request's id stands in it as in every line; a body, a query or a header never does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Response, g, request
+
+from api.middleware.authorization import name_of
+from orchestrator import telemetry
+from orchestrator.security.caller import Caller
+from orchestrator.security.policy import CHANGES
+
+log = telemetry.logger()
+
+SIGNALS: Final = frozenset({"cfn.signal", "cfn.wait_condition"})  # whose URLs are signed
+
+
+def record(response: Response) -> None:
+    """Write the line, if the request asked for a change."""
+    name = _name()
+    if name not in CHANGES:
+        return
+    who: Caller | None = g.get("caller")
+    tell(
+        name,
+        who,
+        stack=_stack(response),
+        status=response.status_code,
+        project=who.project_id if who else (request.view_args or {}).get("project_id"),
+        method=request.method,
+        path=f"{request.script_root}{request.path}",
+        address=request.remote_addr,
+    )
+
+
+def tell(
+    name: str,
+    who: Caller | None,
+    *,
+    stack: str | None,
+    status: int,
+    project: str | None,
+    method: str,
+    path: str,
+    address: str | None,
+) -> None:
+    """Write the line of a change that was asked for; `name` is the policy's."""
+    log.info(
+        "audit",
+        action=name,
+        stack=stack,
+        status=status,
+        user=who.user if who else None,
+        user_id=who.user_id or None if who else None,
+        project=project,
+        roles=list(who.roles) if who else [],
+        is_admin=who.is_admin if who else False,
+        method=method,
+        path=path,
+        address=address,
+    )
+
+
+def _name() -> str | None:
+    """Return what was asked for, as the policy calls it; also where nobody was let in to ask."""
+    asked: str | None = g.get("policy_name")
+    if asked is not None or request.endpoint is None:
+        return asked
+    if request.endpoint in SIGNALS:
+        return "resource:signal"
+    if request.endpoint == "stacks.act":
+        return "actions:action"  # which one stands in a body that nobody has read
+    return name_of(request.endpoint, request.method)
+
+
+def _stack(response: Response) -> str | None:
+    """Return `name/id` of the stack, a new one's too; its name alone where that is all there is."""
+    place = request.view_args or {}
+    if "stack_name" in place:
+        return "/".join(place[key] for key in ("stack_name", "stack_id") if key in place)
+    if response.status_code == 201:
+        return response.headers.get("Location", "").rpartition("/stacks/")[2] or None
+    if request.endpoint in SIGNALS:
+        return "/".join(place["rest"].partition(":stacks/")[2].split("/")[:2])
+    if request.blueprint == "cfn":
+        given: dict[str, str] = g.get("wanted") or {}
+        return given.get("StackName")
+    return None

@@ -1,0 +1,123 @@
+"""What each view is called in the policy (`security/policy.py`), and the one rule that holds for them all."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from flask import g, request
+
+from api.dependencies import caller, parts
+from orchestrator.security.policy import policy_of, require
+
+# Views that ask for themselves: what is to be done stands in the body, a signature says who asks, or it
+# depends on more than roles. Their names, if they have some, are for the audit of who was not let in.
+ASKING: Final = frozenset(
+    {"stacks.act", "stacks.update", "cfn.query", "cfn.signal", "cfn.wait_condition", "catalogue.services"}
+)
+
+NAMES: Final = MappingProxyType(
+    {
+        "adoption.abandon": "stacks:abandon",
+        "adoption.export": "stacks:export",
+        "catalogue.build_info": "build_info:build_info",
+        "catalogue.type_index": "stacks:list_resource_types",
+        "catalogue.type_schema": "stacks:resource_schema",
+        "catalogue.type_template": "stacks:generate_template",
+        "documents.environment": "stacks:environment",
+        "documents.files": "stacks:files",
+        "documents.template": "stacks:template",
+        "events.index": "events:index",
+        "events.of_project": "events:index",
+        "events.of_resource": "events:index",
+        "events.show": "events:show",
+        "events.stream": "events:index",
+        "events.stream_of_project": "events:index",
+        "outputs.index": "stacks:list_outputs",
+        "outputs.show": "stacks:show_output",
+        "previews.create": "stacks:preview",
+        "previews.update PATCH": "stacks:preview_update_patch",
+        "previews.update PUT": "stacks:preview_update",
+        "resources.index": "resource:index",
+        "resources.metadata": "resource:metadata",
+        "resources.show": "resource:show",
+        "revisions.diff": "stacks:diff_revisions",
+        "revisions.environment": "stacks:show_revision",
+        "revisions.failures": "stacks:failures",
+        "revisions.files": "stacks:show_revision",
+        "revisions.index": "stacks:list_revisions",
+        "revisions.rollback": "stacks:rollback",
+        "revisions.show": "stacks:show_revision",
+        "revisions.template": "stacks:show_revision",
+        "signals.hooks": "resource:hooks",
+        "signals.mark_unhealthy": "resource:mark_unhealthy",
+        "signals.send": "resource:signal",
+        "snapshots.create": "stacks:snapshot",
+        "snapshots.delete": "stacks:delete_snapshot",
+        "snapshots.index": "stacks:list_snapshots",
+        "snapshots.restore": "stacks:restore_snapshot",
+        "snapshots.show": "stacks:show_snapshot",
+        "software_configs.create": "software_configs:create",
+        "software_configs.delete": "software_configs:delete",
+        "software_configs.index": "software_configs:index",
+        "software_configs.show": "software_configs:show",
+        "software_deployments.create": "software_deployments:create",
+        "software_deployments.delete": "software_deployments:delete",
+        "software_deployments.index": "software_deployments:index",
+        "software_deployments.metadata": "software_deployments:metadata",
+        "software_deployments.show": "software_deployments:show",
+        "software_deployments.update": "software_deployments:update",
+        "stacks.create": "stacks:create",
+        "stacks.delete": "stacks:delete",
+        "stacks.detail": "stacks:detail",
+        "stacks.index": "stacks:index",
+        "stacks.show": "stacks:show",
+        "stacks.update PATCH": "stacks:update_patch",
+        "stacks.update PUT": "stacks:update",
+        "templates.function_index": "stacks:list_template_functions",
+        "templates.validate": "stacks:validate_template",
+        "templates.version_index": "stacks:list_template_versions",
+        "webhooks.create": "webhooks:create",
+        "webhooks.delete": "webhooks:delete",
+        "webhooks.index": "webhooks:index",
+        "webhooks.rearm": "webhooks:rearm",
+        "webhooks.show": "webhooks:show",
+        "webhooks.test": "webhooks:test",
+        "why.of_resource": "resource:why",
+        "why.of_stack": "stacks:why",
+        "why.progress": "stacks:progress",
+    }
+)
+"""View -> its name in the policy; where one view serves two, with the method."""
+
+
+def name_of(endpoint: str, method: str) -> str | None:
+    """Return what a view is called in the policy, None when it has no name."""
+    if endpoint.startswith("lookup."):
+        return "stacks:lookup"
+    return NAMES.get(endpoint) or NAMES.get(f"{endpoint} {method}")
+
+
+def enforce() -> None:
+    """Return when the caller may have this view.
+
+    Raises:
+        Forbidden: they may not.
+    """
+    endpoint = request.endpoint or ""
+    if endpoint in ASKING:
+        return
+    name = name_of(endpoint, request.method)
+    if name is None:  # a test finds it; until then it is as reading or changing a stack
+        name = "stacks:show" if request.method == "GET" else "stacks:update"
+    require_named(name)
+
+
+def require_named(name: str) -> None:
+    """Return when the caller may do what has that name in the policy.
+
+    Raises:
+        Forbidden: they may not.
+    """
+    g.policy_name = name  # for the audit
+    require(policy_of(parts().settings), name, caller())

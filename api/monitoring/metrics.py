@@ -1,0 +1,177 @@
+"""`/metrics`: what this installation does, as Prometheus reads it.
+
+What its processes have counted comes from `orchestrator/metrics.py`; what is asked of the database and the
+broker here is asked once in a while, however many read it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Final
+
+import psycopg
+import sqlalchemy.exc
+from flask import Blueprint, Request, Response, current_app, request
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy.pool import QueuePool
+
+import orchestrator
+from api.dependencies import parts
+from api.monitoring.health import needed
+from orchestrator import metrics as counted
+from orchestrator.config import Settings
+from orchestrator.engine.states import STACK_ACTIONS
+from orchestrator.errors import Forbidden
+from orchestrator.store.connections.database import Database
+from orchestrator.store.maintenance.gauges import Figures, figures
+from tasks.broker import UNREACHABLE
+from tasks.celery_settings import QUEUES
+
+metrics = Blueprint("metrics", __name__)
+
+FRESH_SECONDS: Final = 5.0
+DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
+
+
+@metrics.get("/metrics")
+def show() -> Response:
+    """Show all figures to whom they are open."""
+    require_reader(request, parts().settings)
+    return Response(counted.exposition([_sampler()]), content_type=counted.CONTENT_TYPE)
+
+
+def require_reader(asked: Request, settings: Settings) -> None:
+    """Return for who may read figures: who has the token, or without one who is on this very machine.
+
+    A proxy on this machine speaks for others: what it passed on is not from here.
+
+    Raises:
+        Forbidden: all others.
+    """
+    if settings.metrics_token is not None:
+        given = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if not hmac.compare_digest(given, settings.metrics_token.get_secret_value().encode()):
+            raise Forbidden("Access was denied to this resource.")
+        return
+    passed_on = not settings.trusted_proxies and _is_passed_on(asked)
+    if passed_on or not _is_local(asked.remote_addr):
+        raise Forbidden("Access was denied to this resource.")
+
+
+def _is_passed_on(asked: Request) -> bool:
+    return any(name in asked.headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
+
+
+def _is_local(address: str | None) -> bool:
+    try:
+        return address is not None and ip_address(address).is_loopback
+    except ValueError:  # a unix socket has none, and is a proxy's
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class Sampler(Collector):
+    """Figures that are asked for, as they were at most FRESH_SECONDS ago."""
+
+    database: Database
+    depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues, where one is known
+    _seen: Figures | None = None
+    _messages: Mapping[str, int] | None = None
+    _seen_at: float = -FRESH_SECONDS
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
+        """Yield what is known just now; what cannot be reached has no figures."""
+        with self._lock:
+            if time.monotonic() - self._seen_at >= FRESH_SECONDS:
+                self._look()
+                self._seen_at = time.monotonic()
+            seen, messages = self._seen, self._messages
+        yield InfoMetricFamily(
+            "orchestrator_build",
+            "What is running.",
+            {"version": orchestrator.__version__, "schema": needed()},
+        )
+        yield GaugeMetricFamily(
+            "orchestrator_database_reachable", "1 when the database answered.", float(seen is not None)
+        )
+        yield from self._pool()
+        if self.depths is not None:
+            yield GaugeMetricFamily(
+                "orchestrator_broker_reachable", "1 when the broker answered.", float(messages is not None)
+            )
+        if messages is not None:
+            yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
+        if seen is not None:
+            rung, oldest = {**_none(QUEUES), **seen.rung}, {**_none(QUEUES), **seen.oldest_seconds}
+            yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", rung)
+            yield _gauge(
+                "orchestrator_queue_oldest_seconds",
+                "Since the node was rung for that has waited longest.",
+                "queue",
+                oldest,
+            )
+            yield _gauge("orchestrator_nodes", "Nodes that are not at their end.", "state", seen.nodes)
+            stacks = {**_none(STACK_ACTIONS), **seen.stacks}
+            yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", stacks)
+            said = (
+                "Webhooks with something to be told now, that failed the last time, and that were given up."
+            )
+            yield _gauge("orchestrator_webhooks", said, "state", seen.webhooks)
+            yield GaugeMetricFamily(
+                "orchestrator_webhook_oldest_seconds",
+                "Since the webhook has had something to be told that has waited longest.",
+                seen.webhook_seconds,
+            )
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Name nothing beforehand: registering asks nobody."""
+        return []
+
+    def _look(self) -> None:
+        try:
+            self._seen = figures(self.database)
+        except DATABASE_ERRORS:
+            self._seen = None
+        try:
+            self._messages = None if self.depths is None else self.depths()
+        except UNREACHABLE:
+            self._messages = None
+
+    def _pool(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the connections of the process that answers."""
+        pool = self.database.engine.pool
+        if isinstance(pool, QueuePool):
+            counts = {"in_use": pool.checkedout(), "idle": pool.checkedin()}
+            yield _gauge("orchestrator_database_connections", "Of this API process's pool.", "state", counts)
+            most = pool.size() + pool._max_overflow
+            yield GaugeMetricFamily(
+                "orchestrator_database_connections_limit", "That the pool may have.", float(most)
+            )
+
+
+def _none(names: Iterable[str]) -> dict[str, float]:
+    """Return nought for each: what is not there is told, and no gap in a picture."""
+    return dict.fromkeys(names, 0.0)
+
+
+def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, said, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family
+
+
+def _sampler() -> Sampler:
+    made = current_app.extensions.get("sampler")
+    if not isinstance(made, Sampler):
+        broker = parts().broker
+        depths = None if broker is None else broker.depths
+        made = current_app.extensions.setdefault("sampler", Sampler(parts().database, depths))
+    return made

@@ -1,0 +1,1 @@
+"""Reading of requests: body, query parameters, stack lookup."""

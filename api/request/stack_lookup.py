@@ -1,0 +1,119 @@
+"""Which stack a path means: name and id; one of them, or an ARN, redirects there (spec/rest-api.md §3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import Blueprint, Response, g, request
+
+from api.dependencies import caller, parts
+from api.response.serialization import Links, below, json_response
+from orchestrator.errors import NotFound
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackPlace, StackRow
+
+lookup = Blueprint("lookup", __name__)
+
+EVERY_VERB = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+READ_BELOW = (
+    "resources", "events", "template", "actions", "environment", "files", "revisions", "failures", "why",
+    "progress", "hooks",
+)  # fmt: skip
+POSTED_BELOW = ("resources", "events", "template", "actions")
+
+
+def canonical(stack_name: str, stack_id: str) -> StackRow:
+    """Return the caller's stack of that name and id.
+
+    Raises:
+        NotFound: there is none, or not under both.
+    """
+    stack = stacks.get(parts().database, caller().scope, stack_name, stack_id)
+    if stack is None or not _is_open(stack):
+        raise NotFound("Stack", stack_name)
+    _act_within(stack.project_id)
+    return stack
+
+
+def addressed(stack_name: str, stack_id: str) -> StackPlace:
+    """Return where the caller's stack of that name and id is: `canonical` for requests that are many.
+
+    Raises:
+        NotFound: there is none, or not under both.
+    """
+    bearer = caller().bearer
+    if bearer is None:
+        stack = stacks.place(parts().database, caller().scope, stack_name, stack_id)
+    elif (stack_name, stack_id.lower()) == (bearer.stack_name, bearer.stack_uuid):
+        stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+    else:
+        stack = None
+    if stack is None:
+        raise NotFound("Stack", stack_name)
+    if bearer is None:
+        _act_within(stack.project_id)
+    return stack
+
+
+def _act_within(project_id: str) -> None:
+    """Let an admin who has found another project's stack go on as one of that project."""
+    if caller().is_admin:
+        g.caller = replace(caller(), project_id=project_id)
+
+
+def _is_open(stack: StackRow) -> bool:
+    """Whether the caller may know of a stack: who acts by what a resource gave knows that one's."""
+    bearer = caller().bearer
+    return bearer is None or bearer.stack_id == stack.id
+
+
+@lookup.route("/<project_id>/stacks/<stack_name>", methods=EVERY_VERB)
+def by_name(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Redirect to the stack of that name or id; the caller repeats the request there, body and all."""
+    return _redirect(_find(stack_name), stack_name)
+
+
+@lookup.route("/<project_id>/stacks/arn:<path:rest>", methods=EVERY_VERB)
+def by_arn(project_id: str, rest: str) -> Response:
+    """Redirect to the stack an ARN names, `arn:openstack:heat::<project>:stacks/<name>/<id>`, and to what
+    follows it there.
+    """
+    arn = f"arn:{rest}"
+    head, _, path = arn.partition(":stacks/")
+    name, _, path = path.partition("/")
+    stack_id, *under = path.split("/")
+    strange = not all(under) or not {".", ".."}.isdisjoint(under)
+    if head != f"arn:openstack:heat::{project_id}" or strange:
+        raise NotFound("Stack", arn)
+    return _redirect(stacks.get(parts().database, caller().scope, name, stack_id), name, *under)
+
+
+def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Redirect to the same collection of the stack of that name or id."""
+    return _redirect(_find(stack_name), stack_name, request.path.rpartition("/")[2])
+
+
+def _find(name_or_id: str) -> StackRow | None:
+    asks = caller()
+    return stacks.find(parts().database, asks.project_id, name_or_id, everywhere=asks.is_admin)
+
+
+for _word in READ_BELOW:
+    lookup.add_url_rule(
+        f"/<project_id>/stacks/<stack_name>/{_word}",
+        endpoint=f"below_{_word}",
+        view_func=_below,
+        methods=["GET", "POST"] if _word in POSTED_BELOW else ["GET"],
+    )
+
+
+def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
+    """Return the 302: absolute, under the caller's own prefix, its query kept."""
+    if stack is None or not _is_open(stack):
+        raise NotFound("Stack", asked)
+    place = below(Links().of(stack), *under)
+    query = request.query_string.decode("latin-1")
+    message = "The resource was found at a different location; repeat the request there."
+    response = json_response({"message": message, "code": "302 Found", "title": "Found"}, 302)
+    response.headers["Location"] = f"{place}?{query}" if query else place
+    return response

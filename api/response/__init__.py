@@ -1,0 +1,1 @@
+"""Shaping of answers: serialization, errors, failures."""

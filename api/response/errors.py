@@ -1,0 +1,188 @@
+"""Our errors as Heat's error bodies (spec/rest-api.md §2, §19): one table of statuses, one shape.
+
+`explanation` is the same for every error of a status; only `error.message` says what happened. `error.errors`
+is ours: every fault of a template with its code and place. An error nobody raised on purpose shows no
+message, but an id that the log has too.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any, Final
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from api.response.serialization import json_response
+from orchestrator import errors, telemetry
+from orchestrator.engine.validation.nested_faults import relayed
+from orchestrator.store.connections.database import UNREACHABLE
+
+log = telemetry.logger()
+
+MALFORMED: Final = (
+    "The server could not comply with the request since it is either malformed or otherwise incorrect."
+)
+EXPLANATIONS: Final = {
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    409: "There was a conflict when trying to complete your request.",
+    429: "Too many requests were sent in a short time. Please try again at a later time.",
+    500: "The server has either erred or is incapable of performing the requested operation.",
+    503: "The server is currently unavailable. Please try again at a later time.",
+}
+TITLES: Final = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    414: "URI Too Long",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+STATUSES: Final[dict[type[BaseException], int]] = {
+    errors.InvalidTemplate: 400,
+    errors.InvalidRequest: 400,
+    errors.NotSupported: 400,
+    errors.LimitExceeded: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.TooManyRequests: 429,
+    errors.Unavailable: 503,
+}
+RETRY_SECONDS: Final = 5  # after which it is worth asking again
+
+
+class HttpNotFound(errors.NotFound):
+    """A 404 of the HTTP layer, in words of its own."""
+
+    heat_type = "HTTPNotFound"
+
+    def __init__(self, message: str) -> None:
+        """Say `message` as it is."""
+        errors.OrchestratorError.__init__(self, message)
+
+
+class OutputNotFound(HttpNotFound):
+    """The template declares no such output."""
+
+    heat_type = "NotFound"
+
+
+class TemplateVersionNotFound(HttpNotFound):
+    """The language has no such version."""
+
+    heat_type = "NotFound"
+
+
+def register(app: Flask) -> None:
+    """Answer every error of `app` in this shape."""
+    app.register_error_handler(errors.OrchestratorError, _ours)
+    app.register_error_handler(HTTPException, refused)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def fault(
+    status: int, kind: str, message: str | None, problems: list[dict[str, Any]] | None = None, **more: object
+) -> Response:
+    """Return an error body; without a message the key is left out, as clients expect of an internal error."""
+    error: dict[str, Any] = {"type": kind, "traceback": None, **more}
+    if message is not None:
+        error["message"] = message
+        error["errors"] = problems or [_problem(_code(kind), message)]
+    title = TITLES.get(status, "Error")
+    body = {
+        "code": status,
+        "title": title,
+        "explanation": EXPLANATIONS.get(status, MALFORMED),
+        "error": error,
+    }
+    return json_response(body, status)
+
+
+def _ours(error: errors.OrchestratorError) -> Response:
+    status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+    if isinstance(error, errors.TooManyStreams):
+        response = fault(503, error.heat_type, str(error))
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
+        return response
+    if status == 500:  # nothing the caller did: the operator reads the log
+        return _unexpected(error)
+    if isinstance(error, errors.Unauthenticated):
+        return _unauthenticated(error)
+    if isinstance(error, errors.InvalidTemplate):
+        kind, message = error.heat_type, relayed(error.diagnostics[0])
+        if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
+            kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
+        return fault(status, kind, message, [described(diagnostic) for diagnostic in error.diagnostics])
+    response = fault(status, error.heat_type, str(error))
+    if isinstance(error, errors.TooManyRequests):
+        response.headers["Retry-After"] = str(error.retry_seconds)
+    return response
+
+
+def _unauthenticated(error: errors.Unauthenticated) -> Response:
+    """The token check answers before anything of Heat's does, in a shape of its own (§1)."""
+    response = json_response({"error": {"code": 401, "title": TITLES[401], "message": str(error)}}, 401)
+    response.headers["WWW-Authenticate"] = error.challenge
+    return response
+
+
+def refused(error: HTTPException) -> Response | HTTPException:
+    """Answer what HTTP itself refuses."""
+    status = error.code or 500
+    if status < 400:
+        return error
+    kind = "HTTP" + re.sub(r"[^A-Za-z]", "", error.name)
+    response = fault(status, kind, EXPLANATIONS.get(status) or error.description or MALFORMED)
+    if isinstance(error, MethodNotAllowed):
+        allowed = sorted(set(error.valid_methods or ()) - {"HEAD", "OPTIONS"})
+        if request.method == "OPTIONS":
+            response = Response(status=204)
+        response.headers["Allow"] = ",".join(allowed)
+    return response
+
+
+def _unexpected(error: Exception) -> Response:
+    error_id = str(uuid.uuid4())
+    if isinstance(error, UNREACHABLE):
+        log.error("database_unreachable", error_id=error_id, error=str(error))
+        response = fault(503, "HTTPServiceUnavailable", EXPLANATIONS[503], id=error_id)
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
+        return response
+    log.error("request_failed", error_id=error_id, path=request.path, exc_info=error)
+    return fault(500, type(error).__name__, None, id=error_id)
+
+
+def described(diagnostic: errors.Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic as answers have it."""
+    problem = _problem(diagnostic.code, diagnostic.message)
+    problem.update(path=diagnostic.path, line=diagnostic.line, column=diagnostic.column, hint=diagnostic.hint)
+    problem.update(file=diagnostic.file, excerpt=diagnostic.excerpt, severity=diagnostic.severity)
+    return problem
+
+
+def _problem(code: str, message: str) -> dict[str, Any]:
+    nowhere: dict[str, Any] = {
+        "path": "",
+        "line": None,
+        "column": None,
+        "hint": "",
+        "file": "",
+        "excerpt": "",
+        "severity": "error",
+    }
+    return {"code": code, "message": message, **nowhere}
+
+
+def _code(kind: str) -> str:
+    """`StackExists` → `stack-exists`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.removeprefix("HTTP")).lower()

@@ -1,0 +1,77 @@
+"""Why something failed, as answers tell it: one cause, a tree of them, or its leaves as diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from api.dependencies import parts
+from api.response.errors import described
+from api.response.serialization import Links, below, link, time
+from orchestrator.engine.history.failure_kinds import read
+from orchestrator.errors import Diagnostic
+from orchestrator.operations.diagnosis.failure_locations import Places
+from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.history import FailureRow
+from orchestrator.store.stacks.stacks import StackRow
+
+LONGEST_FILE: Final = 1 << 20  # bytes of a template in which a line is looked for
+
+
+def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
+    """Return one cause: what failed, where and when, in whose words, and what may be done about it."""
+    place, reading = links.of(stack), read(row.reason)
+    return {
+        "id": row.id,
+        "resource_name": row.resource_name,
+        "reason": row.reason,
+        "failure_time": time(row.created_at),
+        "revision": row.revision,
+        "resource_type": row.resource_type,
+        "physical_resource_id": row.physical_id,
+        "action": row.action,
+        "attempts": row.attempts,
+        "class": reading.word,
+        "error_type": reading.kind,
+        "request_id": reading.request_id,
+        "next_step": reading.next_step,
+        "links": [link("resource", below(place, "resources", row.resource_name)), link("stack", place)],
+    }
+
+
+def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
+    """Return a cause with those below it."""
+    nested = None
+    if node.nested is not None:
+        nested = {"id": str(node.nested.uuid), "name": node.nested.name, "status": node.nested.state}
+    return failure_body(node.row, node.stack, links) | {
+        "path": list(node.path),
+        "nested_stack": nested,
+        "causes": [cause_body(cause, links) for cause in node.causes],
+    }
+
+
+def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]]:
+    """Return why a stack failed, or one resource of it, as the faults of a template are told.
+
+    With the line in the template of a nested stack, where that is a file.
+    """
+    database, levels = parts().database, parts().settings.max_nested_stack_depth
+    found, _ = tree(database, stack, history.what_failed(database, stack), levels)
+    places = Places(database, LONGEST_FILE)
+    told = []
+    for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):
+        reading = read(leaf.row.reason)
+        fault = Diagnostic(
+            code=reading.word,
+            message=leaf.row.reason,
+            path="resources." + ".resources.".join(leaf.path),
+            hint=reading.next_step,
+        )
+        if place is not None:
+            fault = replace(
+                fault, file=place.file, line=place.line, column=place.column, excerpt=place.excerpt
+            )
+        told.append(described(fault))
+    return told

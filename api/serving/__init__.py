@@ -1,0 +1,1 @@
+"""Gunicorn: the worker class and its logging."""

@@ -1,0 +1,42 @@
+"""A stack as a document: export it, or abandon it with everything in it (spec/rest-api.md §11.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Final
+
+from flask import Blueprint, Response
+
+from api.dependencies import operation_context, parts
+from api.request.stack_lookup import canonical
+from api.v1.stack_documents import begun
+from orchestrator.operations.adoption import adopt_abandon as operations
+
+adoption = Blueprint("adoption", __name__)
+
+CHUNK: Final = 1 << 16
+
+
+@adoption.get("/<project_id>/stacks/<stack_name>/<stack_id>/export")
+def export(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Send the stack as a document."""
+    stack = canonical(stack_name, stack_id)
+    document = operations.exported(operation_context(), stack)
+    return Response(begun(document), mimetype="application/json")
+
+
+@adoption.delete("/<project_id>/stacks/<stack_name>/<stack_id>/abandon")
+def abandon(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Let go of the stack, and send it as a document."""
+    stack = canonical(stack_name, stack_id)
+    abandoned = operations.abandon(operation_context(), stack)
+    parts().publish(abandoned.rings)
+    response = Response(_read(abandoned.document), mimetype="application/json")
+    response.call_on_close(abandoned.document.close)  # also when nobody reads it
+    return response
+
+
+def _read(document: IO[bytes]) -> Iterator[bytes]:
+    with document:
+        while chunk := document.read(CHUNK):
+            yield chunk

@@ -1,0 +1,164 @@
+"""Why a stack is not done, and how far it is: beside what Heat has (docs/why-and-progress.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import parts
+from api.request import query_params
+from api.request.stack_lookup import canonical
+from api.response.serialization import json_response, link, time
+from orchestrator.errors import InvalidRequest, ResourceNotFound
+from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
+from orchestrator.store.stacks import blockers as stored
+from orchestrator.store.stacks import progress as stored_progress
+from orchestrator.store.stacks.blockers import Marker, Standing, Unfinished
+from orchestrator.store.stacks.progress import Progress
+from orchestrator.store.stacks.stacks import StackRow
+
+why = Blueprint("why", __name__)
+
+LIMIT: Final = 50  # nodes of a page, unless asked otherwise
+MOST: Final = 200
+
+
+@why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
+def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Tell what a stack waits for, those that hold others up first."""
+    stack = canonical(stack_name, stack_id)
+    limit = query_params.integer("limit")
+    limit = LIMIT if limit is None else max(1, min(limit, MOST))
+    page = stored.unfinished(parts().database, stack, _marker(query_params.text("marker")), limit)
+    told = _told(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
+    answer: dict[str, Any] = {"why": told}
+    if page.marker is not None:
+        given = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
+        answer["links"] = [link("next", f"{request.base_url}?{urlencode(given, doseq=True)}")]
+    return json_response(answer)
+
+
+@why.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/why")
+def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
+    """Tell what one resource waits for; nothing when it is not to be visited."""
+    stack = canonical(stack_name, stack_id)
+    found = stored.of_resource(parts().database, stack, resource_name)
+    if found is None:
+        raise ResourceNotFound(resource_name, stack.name)
+    told = _told(stack) | {
+        "resource_name": resource_name,
+        "resource_status": f"{found.action}_{found.status}",
+        "resource_status_reason": found.status_reason,
+        "waiting": [_node(node, stack) for node in found.nodes],
+    }
+    return json_response({"why": told})
+
+
+@why.get("/<project_id>/stacks/<stack_name>/<stack_id>/progress")
+def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Tell how far a stack's action is."""
+    stack = canonical(stack_name, stack_id)
+    summary = _summary(stack, stored.standing(parts().database, stack))
+    told = progress_body(stored_progress.read(parts().database, stack)) | _summarized(stack, summary)
+    return json_response({"progress": told})
+
+
+def progress_body(found: Progress) -> dict[str, Any]:
+    """Return the counts as a stack shows them. What is none of these was given up after a failure."""
+    return {
+        "total": found.total,
+        "ready": found.of("ready"),
+        "failed": found.of("failed"),
+        "running": found.of("checking", "waiting"),
+        "waiting": found.of("queued", "paused"),
+        "blocked": found.of("blocked"),
+        "counted_at": time(found.counted_at),
+    }
+
+
+def _summary(stack: StackRow, found: Standing) -> Summary:
+    return summarize(stack, found, parts().settings.stack_action_timeout)
+
+
+def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
+    return {
+        "stack_name": stack.name,
+        "stack_status": stack.state,
+        "stack_status_reason": stack.status_reason,
+        "word": summary.word,
+        "text": summary.text,
+        "since": time(summary.since),
+        "timeout_at": time(summary.timeout_at),
+    }
+
+
+def _told(stack: StackRow) -> dict[str, Any]:
+    found = stored.standing(parts().database, stack)
+    summary = _summary(stack, found)
+    return _summarized(stack, summary) | {
+        "progress": progress_body(stored_progress.read(parts().database, stack)),
+        "running": found.running,
+        "causes": [
+            {"resource_name": cause.name, "reason": cause.reason, "at": time(cause.at)}
+            for cause in found.causes
+        ],
+        "causes_count": found.cause_count,
+        "accepts": list(summary.accepts),
+    }
+
+
+def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
+    because = explain(node, stack, parts().settings.action_retry_limit)
+    return {
+        "resource_name": node.name,
+        "resource_type": node.type,
+        "physical_resource_id": node.physical_id,
+        "visit": node.kind,
+        "traversal": node.traversal,
+        "word": because.word,
+        "text": because.text,
+        "since": time(because.since),
+        "waits_for": [held.name for held in node.waits_for],
+        "waits_for_count": node.waits_for_count,
+        "holds_up": list(node.holds_up),
+        "holds_up_count": node.holds_up_count,
+        "nested_stack": _child(node),
+        "lease_until": time(node.leased_until or node.held_until),
+        "operation": node.op,
+        "operation_since": time(node.op_started_at),
+        "next_attempt_at": time(node.due_at),
+        "retry_count": node.retry_count,
+        "retry_limit": parts().settings.action_retry_limit,
+        "lost_workers": node.lost_leases,
+        "last_error": node.last_error,
+        "hook": node.hook if node.state == "paused" else None,
+    }
+
+
+def _child(node: Unfinished) -> Mapping[str, Any] | None:
+    """Return the stack that a node waits for, of which the same can be asked."""
+    if node.child_uuid is None:
+        return None
+    return {"id": node.child_uuid, "stack_name": node.child_name, "stack_status": node.child_state}
+
+
+def _marker(given: str | None) -> Marker | None:
+    """Read where a page ended.
+
+    Raises:
+        InvalidRequest: no page ever ended there.
+    """
+    if given is None:
+        return None
+    match = re.fullmatch(r"(active|update|cleanup)\.(\d{1,18})\.(\d{1,18})", given)
+    largest = re.fullmatch(r"update\.9223372036854775807\.0", given)
+    if largest is not None:
+        return Marker("update", (1 << 63) - 1, 0)
+    if match is None:
+        raise InvalidRequest(f"Invalid marker '{given}': take it from the link of the page before.")
+    group, resource, node = match.groups()
+    return Marker(group, int(resource), int(node))  # type: ignore[arg-type]  # one of the groups, by the pattern

@@ -1,0 +1,160 @@
+"""What happened (spec/rest-api.md §8): a stack's events, those of one resource, one event in full; and, ours,
+those of all stacks of a project. As a stream where that is asked for (`streams.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import caller, parts
+from api.request import query_params
+from api.request.stack_lookup import canonical
+from api.response.errors import HttpNotFound
+from api.response.event import as_listed, as_told
+from api.response.serialization import Links, json_list, json_response
+from api.streaming import event_stream
+from orchestrator.errors import InvalidRequest
+from orchestrator.store.events import stream as tail
+from orchestrator.store.events.events import FILTERS, EventQuery, get_event, list_events, read_sequence
+from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.stacks import stacks
+from orchestrator.store.stacks.stacks import StackRow, descendants
+
+events = Blueprint("events", __name__)
+
+AT_ONCE: Final = 1_000  # events of one answer to `after`
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the stack's events, the newest first unless asked otherwise."""
+    stack = canonical(stack_name, stack_id)
+    return (
+        event_stream.stream(stack, stack.project_id, _from())
+        if event_stream.asked_for()
+        else _listing(stack, None)
+    )
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events/stream")
+def stream(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Tell the stack's events as they happen."""
+    stack = canonical(stack_name, stack_id)
+    return event_stream.stream(stack, stack.project_id, _from())
+
+
+@events.get("/<project_id>/events")
+def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the events of all stacks of the project in the order of writing, a page at a time.
+
+    `sequence` says where the next page begins. A page may be empty without being the last: so much of what
+    happened was other people's.
+    """
+    if event_stream.asked_for():
+        return event_stream.stream(None, caller().project_id, _from())
+    limit = max(1, min(query_params.integer("limit") or AT_ONCE, AT_ONCE))
+    within = Within(caller().project_id, query_params.levels(), query_params.filters(FILTERS))
+    database = parts().database
+    walked = tail.of_project(database, within, _after() or tail.START, limit)
+    owners, links = stacks.by_ids(database, {row.stack_id for row in walked.rows}), Links()
+    told = [as_told(row, owners[row.stack_id], links) for row in walked.rows if row.stack_id in owners]
+    return json_response({"events": told, "sequence": str(walked.position), "more": not walked.drained})
+
+
+@events.get("/<project_id>/events/stream")
+def stream_of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """Tell the events of all stacks of the project as they happen."""
+    return event_stream.stream(None, caller().project_id, _from())
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events")
+def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
+    """List one resource's events; none at all is a 404, as clients know it."""
+    return _listing(canonical(stack_name, stack_id), resource_name)
+
+
+@events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events/<event_id>")
+def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, event_id: str) -> Response:  # noqa: ARG001
+    """Show one event with the type and the properties."""
+    stack = canonical(stack_name, stack_id)
+    row = get_event(parts().database, stack, resource_name, event_id)
+    if row is None:
+        raise HttpNotFound(f"No event {event_id} found")
+    body = as_listed(row, stack, Links())
+    body.update(resource_type=row.resource_type, resource_properties=dict(row.properties or {}))
+    return json_response({"event": body})
+
+
+def _listing(stack: StackRow, resource_name: str | None) -> Response:
+    filters = query_params.filters(FILTERS)
+    after, limit = _after(), query_params.integer("limit")
+    if after is not None:
+        limit = min(limit or AT_ONCE, AT_ONCE)
+    if resource_name is not None:
+        filters["resource_name"] = [resource_name]
+    query = EventQuery(
+        filters=filters,
+        sort_keys=query_params.texts("sort_keys") if after is None else (),
+        sort_dir=(query_params.direction() or "desc") if after is None else "asc",
+        marker=query_params.text("marker") if after is None else None,
+        limit=limit,
+        after=after,
+    )
+    levels, links = query_params.levels(), Links()
+    below_it = list(descendants(parts().database, stack, levels, deleted=True))
+    owners = {one.id: one for one in (stack, *below_it)}
+    root = links.of(stack) if levels else None
+    rows = list_events(parts().database, stack, query, below_it)
+    if resource_name is not None and after is None:
+        first = next(rows, None)
+        if first is None:
+            raise HttpNotFound(f"No events found for resource {resource_name}")
+        rows = _again(first, rows)
+    return json_list("events", (as_listed(row, owners[row.stack_id], links, root) for row in rows))
+
+
+def _from() -> Position | None:
+    """Return where a stream goes on: where it was cut off, or else after what the query names.
+
+    Raises:
+        InvalidRequest: that is no sequence.
+    """
+    last = request.headers.get("Last-Event-ID")
+    return _position(last, "Last-Event-ID") if last else _after()
+
+
+def _after() -> Position | None:
+    """Return the sequence from which to go on, None when it is not asked for.
+
+    Raises:
+        InvalidRequest: it is none, or the order asked for is another.
+    """
+    given = query_params.text("after")
+    if given is None:
+        return None
+    found = tail.present(parts().database) if given == "now" else _position(given, "after")
+    if (
+        query_params.direction() == "desc"
+        or query_params.text("marker") is not None
+        or query_params.texts("sort_keys")
+    ):
+        raise InvalidRequest(
+            "'after' lists in the order of writing: leave out sort_dir, sort_keys and marker."
+        )
+    return found
+
+
+def _again(first: Any, rows: Any) -> Any:
+    yield first
+    yield from rows
+
+
+def _position(given: str, name: str) -> Position:
+    found = read_sequence(given)
+    if found is None:
+        raise InvalidRequest(
+            f"Invalid sequence '{given}' for '{name}': take it from an event, or start with 0.0."
+        )
+    return Position(*found)

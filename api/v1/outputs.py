@@ -1,0 +1,62 @@
+"""Outputs: what a stack tells its author (spec/rest-api.md §9). Shown as they are: the author asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from flask import Blueprint, Response
+
+from api.dependencies import Output, parts
+from api.request.stack_lookup import canonical
+from api.response.errors import OutputNotFound
+from api.response.serialization import json_response
+from orchestrator.store.stacks import revisions
+from orchestrator.store.stacks.stacks import StackRow
+
+outputs = Blueprint("outputs", __name__)
+
+NO_DESCRIPTION: Final = "No description given"
+
+
+@outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the outputs without their values."""
+    declared = _outline(canonical(stack_name, stack_id)).get("outputs") or {}
+    listed = [{"output_key": key, "description": _description(output)} for key, output in declared.items()]
+    return json_response({"outputs": listed})
+
+
+@outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs/<path:key>")
+def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:  # noqa: ARG001 - as above
+    """Show one output with its value."""
+    stack = canonical(stack_name, stack_id)
+    outline = _outline(stack)
+    if key in (unwanted := outline.get("unwanted_outputs") or {}):  # listed nowhere, but not unheard of
+        body = {"output_key": key, "description": unwanted[key], "output_value": None}
+        return json_response({"output": body})
+    if key not in (outline.get("outputs") or {}):
+        raise OutputNotFound(f"Specified output key {key} not found.")
+    resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, [key])
+    return json_response({"output": output_body(resolved[0])})
+
+
+def output_body(output: Output) -> dict[str, Any]:
+    """Return one output with its value; a failing one has none and says why."""
+    body = {
+        "output_key": output.key,
+        "description": output.description or NO_DESCRIPTION,
+        "output_value": output.value if output.error is None else None,
+    }
+    return body if output.error is None else {**body, "output_error": output.error}
+
+
+def _outline(stack: StackRow) -> Mapping[str, Any]:
+    revision = revisions.desired(parts().database, stack)
+    outline: Mapping[str, Any] = revision.outline if revision else {}
+    return outline
+
+
+def _description(output: object) -> str:
+    described = output.get("description") if isinstance(output, Mapping) else None
+    return str(described) if described else NO_DESCRIPTION

@@ -1,0 +1,226 @@
+"""What a create or an update would do (spec/rest-api.md §5.5, §5.7).
+
+Resources have the form that Heat's engine gives them: action and status apart, identities in place of links.
+`because`, `certain`, `changed_properties` and `unknown_properties` are ours.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Final
+
+import orjson
+from flask import Blueprint, Response, request
+
+from api.dependencies import caller, operation_context, parts
+from api.request import query_params
+from api.request.body import received
+from api.request.stack_lookup import canonical
+from api.response.serialization import WHOLE, Links, json_response, link, time
+from api.v1.outputs import output_body
+from api.v1.resources import shown_attributes, shown_metadata
+from api.v1.stacks import NO_DESCRIPTION
+from orchestrator.operations.preview.create import Unmade
+from orchestrator.operations.preview.update import Item, UpdatePreview
+from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
+from orchestrator.store.stacks.stacks import StackRow
+
+previews = Blueprint("previews", __name__)
+
+UNTOUCHED: Final = {"unchanged": True}
+TURNS: Final = ("unchanged", "updated", "replaced", "added", "deleted")
+Form = dict[str, Any]
+
+
+@previews.post("/<project_id>/stacks/preview")
+def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Show the stack that a create would make."""
+    context = operation_context()
+    with received(request, context.settings) as body:
+        preview = parts().operations.preview_create(context, body)
+    identity = _Identity(context.caller.project_id, preview.name, "None")
+    described = preview.description or NO_DESCRIPTION
+    shown = {
+        "id": "None",
+        "links": [link("self", Links().stack(context.caller.project_id, preview.name, "None"))],
+        "stack_name": preview.name,
+        "creation_time": time(dt.datetime.now(dt.UTC)),
+        "updated_time": None,
+        "deletion_time": None,
+        "description": described,
+        "template_description": described,
+        "parameters": preview.parameters,
+        "outputs": [output_body(output) for output in preview.outputs],
+        "disable_rollback": preview.disable_rollback,
+        "timeout_mins": preview.timeout_mins,
+        "stack_owner": caller().user or None,
+        "parent": None,
+        "stack_user_project_id": None,
+        "tags": list(preview.tags),
+        "capabilities": [],
+        "notification_topics": [],
+        "resources": [_created(identity, one) for one in preview.resources],
+    }
+    return json_response({"stack": shown})
+
+
+def _created(identity: _Identity, one: Unmade) -> Form | list[Any]:
+    """Return a resource that would be made; one that stands for a stack is the list of what is in that."""
+    if one.nested is not None:
+        inner = _Identity(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
+        return [_created(inner, two) for two in one.nested.resources]
+    form = identity.unmade(one.name, one.type, one.required_by, one.description, one.attributes, one.metadata)
+    return form | {"properties": one.properties}
+
+
+@previews.route("/<project_id>/stacks/<stack_name>/<stack_id>/preview", methods=["PUT", "PATCH"])
+def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Show what an update would do to each resource."""
+    nested, patch = query_params.boolean("show_nested"), request.method == "PATCH"
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings) as body:
+        preview = parts().operations.preview_update(context, stack, body, patch=patch, show_nested=nested)
+    lists = _lists(stack, preview)
+    every = [preview, *preview.nested]
+    if sum(sum(map(len, one.items.values()), len(one.unchanged)) for one in every) < WHOLE:
+        return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
+    return Response(_written(lists), mimetype="application/json")
+
+
+class _Identity:
+    """One stack's resources in the engine's form."""
+
+    def __init__(self, project_id: str, name: str, stack_id: str, parent: str | None = None) -> None:
+        self.nested = {} if parent is None else {"parent_resource": parent}
+        self.name, self.parts = name, parts()  # a long answer is written when its request is gone
+        self.stack = {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}
+
+    def made(self, row: ResourceRow, required_by: Sequence[str]) -> Form:
+        """Return a resource that is there."""
+        known = {
+            "creation_time": time(row.created_at),
+            "updated_time": time(row.updated_at or row.created_at),
+            "physical_resource_id": row.physical_id or "",
+            "resource_action": row.action,
+            "resource_status": row.status,
+            "resource_status_reason": row.status_reason,
+            "metadata": shown_metadata(row, self.parts.types, self.parts.cipher),
+            "attributes": shown_attributes(row, self.parts.types, []),
+        }
+        return self.unmade(row.name, row.type, required_by, row.description, (), None) | known
+
+    def unmade(
+        self,
+        name: str,
+        type_name: str,
+        required_by: Sequence[str],
+        description: str,
+        attributes: Sequence[str],
+        metadata: Any,
+    ) -> Form:
+        """Return a resource that is not."""
+        return {
+            "resource_name": name,
+            "resource_type": type_name,
+            "physical_resource_id": "",
+            "resource_action": "INIT",
+            "resource_status": "COMPLETE",
+            "resource_status_reason": "",
+            "creation_time": None,
+            "updated_time": None,
+            "resource_identity": {**self.stack, "path": f"/resources/{name}"},
+            "stack_identity": self.stack,
+            "stack_name": self.name,
+            "required_by": list(required_by),
+            "description": description,
+            "metadata": metadata or {},
+            "attributes": dict.fromkeys(attributes),
+            **self.nested,
+        }
+
+
+def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[Form]]:
+    """Return each list to be read when it is written, so that memory does not grow with what is unchanged.
+
+    A resource that stands for a stack is always among the updated: Heat asks the stack inside whatever there
+    is to change, and its clients look there. One for which nothing is to change says so with `unchanged`.
+    """
+    every = [
+        (one, row, _identity(stack.project_id, one, row))
+        for one, row in ((preview, stack), *((one, one.stack) for one in preview.nested))
+    ]
+
+    def of(turn: str) -> Iterator[Form]:
+        for one, row, identity in every:
+            told, same = one.items.get("unchanged", ()), frozenset(one.unchanged)
+            if turn == "unchanged":
+                yield from _unchanged(row, identity, same - frozenset(one.stacks))
+                told = [item for item in told if item.expected.name not in one.stacks]
+                yield from _touched(row, identity, told)
+                continue
+            yield from _touched(row, identity, one.items.get(turn, ()))
+            if turn == "updated":
+                told = [item for item in told if item.expected.name in one.stacks]
+                quiet = _unchanged(row, identity, same & frozenset(one.stacks))
+                yield from (form | UNTOUCHED for form in chain(quiet, _touched(row, identity, told)))
+
+    return {turn: of(turn) for turn in TURNS}
+
+
+def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -> _Identity:
+    if stack is None:
+        return _Identity(project_id, preview.name, "None", parent=preview.parent)
+    return _Identity(project_id, stack.name, str(stack.uuid), parent=stack.parent_resource)
+
+
+def _unchanged(stack: StackRow | None, identity: _Identity, names: Collection[str]) -> Iterator[Form]:
+    if names and stack is not None:
+        for row in list_resources(identity.parts.database, stack, with_values=True):
+            if row.name in names:
+                yield identity.made(row, row.required_by)
+
+
+def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[Item]) -> Iterator[Form]:
+    for start in range(0, len(items), WHOLE):
+        part = items[start : start + WHOLE]
+        ids = [item.row_id for item in part if item.row_id is not None]
+        rows = get_incarnations(identity.parts.database, stack, ids) if ids and stack is not None else {}
+        for item in part:
+            row = rows.get(item.row_id or 0)
+            yield _touched_one(identity, item, row)
+
+
+def _touched_one(identity: _Identity, item: Item, row: ResourceRow | None) -> Form:
+    expected = item.expected
+    if row is None:
+        form = identity.unmade(
+            expected.name, item.type, item.required_by, item.description, item.attributes, expected.metadata
+        )
+    else:
+        form = identity.made(row, item.required_by)
+    if expected.turn != "deleted":
+        form["resource_type"] = item.type
+        form["description"] = item.description
+    return form | {
+        "because": expected.because,
+        "certain": expected.certain,
+        "restricted_action": expected.restricted or None,
+        "changed_properties": {name: list(pair) for name, pair in expected.changed.items()},
+        "unknown_properties": list(expected.unknown),
+    }
+
+
+def _written(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
+    """Yield the answer as it is read."""
+    begun = b'{"resource_changes":{'
+    for turn, forms in lists.items():
+        yield begun + orjson.dumps(turn) + b":["
+        first = True
+        while part := list(islice(forms, WHOLE)):
+            text = b",".join(orjson.dumps(form, default=str) for form in part)
+            yield text if first else b"," + text
+            first = False
+        begun = b"],"
+    yield b"]}}"

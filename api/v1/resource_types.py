@@ -1,0 +1,94 @@
+"""What this installation knows: its resource types, its build, its workers (spec/rest-api.md §10.2, §13)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+from flask import Blueprint, Response
+
+from api.dependencies import caller, parts
+from api.middleware.authorization import require_named
+from api.request import query_params
+from api.response.errors import fault
+from api.response.serialization import json_response
+from orchestrator.operations.validation.available_types import OfferedTypes
+from orchestrator.resources import catalogue as types
+from orchestrator.security.policy import policy_of, type_gate
+from orchestrator.store.maintenance import workers
+from orchestrator.store.maintenance.workers import WorkerRow
+
+catalogue = Blueprint("catalogue", __name__)
+
+BINARY: Final = "orchestrator-worker"
+
+
+@catalogue.get("/<project_id>/resource_types")
+def type_index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the types."""
+    listed = types.list_types(
+        _offered(),
+        support_status=query_params.text("support_status"),
+        name=query_params.text("name"),
+        version=query_params.text("version"),
+        with_description=query_params.boolean("with_description"),
+    )
+    return json_response({"resource_types": listed})
+
+
+@catalogue.get("/<project_id>/resource_types/<type_name>")
+def type_schema(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show a type's properties and attributes."""
+    described = query_params.boolean("with_description")
+    return json_response(types.type_schema(_offered(), type_name, with_description=described))
+
+
+@catalogue.get("/<project_id>/resource_types/<type_name>/template")
+def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show a template of one such resource."""
+    return json_response(
+        types.type_template(_offered(), type_name, query_params.text("template_type") or "cfn")
+    )
+
+
+def _offered() -> OfferedTypes:
+    has = parts()
+    return OfferedTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
+
+
+@catalogue.get("/<project_id>/build_info")
+def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """Say which builds answer."""
+    return json_response({"api": {"revision": "unknown"}, "engine": {"revision": "unknown"}})
+
+
+@catalogue.get("/<project_id>/services")
+def services(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the workers, which Heat's clients know as engines: for whoever runs this installation."""
+    if parts().settings.auth != "none":  # without authentication whoever calls runs it
+        require_named("service:index")
+    found = workers.list_workers(parts().database)
+    if not any(worker.is_up for worker in found):
+        return fault(503, "HTTPServiceUnavailable", "All heat engines are down.")
+    return json_response({"services": [_service(worker) for worker in found]})
+
+
+def _service(worker: WorkerRow) -> dict[str, Any]:
+    return {
+        "id": str(worker.uuid),
+        "engine_id": str(worker.uuid),
+        "binary": BINARY,
+        "host": worker.name,
+        "hostname": worker.hostname,
+        "topic": worker.queues,
+        "report_interval": worker.report_interval,
+        "created_at": _precisely(worker.created_at),
+        "updated_at": _precisely(worker.updated_at),
+        "deleted_at": None,
+        "status": "up" if worker.is_up else "down",
+    }
+
+
+def _precisely(value: dt.datetime) -> str:
+    """Write a time as this one call has it: with microseconds, and without the zone, which is UTC."""
+    return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec="microseconds")

@@ -1,0 +1,171 @@
+"""A stack's resources: list, show, metadata (spec/rest-api.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import caller, operation_context, parts
+from api.request import query_params
+from api.request.stack_lookup import canonical
+from api.response.failures import diagnostics
+from api.response.serialization import Links, below, json_list, json_response, link, time
+from orchestrator.errors import InvalidRequest, ResourceNotFound
+from orchestrator.operations.adoption.export import masked
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.outputs.nested_metadata import live_metadata
+from orchestrator.operations.resource_context.state import GIVEN_METADATA
+from orchestrator.operations.software.api_requests import machine_metadata
+from orchestrator.resources.base import Attribute, ResourceType
+from orchestrator.resources.registry import Registry
+from orchestrator.security.bearers import require
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.stacks.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.parameters import MASK
+from orchestrator.template.spread import plain
+
+resources = Blueprint("resources", __name__)
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the resources, one a name; with `limit` (ours) a page of them, after the one named `marker`."""
+    query_params.refuse_unknown([*FILTERS, "nested_depth", "with_detail", "limit", "marker"])
+    levels, detail = query_params.levels(), query_params.boolean("with_detail")
+    limit, marker = query_params.integer("limit"), query_params.text("marker")
+    if levels and (limit is not None or marker is not None):
+        raise InvalidRequest("'limit' and 'marker' are for one stack: leave out nested_depth.")
+    stack, links = canonical(stack_name, stack_id), Links()
+    types = parts().types if detail else None
+    filters, database = query_params.filters(FILTERS), parts().database
+    if limit is None and marker is None:
+        rows = list_tree(database, stack, levels, filters, with_values=detail)
+        return json_list("resources", (_body(row, of, links, types) for of, row in rows))
+    page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
+    shown = _body if limit is None else _of_page
+    return json_list("resources", (shown(row, stack, links, types) for row in page))
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
+def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show one resource with its attributes."""
+    stack = canonical(stack_name, stack_id)
+    row = _found(stack, resource_name)
+    body = _body(row, stack, Links(), parts().types, request.args.getlist("with_attr"))
+    if query_params.boolean("with_diagnostics"):
+        body["diagnostics"] = diagnostics(stack, resource_name)
+    return json_response({"resource": body})
+
+
+@resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
+def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
+    """Show a resource's metadata as it is now."""
+    stack, bearer = canonical(stack_name, stack_id), caller().bearer
+    if bearer is not None:
+        require(parts().database, bearer, stack.id, resource_name)
+    row = _found(stack, resource_name)
+    return json_response({"metadata": metadata_of(row, stack, operation_context())})
+
+
+def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> dict[str, Any]:
+    """Return a resource as a page has it, which does not know who of all the others requires it."""
+    body = _body(row, stack, links, types)
+    del body["required_by"]
+    return body
+
+
+def _found(stack: StackRow, name: str) -> ResourceRow:
+    row = get_resource(parts().database, stack, name)
+    if row is None:
+        raise ResourceNotFound(name, stack.name)
+    return row
+
+
+def _body(
+    row: ResourceRow,
+    stack: StackRow,
+    links: Links,
+    types: Registry | None,
+    with_attr: list[str] | None = None,
+) -> dict[str, Any]:
+    """Return one resource; with `types`, its description and attributes too."""
+    place = links.of(stack)
+    linked = [link("self", below(place, "resources", row.name)), link("stack", place)]
+    if row.child_uuid is not None and row.child_name is not None:
+        linked.append(link("nested", links.stack(stack.project_id, row.child_name, row.child_uuid)))
+    created = time(row.created_at)
+    body: dict[str, Any] = {
+        "resource_name": row.name,
+        "logical_resource_id": row.name,
+        "physical_resource_id": row.physical_id or "",
+        "resource_type": row.type,
+        "resource_status": row.state,
+        "resource_status_reason": row.status_reason,
+        "creation_time": created,
+        "updated_time": time(row.updated_at) or created,
+        "required_by": list(row.required_by),
+        "links": linked,
+    }
+    if stack.parent_resource is not None:
+        body["parent_resource"] = stack.parent_resource
+    if types is not None:
+        body["description"] = row.description
+        body["attributes"] = shown_attributes(row, types, with_attr or [])
+    return body
+
+
+def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
+    """Return the attributes as last observed: null if not known, masked if secret or stored sealed."""
+    kind = types.get(row.kind)
+    declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
+    known = row.attributes or {}
+
+    def value(name: str) -> Any:
+        if row.sealed is not None and name in declared:
+            return MASK
+        attribute = declared.get(name)
+        hidden = attribute is not None and attribute.secret and name in known
+        return MASK if hidden else plain(known.get(name))
+
+    if row.sealed is None and isinstance(known.get("show"), Mapping):
+        return {**{name: value(name) for name in with_attr}, **known["show"]}
+    names = declared.keys() if kind is not None else known.keys()
+    return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
+
+
+def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
+    """Return the metadata as it is."""
+    if row.sealed is None or row.metadata is not None:
+        return dict(row.metadata or {})
+    return dict(cipher.open(row.sealed).get("metadata") or {})
+
+
+def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) -> Any:
+    """Return the metadata as whoever asks may see it: as it is for whom it is meant, else masked."""
+    kind = context.types.get(row.kind)
+    if kind is not None and kind.publishes:
+        return machine_metadata(context, stack, row, kind)
+    if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
+        made, secret = live
+        return masked(made) if secret and context.caller.bearer is None else made
+    if context.caller.bearer is not None:
+        return whole_metadata(row, context.cipher)
+    return shown_metadata(row, context.types, context.cipher)
+
+
+def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: Cipher) -> Any:
+    """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept.
+
+    What signals told is shown where the type says that it is no secret; the template's own may be one.
+    """
+    if row.sealed is None:
+        return row.metadata or {}
+    kept, kind = whole_metadata(row, cipher), types.get(row.kind)
+    if kind is None or not kind.open_metadata:
+        return masked(kept)
+    given = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
+    secret = kept if given is None else given
+    return {key: masked(value) if key in secret else value for key, value in kept.items()}

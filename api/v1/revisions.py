@@ -1,0 +1,164 @@
+"""What became of a stack: its revisions, what differs between them, back to one of them, and why it failed.
+
+Ours, beside what Heat has: Heat keeps one template back and tells the first cause.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from flask import Blueprint, Response
+
+from api.dependencies import operation_context, parts
+from api.request import query_params
+from api.request.stack_lookup import canonical
+from api.response.failures import cause_body, failure_body
+from api.response.serialization import Links, below, json_list, json_response, link, time
+from api.v1.stack_documents import environment_of, files_of, template_of
+from api.v1.stacks import NO_DESCRIPTION, parameters_of
+from orchestrator.errors import NotFound
+from orchestrator.operations.diagnosis.failure_tree import tree
+from orchestrator.store.stacks import history
+from orchestrator.store.stacks.history import Chapter
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import StackRow
+
+revisions = Blueprint("revisions", __name__)
+
+DIGITS: Final = re.compile(r"[0-9]{1,18}")
+STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>"
+
+
+@revisions.get(f"{STACK}/revisions")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the revisions, the newest first; the marker is a number."""
+    stack, links = canonical(stack_name, stack_id), Links()
+    marker, limit = query_params.integer("marker"), query_params.integer("limit")
+    rows = history.list_chapters(parts().database, stack, before=marker, limit=limit)
+    return json_list("revisions", (_body(row, stack, links) for row in rows))
+
+
+@revisions.get(f"{STACK}/revisions/<number>")
+def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
+    """Show one revision: what it did, and with which parameters."""
+    stack = canonical(stack_name, stack_id)
+    row, revision = _chapter(stack, number), _revision(stack, number)
+    did = history.deeds(parts().database, stack, row)
+    counted = ("created", "updated", "replaced", "deleted", "failed")
+    traversals = [row.traversal] if row.traversal is not None else []
+    shown = {
+        **_body(row, stack, Links()),
+        "reason": did.reason if did is not None else None,
+        "resources": {name: getattr(did, name) for name in counted} if did is not None else None,
+        "failures": history.count_failures(parts().database, stack, traversals),
+        "description": revision.outline.get("description") or NO_DESCRIPTION,
+        "parameters": parameters_of(stack, revision),
+        "files": sorted(revision.files),
+    }
+    return json_response({"revision": shown})
+
+
+@revisions.get(f"{STACK}/revisions/<number>/template")
+def template(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
+    """Send a revision's template as it is stored."""
+    return template_of(_revision(canonical(stack_name, stack_id), number))
+
+
+@revisions.get(f"{STACK}/revisions/<number>/environment")
+def environment(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001
+    """Show a revision's environment, values of hidden parameters masked."""
+    return environment_of(_revision(canonical(stack_name, stack_id), number))
+
+
+@revisions.get(f"{STACK}/revisions/<number>/files")
+def files(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
+    """Send a revision's files, name to content."""
+    return files_of(_revision(canonical(stack_name, stack_id), number))
+
+
+@revisions.get(f"{STACK}/revisions/<before>/diff/<after>")
+def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: str) -> Response:  # noqa: ARG001
+    """Show what differs between two revisions."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    one, other = _chapter(stack, before), _chapter(stack, after)
+    found = parts().operations.differ(context, stack, one.number, other.number)
+    return json_response({"diff": {"before": one.number, "after": other.number, "sections": found}})
+
+
+@revisions.post(f"{STACK}/revisions/<number>/rollback")
+def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
+    """Bring the stack back to a revision, whatever it is doing."""
+    stack = canonical(stack_name, stack_id)
+    rings = parts().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
+    parts().publish(rings)
+    return Response(status=202)
+
+
+@revisions.get(f"{STACK}/failures")
+def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """List every cause why the stack failed, or a revision, in the order they happened.
+
+    After a rollback it is what was rolled back that failed, after a deletion what failed last before. With
+    `nested_depth` each has the causes in the stack it stands for.
+    """
+    stack, links = canonical(stack_name, stack_id), Links()
+    chosen = query_params.text("revision")
+    if chosen is not None:
+        traversal = _chapter(stack, chosen).traversal
+        traversals = [] if traversal is None else [traversal]
+    else:
+        traversals = history.what_failed(parts().database, stack)
+    if levels := query_params.levels():
+        found, more = tree(parts().database, stack, traversals, levels)
+        return json_response({"failures": [cause_body(node, links) for node in found], "more": more})
+    marker, limit = query_params.text("marker") or "", query_params.integer("limit")
+    after = int(marker) if DIGITS.fullmatch(marker) else None
+    rows = history.list_failures(parts().database, stack, traversals, after=after, limit=limit)
+    return json_list("failures", (failure_body(row, stack, links) for row in rows))
+
+
+def _chapter(stack: StackRow, number: str) -> Chapter:
+    row = history.chapter(parts().database, stack, _number(number))
+    if row is None:
+        raise NotFound("Revision", number)
+    return row
+
+
+def _revision(stack: StackRow, number: str) -> RevisionRow:
+    row = history.numbered(parts().database, stack, _number(number))
+    if row is None:
+        raise NotFound("Revision", number)
+    return row
+
+
+def _number(text: str) -> int:
+    """Return the number that a path or a query names.
+
+    Raises:
+        NotFound: it is none, and so there is no such revision.
+    """
+    if not DIGITS.fullmatch(text):
+        raise NotFound("Revision", text)
+    return int(text)
+
+
+def _body(row: Chapter, stack: StackRow, links: Links) -> dict[str, Any]:
+    """Return one revision in short; without an outcome it is being carried out."""
+    ended = row.ended_at
+    return {
+        "number": row.number,
+        "action": row.action,
+        "outcome": row.outcome,
+        "is_desired": row.is_desired,
+        "is_last_good": row.is_last_good,
+        "copy_of": row.copy_of,
+        "created_by": row.created_by or None,
+        "creation_time": time(row.created_at),
+        "ended_time": time(ended),
+        "seconds": round((ended - row.created_at).total_seconds(), 3) if ended is not None else None,
+        "links": [
+            link("self", below(links.of(stack), "revisions", str(row.number))),
+            link("stack", links.of(stack)),
+        ],
+    }

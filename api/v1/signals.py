@@ -1,0 +1,68 @@
+"""Signals to a resource and marks on its health (spec/rest-api.md §7.4, §7.5); who waits at a hook."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import operation_context, parts
+from api.request import query_params
+from api.request.body import received
+from api.request.stack_lookup import addressed, canonical
+from api.response.serialization import NextPage, json_response, link, time
+
+signals = Blueprint("signals", __name__)
+
+LONGEST_ID: Final = 19  # digits of a row's id, at least
+
+
+@signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
+def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Take on a signal; the resource takes it in after the answer."""
+    stack, context = addressed(stack_name, stack_id), operation_context()
+    with received(request, context.settings, small=True) as body:
+        rings = parts().operations.signal(context, stack, resource_name, body)
+    parts().publish(rings)
+    return json_response(None)
+
+
+@signals.patch("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
+def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
+    """Mark a resource to be replaced by the next update, or unmark it."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings, small=True) as body:
+        parts().operations.mark_unhealthy(context, stack, resource_name, body)
+    return json_response(None)
+
+
+@signals.get("/<project_id>/stacks/<stack_name>/<stack_id>/hooks")
+def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the resources that wait at a hook, the one that has waited longest first."""
+    after, limit = _after(query_params.text("marker")), query_params.integer("limit")
+    stack = canonical(stack_name, stack_id)
+    waiting = parts().operations.waiting(operation_context(), stack, after, limit)
+    listed = [
+        {
+            "resource_name": one.name,
+            "hook": one.hook,
+            "resource_status": f"{one.action}_{one.status}",
+            "waiting_since": time(one.since),
+        }
+        for one in waiting
+    ]
+    if limit is None or not 0 < limit == len(waiting):
+        return json_response({"hooks": listed})
+    last = waiting[-1]
+    after_it = NextPage().after(f"{last.since.isoformat()}/{last.node_id}")
+    return json_response({"hooks": listed, "links": [link("next", after_it)]})
+
+
+def _after(marker: str | None) -> tuple[dt.datetime, int] | None:
+    """Return the moment and the node that a marker names; the start for one that names none."""
+    moment, _, node = (marker or "").partition("/")
+    try:
+        return dt.datetime.fromisoformat(moment), int(node) if len(node) < LONGEST_ID else 0
+    except ValueError:
+        return None

@@ -1,0 +1,105 @@
+"""A stack's snapshots: take, list, show, remove, restore (spec/rest-api.md §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+from flask import Blueprint, Response, request
+
+from api.dependencies import Parts, operation_context, parts
+from api.request import query_params
+from api.request.body import received
+from api.request.stack_lookup import canonical
+from api.response.serialization import NextPage, link, time
+from api.v1.stack_documents import begun
+from orchestrator.errors import NotFound
+from orchestrator.operations import offload
+from orchestrator.operations.adoption import export
+from orchestrator.operations.snapshots import snapshots as operations
+from orchestrator.store.snapshots import SnapshotRow, of_stack
+from orchestrator.store.stacks.stacks import StackRow
+
+snapshots = Blueprint("snapshots", __name__)
+
+
+@snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
+def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Begin a snapshot; the work goes on after the answer."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings, small=True) as body:
+        taken = operations.take(context, stack, body)
+    parts().publish(taken.rings)
+    return _json(_body(taken.snapshot, stack, parts()))
+
+
+@snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
+def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the snapshots, the oldest first."""
+    stack, has, next_page = canonical(stack_name, stack_id), parts(), NextPage()
+    marker, limit = query_params.text("marker"), query_params.integer("limit")
+
+    def listed() -> Iterator[bytes]:
+        yield b'{"snapshots":['
+        number, last = 0, ""
+        for row in of_stack(has.database, stack, marker=marker, limit=limit):
+            if number:
+                yield b","
+            yield from _body(row, stack, has)
+            number, last = number + 1, str(row.uuid)
+        if limit is not None and 0 < limit == number:
+            yield b'],"links":' + orjson.dumps([link("next", next_page.after(last))]) + b"}"
+        else:
+            yield b"]}"
+
+    return _json(listed())
+
+
+@snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
+def show(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
+    """Show one snapshot."""
+    stack = canonical(stack_name, stack_id)
+    body = _body(operations.find(operation_context(), stack, snapshot_id), stack, parts())
+    return _json(piece for pieces in ((b'{"snapshot":',), body, (b"}",)) for piece in pieces)
+
+
+@snapshots.delete("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
+def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
+    """Let a snapshot be removed, with the copies that belong to it."""
+    stack, context = _live(stack_name, stack_id), operation_context()
+    operations.remove(context, stack, snapshot_id)
+    return Response(status=204)
+
+
+@snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>/restore")
+def restore(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
+    """Begin to bring the stack back to a snapshot."""
+    stack, context = _live(stack_name, stack_id), operation_context()
+    parts().publish(offload.restore(context, stack, snapshot_id))
+    return Response(status=202)
+
+
+def _live(name: str, id_: str) -> StackRow:
+    stack = canonical(name, id_)
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", name)
+    return stack
+
+
+def _body(row: SnapshotRow, stack: StackRow, has: Parts) -> Iterator[bytes]:
+    """Yield one snapshot: with the stack as it was, in the form of an export."""
+    head = {
+        "id": str(row.uuid),
+        "name": row.name,
+        "action": row.action,
+        "status": row.status,
+        "status_reason": row.status_reason,
+        "creation_time": time(row.created_at),
+    }
+    yield orjson.dumps(head)[:-1] + b',"data":'
+    yield from export.of_snapshot(has.database, has.cipher, stack, row)
+    yield b"}"
+
+
+def _json(slices: Iterator[bytes]) -> Response:
+    return Response(begun(slices), mimetype="application/json")

@@ -1,0 +1,61 @@
+"""Software deployments, and what the agents on machines poll (spec/rest-api.md §12)."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import caller, operation_context
+from api.request import query_params
+from api.request.body import received
+from api.response.serialization import json_response
+from orchestrator.errors import AccessDenied
+from orchestrator.operations.software import api_requests as operations
+
+software_deployments = Blueprint("software_deployments", __name__)
+
+
+@software_deployments.get("/<project_id>/software_deployments")
+def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the project's deployments, or those of one machine."""
+    found = operations.list_deployments(operation_context(), query_params.text("server_id"))
+    return json_response({"software_deployments": found})
+
+
+@software_deployments.get("/<project_id>/software_deployments/metadata/<server_id>")
+def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as above
+    """Show the configs that a machine is to carry out: for the agent on it."""
+    bearer = caller().bearer
+    if bearer is not None and bearer.gave.physical_id != server_id:
+        raise AccessDenied
+    return json_response({"metadata": operations.metadata(operation_context(), server_id)})
+
+
+@software_deployments.post("/<project_id>/software_deployments")
+def create(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """Publish a config for a machine."""
+    context = operation_context()
+    with received(request, context.settings, small=True) as body:
+        return json_response({"software_deployment": operations.create_deployment(context, body)})
+
+
+@software_deployments.get("/<project_id>/software_deployments/<deployment_id>")
+def show(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
+    """Show one deployment."""
+    found = operations.show_deployment(operation_context(), deployment_id)
+    return json_response({"software_deployment": found})
+
+
+@software_deployments.put("/<project_id>/software_deployments/<deployment_id>")
+def update(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
+    """Change one deployment; what is null stays."""
+    context = operation_context()
+    with received(request, context.settings, small=True) as body:
+        changed = operations.update_deployment(context, deployment_id, body)
+    return json_response({"software_deployment": changed})
+
+
+@software_deployments.delete("/<project_id>/software_deployments/<deployment_id>")
+def delete(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
+    """Remove one deployment."""
+    operations.delete_deployment(operation_context(), deployment_id)
+    return Response(status=204)

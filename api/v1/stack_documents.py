@@ -1,0 +1,67 @@
+"""What a stack was made from: template, environment, files (spec/rest-api.md §9); also of a deleted one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Blueprint, Response
+
+from api.dependencies import parts
+from api.request.stack_lookup import canonical
+from api.response.serialization import json_response
+from orchestrator.errors import NotFound
+from orchestrator.operations.adoption.export import files_json, shown_environment, shown_template
+from orchestrator.store.stacks.revisions import RevisionRow, desired
+
+documents = Blueprint("documents", __name__)
+
+
+@documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/template")
+def template(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Send the template as it is stored; that of a group's child as HOT."""
+    return template_of(_revision(stack_name, stack_id))
+
+
+@documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/environment")
+def environment(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Show the user's environment, values of hidden parameters masked."""
+    return environment_of(_revision(stack_name, stack_id))
+
+
+@documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/files")
+def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Send the files, name to content."""
+    return files_of(_revision(stack_name, stack_id))
+
+
+def template_of(revision: RevisionRow) -> Response:
+    """Send a revision's template in slices: it may be larger than this process should be."""
+    return Response(begun(shown_template(parts().database, revision)), mimetype="application/json")
+
+
+def environment_of(revision: RevisionRow) -> Response:
+    """Show a revision's environment, values of hidden parameters masked."""
+    return json_response(shown_environment(revision))
+
+
+def files_of(revision: RevisionRow) -> Response:
+    """Send a revision's files, name to content, in slices."""
+    return Response(begun(files_json(parts().database, revision.files)), mimetype="application/json")
+
+
+def _revision(stack_name: str, stack_id: str) -> RevisionRow:
+    revision = desired(parts().database, canonical(stack_name, stack_id))
+    if revision is None:
+        raise NotFound("Stack", stack_name)
+    return revision
+
+
+def begun(slices: Iterator[bytes]) -> Iterator[bytes]:
+    """Read the first slice now, so that what fails at once fails with a status."""
+    first = next(slices, b"null")
+
+    def rest() -> Iterator[bytes]:
+        yield first
+        yield from slices
+
+    return rest()

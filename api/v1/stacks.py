@@ -1,0 +1,231 @@
+"""Stacks: create, list, show, delete (spec/rest-api.md §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import caller, operation_context, parts
+from api.middleware.authorization import require_named
+from api.request import query_params
+from api.request.body import received
+from api.request.stack_lookup import canonical
+from api.response.failures import diagnostics
+from api.response.serialization import Links, NextPage, json_list, json_response, link, time
+from api.v1.diagnosis import progress_body
+from api.v1.outputs import output_body
+from orchestrator.engine.states import STACK_ACTIONS
+from orchestrator.errors import NotFound
+from orchestrator.operations.runtime.parameter_cache import pseudo
+from orchestrator.operations.stacks.actions import named
+from orchestrator.operations.stacks.update import changes_nothing
+from orchestrator.store.stacks import progress, revisions
+from orchestrator.store.stacks.revisions import RevisionRow
+from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
+from orchestrator.template.formats import format_named
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.template import Template
+from orchestrator.template.versions import LATEST
+
+stacks = Blueprint("stacks", __name__)
+
+NO_DESCRIPTION: Final = "No description"
+# What clients call a filter, beside its own name.
+OTHER_NAMES: Final = {
+    "stack_name": "name",
+    "stack_status": "status",
+    "stack_action": "action",
+    "stack_owner": "username",
+    "parent": "owner_id",
+}
+
+
+@stacks.get("/<project_id>/stacks")
+def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """List the project's stacks, or every project's for who may know of them all."""
+    scope, admin = caller().scope, caller().is_admin
+    if query_params.boolean("global_tenant"):
+        require_named("stacks:global_index")
+        scope, admin = None, True
+    query, database, links, next_page = _query(), parts().database, Links(), NextPage()
+    count = count_stacks(database, scope, query) if query_params.boolean("with_count") else None
+
+    def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
+        full = query.limit is not None and 0 < query.limit == number
+        more: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
+        return more if count is None else {**more, "count": count}
+
+    rows = list_stacks(database, scope, query)
+    return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
+
+
+@stacks.get("/<project_id>/stacks/detail")
+def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """List the project's stacks with more of each; nothing can be filtered."""
+    query, links, admin = StackQuery(hidden_tags=_hidden_tags()), Links(), caller().is_admin
+    rows = list_stacks(parts().database, caller().scope, query)
+    return json_list("stacks", (_detailed(row, links, admin=admin) for row in rows))
+
+
+@stacks.post("/<project_id>/stacks")
+def create(project_id: str) -> Response:  # noqa: ARG001 - as above
+    """Take on a new stack; the work goes on after the answer."""
+    context = operation_context()
+    with received(request, context.settings) as body:
+        accepted = parts().operations.create(context, body)
+    parts().publish(accepted.rings)
+    place = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
+    response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", place)]}}, 201)
+    response.headers["Location"] = place
+    return response
+
+
+@stacks.get("/<project_id>/stacks/<stack_name>/<stack_id>")
+def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Show one stack."""
+    with_outputs = query_params.boolean("resolve_outputs", default=True)
+    with_diagnostics = query_params.boolean("with_diagnostics")
+    stack = canonical(stack_name, stack_id)
+    revision = revisions.desired(parts().database, stack)
+    described = (revision.outline.get("description") if revision else None) or NO_DESCRIPTION
+    shown = {
+        **_common(stack, Links()),
+        "description": described,
+        "template_description": described,
+        "parameters": parameters_of(stack, revision),
+        "disable_rollback": stack.disable_rollback,
+        "keep_going": stack.keep_going,
+        "timeout_mins": stack.timeout_mins,
+        "tags": list(stack.tags),
+        "capabilities": [],
+        "notification_topics": [],
+    }
+    counted = progress.read(parts().database, stack)
+    if counted.total:  # an old stack's are forgotten
+        shown["progress"] = progress_body(counted)
+    if with_outputs and stack.deleted_at is None:
+        shown["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
+    if with_diagnostics:  # only where they are asked for: clients print every key of a stack
+        shown["diagnostics"] = diagnostics(stack)
+    return json_response({"stack": shown})
+
+
+@stacks.route("/<project_id>/stacks/<stack_name>/<stack_id>", methods=["PUT", "PATCH"])
+def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Take on a new template for the stack, whatever it is doing."""
+    patch = request.method == "PATCH"
+    if not patch:
+        require_named("stacks:update")
+        stack = canonical(stack_name, stack_id)
+    context = operation_context()
+    with received(request, context.settings) as body:
+        if patch:
+            require_named("stacks:update_no_change" if changes_nothing(body) else "stacks:update_patch")
+            stack = canonical(stack_name, stack_id)
+        accepted = parts().operations.update(context, stack, body, patch=patch)
+    parts().publish(accepted.rings)
+    return Response(status=202)
+
+
+@stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
+def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Begin an action of the stack."""
+    stack, context = canonical(stack_name, stack_id), operation_context()
+    with received(request, context.settings, small=True) as body:
+        require_named(f"actions:{named(body)}")
+        rings = parts().operations.act(context, stack, body)
+    parts().publish(rings)
+    return json_response(None)
+
+
+@stacks.delete("/<project_id>/stacks/<stack_name>/<stack_id>")
+def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Start deleting the stack, whatever it is doing."""
+    stack = canonical(stack_name, stack_id)
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack_name)
+    parts().publish(parts().operations.delete(operation_context(), stack))
+    return Response(status=204)
+
+
+def _query() -> StackQuery:
+    """Read what a listing asks for; unknown keys are ignored."""
+    given = query_params.filters([*FILTERS, "status"])
+    for alias, name in OTHER_NAMES.items():
+        if values := query_params.texts(alias):
+            given.setdefault(name, []).extend(values)
+    return StackQuery(
+        filters={name: values for name, values in given.items() if name != "status"},
+        states=[_state(value) for value in given.get("status", ())],
+        tags=query_params.words("tags"),
+        tags_any=query_params.words("tags_any"),
+        not_tags=query_params.words("not_tags"),
+        not_tags_any=query_params.words("not_tags_any"),
+        hidden_tags=[] if query_params.boolean("show_hidden") else _hidden_tags(),
+        show_deleted=query_params.boolean("show_deleted"),
+        show_nested=query_params.boolean("show_nested"),
+        sort_keys=query_params.texts("sort_keys"),
+        sort_dir=query_params.direction(),
+        marker=query_params.text("marker"),
+        limit=query_params.integer("limit"),
+    )
+
+
+def _hidden_tags() -> list[str]:
+    return [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+
+
+def _state(text: str) -> tuple[str | None, str]:
+    """Split `CREATE_FAILED` into action and status; `FAILED` alone says nothing of the action."""
+    action, found, status = text.partition("_")
+    return (action, status) if found and action in STACK_ACTIONS else (None, text)
+
+
+def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
+    listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
+    return {**listed, "project": row.project_id} if admin else listed
+
+
+def _outputs(stack: StackRow) -> list[dict[str, Any]]:
+    resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+    return [output_body(output) for output in resolved]
+
+
+def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
+    more: dict[str, Any] = {
+        "disable_rollback": row.disable_rollback,
+        "timeout_mins": row.timeout_mins,
+        "capabilities": [],
+        "notification_topics": [],
+    }
+    return {**_listed(row, links, admin=admin), **more}
+
+
+def _common(row: StackRow, links: Links) -> dict[str, Any]:
+    return {
+        "id": str(row.uuid),
+        "links": [link("self", links.of(row))],
+        "stack_name": row.name,
+        "stack_status": row.state,
+        "stack_status_reason": row.status_reason,
+        "creation_time": time(row.created_at),
+        "updated_time": time(row.updated_at),
+        "deletion_time": time(row.deleted_at),
+        "stack_owner": row.username or None,
+        "parent": str(row.parent_uuid) if row.parent_uuid else None,
+        "stack_user_project_id": row.user_project_id,
+    }
+
+
+def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
+    """Return every parameter as text, hidden ones masked, the pseudo ones first."""
+    if revision is None:
+        return pseudo(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))
+    template = Template.from_outline(revision.outline)
+    schemas = template.parameters
+    values = pseudo(str(stack.uuid), stack.name, stack.project_id, template.form)
+    given = {name: value for name, value in revision.parameters.items() if name in schemas}
+    hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # is sealed
+    return ParameterValues({**values, **given}, hidden).public(schemas)

@@ -1,0 +1,1 @@
+"""Local template files and their references, read into a request."""

@@ -1,0 +1,1 @@
+"""Progress of a running action."""

@@ -1,0 +1,1 @@
+"""Keystone: sessions, delegation, the domain of stack users, EC2 tokens."""

@@ -1,0 +1,125 @@
+"""Deliver to a webhook: signed, once, within a time, and to nobody whom only our own network has.
+
+What is sent is signed as https://www.standardwebhooks.com describes it, so that receivers have a library for
+it in most languages: HMAC-SHA256 over id, time and body, in the header `webhook-signature`. The time is part
+of what is signed: a receiver refuses what is old, and so what somebody recorded and sends again.
+
+Redirects are not followed: what was signed for one address is told to no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import time
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpcore
+import httpx
+
+from orchestrator.clients.url_fetcher import Outside, is_public, parts_of, verifying
+
+PREFIX: Final = "whsec_"
+SECRET_BYTES: Final = 32
+SHORTEST: Final = 24  # bytes of a secret that a caller chooses, as the specification has it
+LONGEST: Final = 64
+LONGEST_URL: Final = 2_000
+SAID: Final = 200  # characters of an answer that a message repeats
+
+
+class NotDelivered(Exception):
+    """It was not taken; the text says why."""
+
+
+def new_secret() -> str:
+    """Return a fresh secret."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def secret_fault(secret: str) -> str | None:
+    """Return what is wrong with a secret that a caller chose."""
+    try:
+        size = len(_key(secret))
+    except (ValueError, binascii.Error):
+        size = 0
+    if not secret.startswith(PREFIX) or not SHORTEST <= size <= LONGEST:
+        return f"A secret is {PREFIX} and {SHORTEST} to {LONGEST} bytes in base64; without one we make it"
+    return None
+
+
+def url_fault(url: str, *, private: bool) -> str | None:
+    """Return what is wrong with an address. Where its name leads is looked at with every delivery."""
+    if urlsplit(url).scheme not in {"http", "https"} or len(url) > LONGEST_URL:
+        return f"A url begins with http:// or https:// and has at most {LONGEST_URL} characters"
+    if any(not character.isprintable() or character.isspace() for character in url):
+        return "A url has no spaces in it"
+    try:
+        host = parts_of(url).host.decode()
+    except (ValueError, httpx.InvalidURL) as error:
+        return f"That is no url: {error}"
+    try:
+        ip_address(host)
+    except ValueError:
+        return None
+    return None if private or is_public(host) else "The url's address is not a public one"
+
+
+def shown_url(url: str) -> str:
+    """Return an address as anybody may see it: what it asks for may be a secret."""
+    head, mark, _ = url.partition("?")
+    return head + (f"{mark}******" if mark else "")
+
+
+def signature(secret: str, id_: str, timestamp: int, body: bytes) -> str:
+    """Return the header `webhook-signature`."""
+    signed = b".".join((id_.encode(), str(timestamp).encode(), body))
+    digest = hmac.new(_key(secret), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, private: bool) -> int:
+    """Send a body to an address; return the status of the answer.
+
+    Raises:
+        NotDelivered: it was not taken: no answer within `seconds`, or not a 2xx one.
+    """
+    timestamp = int(time.time())
+    headers = [
+        (b"Host", httpx.URL(url).netloc),
+        (b"Content-Type", b"application/json"),
+        (b"Content-Length", str(len(body)).encode()),
+        (b"User-Agent", b"stack-orchestrator"),
+        (b"Connection", b"close"),
+        (b"webhook-id", id_.encode()),
+        (b"webhook-timestamp", str(timestamp).encode()),
+        (b"webhook-signature", signature(secret, id_, timestamp, body).encode()),
+    ]
+    times = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), seconds)}
+    until = time.monotonic() + seconds
+    try:
+        with (
+            httpcore.ConnectionPool(network_backend=Outside(private), ssl_context=verifying()) as pool,
+            pool.stream("POST", parts_of(url), headers=headers, content=body, extensions=times) as answer,
+        ):
+            if 200 <= answer.status < 300:
+                return answer.status
+            said = b""
+            for chunk in answer.iter_stream():
+                said += chunk
+                if len(said) > SAID or time.monotonic() > until:
+                    break
+    except httpcore.TimeoutException as error:
+        raise NotDelivered(f"it did not answer within {seconds:g} seconds") from error
+    except (OSError, ValueError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise NotDelivered(str(error) or type(error).__name__) from error
+    told = " ".join(said.decode(errors="replace").split())[:SAID]
+    raise NotDelivered(f"it answered {answer.status}" + (f": {told}" if told else ""))
+
+
+def _key(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)

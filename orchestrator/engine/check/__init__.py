@@ -1,0 +1,1 @@
+"""One visit to a node: decide, compare, judge the outcome."""

@@ -1,0 +1,145 @@
+"""At which hooks a visit pauses: pure (spec/engine-semantics.md §11).
+
+The planner puts on a node the hooks that its resource may come to; the visit says when it has come to one.
+The hooks of a paused node begin with the one it waits at. A post hook that was cleared leaves CHANGED: the
+visit that then hands on what was done sees nothing new. Beside the hooks the planner puts what the
+environment forbids an update to do to the resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.engine.check.decide import Create, Delete, Forget, Revise, Step
+from orchestrator.engine.check.outcome import Ended, Gone, Outcome, Ready, Restricted
+from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.plan_changes import Changes
+from orchestrator.template.registry_entries import HOOKS, RESTRICTED_ACTIONS
+from orchestrator.template.resource_registry import ResourceRegistry
+
+CHANGED: Final = "changed"
+GIVEN_UP: Final = "Failure occurred while waiting."
+UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})  # the actions that bring rows to a template
+
+
+def pausing(hook: str) -> str:
+    """Return the reason clients read when a resource pauses."""
+    return f"{hook.partition('-')[2].upper()} paused until Hook {hook} is cleared"
+
+
+def clearing(hook: str) -> str:
+    """Return the reason clients read when it goes on."""
+    return f"Hook {hook} is cleared"
+
+
+def forbidding(action: str) -> str:
+    """Return what stands beside the hooks of a node whose resource may not be updated, or not replaced."""
+    return f"no-{action}"
+
+
+def refused(visit: Visit, action: str) -> Restricted | None:
+    """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
+    return Restricted(action) if forbidding(action) in visit.hooks else None
+
+
+def is_hook(name: object) -> bool:
+    """Return whether there is a hook of that name."""
+    return name in HOOKS
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks of a stack's environment, for one of its actions."""
+
+    registry: ResourceRegistry
+    action: str  # the stack's
+
+    def __bool__(self) -> bool:
+        """Whether there is anything: mostly not, and then nobody is asked about."""
+        return self.registry.has_hooks or self.registry.has_restrictions
+
+    def visited(self, names: Iterable[str]) -> set[str]:
+        """Return those of the template's resources that are visited even when nothing changed."""
+        if not self or self.action not in UPDATES:
+            return set()
+        return {name for name in names if "pre-update" in self.registry.hooks(name)}
+
+    def of_slice(self, ids: Mapping[int, int], changes: Changes) -> dict[int, tuple[str, ...]]:
+        """Return the hooks of those of a plan's nodes that have some; `ids` has their numbers and ids.
+
+        The visits are numbered first, then the cleanups.
+        """
+        found: dict[int, tuple[str, ...]] = {}
+        for node, id_ in ids.items():
+            if node < len(changes.visited):
+                row = changes.chosen.get(changes.visited[node])
+                made = row is not None and not row.unmade
+                found[id_] = self.of_update(changes.visited[node], made=made)
+            elif node < len(changes.visited) + len(changes.cleanups):
+                found[id_] = self.of_cleanup(changes.cleanups[node - len(changes.visited)].name)
+        return {id_: words for id_, words in found.items() if words}
+
+    def of_update(self, name: str, *, made: bool) -> tuple[str, ...]:
+        """Return the hooks of a node that brings a resource to its definition; `made` if it is there already.
+
+        What an update adds or replaces pauses nowhere.
+        """
+        if self.action == "CREATE":
+            return self._set(name, "pre-create", "post-create")
+        if self.action in UPDATES and made:
+            forbidden = self.registry.restricted_actions(name)
+            words = tuple(forbidding(action) for action in RESTRICTED_ACTIONS if action in forbidden)
+            return (*self._set(name, "pre-update", "post-update"), *words)
+        return ()
+
+    def of_cleanup(self, name: str) -> tuple[str, ...]:
+        """Return the hooks of a node that removes a resource."""
+        return self._set(name, "pre-delete", "post-delete") if self.action == "DELETE" else ()
+
+    def _set(self, name: str, *hooks: str) -> tuple[str, ...]:
+        found = self.registry.hooks(name)
+        return tuple(hook for hook in hooks if hook in found)
+
+
+def before(visit: Visit, step: Step) -> str | None:
+    """Return the hook at which a visit pauses instead of taking a step.
+
+    Nothing pauses with an operation open: it is followed to its end first.
+    """
+    match step:
+        case Create():
+            hook = "pre-create"
+        case Revise():
+            hook = "pre-update"
+        case Delete() | Forget(retained=True):
+            hook = "pre-delete"
+        case _:
+            return None
+    is_open = visit.resource is not None and visit.resource.op is not None
+    return hook if hook in visit.hooks and not is_open else None
+
+
+def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
+    """Return the hook at which a visit pauses with its outcome, before its dependents go on."""
+    match outcome:
+        case Ready() if action in ("CREATE", "UPDATE"):
+            hook = f"post-{action.lower()}"
+        case Gone(silent=False):
+            hook = "post-delete"
+        case _:
+            return None
+    return hook if hook in visit.hooks else None
+
+
+def judged(visit: Visit, outcome: Outcome) -> Outcome:
+    """Return an outcome with what a hook makes of it.
+
+    An operation that an older traversal began has ended just as this one wants it: with a hook before the
+    update there is still that to come to, so the node goes round again.
+    """
+    is_open = visit.resource is not None and visit.resource.op is not None
+    if isinstance(outcome, Ready) and is_open and "pre-update" in visit.hooks:
+        return Ended(outcome.observation)
+    return outcome

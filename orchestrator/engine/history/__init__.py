@@ -1,0 +1,1 @@
+"""Differences between revisions, and kinds of failures."""

@@ -1,0 +1,1 @@
+"""Forecast of an update."""

@@ -1,0 +1,1 @@
+"""Validation of a template against its resource types."""

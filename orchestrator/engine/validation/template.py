@@ -1,0 +1,476 @@
+"""Check a whole template against the resource types it names, before a stack is accepted.
+
+Pure. Nothing is made yet: a value that comes from a resource, or from a parameter without a value, is not
+known and breaks no rule. What a template is in itself (sections, functions, references) was checked when it
+was read. Nested templates are looked into as far as the request's files go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.engine.validation.group_samples import samples, told
+from orchestrator.engine.validation.hypothetical_stack import Unmade
+from orchestrator.engine.validation.nested_faults import beside, circles, in_file, within
+from orchestrator.engine.validation.property_resolution import (
+    BEFORE,
+    Resolved,
+    function_fault,
+    resolve_properties,
+)
+from orchestrator.engine.validation.type_resolution import Kinds, Missing, Overlooked
+from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.resources.base import Fault, ResourceType, Value
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.resources.nested import NestedType
+from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
+from orchestrator.schema.hints import did_you_mean
+from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.diagnostics import Path, path_text, path_told
+from orchestrator.template.formats import Words
+from orchestrator.template.functions import ALL, FunctionError
+from orchestrator.template.functions.whole import measure
+from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.template import Template
+from orchestrator.template.view import UNKNOWN
+
+__all__ = ["Unmade", "resolve_properties", "validate_stack"]
+
+POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
+# Nested resources that are looked at with the values they get; beyond, what a template is without any counts.
+MOST_NESTED: Final = 10_000
+MOST_FAULTS: Final = 1_000  # of nested templates told; a small request could hold millions
+HIDDEN_POLICY: Final = "Invalid deletion policy"
+MISSING_PARAMETER: Final = "UserParameterMissing"
+ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
+RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
+# Faults that a look at the mere structure finds; what is in a property is a matter of values.
+STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
+
+# What a provider has to say of a resource: by its name, its type and its properties as far as known.
+Inquire = Callable[[str, ResourceType, Mapping[str, Value]], Sequence[Fault]]
+
+
+def validate_stack(
+    template: Template,
+    values: ParameterValues,
+    kinds: Kinds,
+    *,
+    strict: bool,
+    stack_timeout_seconds: float = math.inf,
+    inquire: Inquire | None = None,
+) -> list[Diagnostic]:
+    """Return everything wrong with the resources and outputs of a stack, and warnings: see `severity`.
+
+    What Heat tells first is first: types, then update policies, then the rest in the template's order. Unless
+    `strict`, which is for a stack that is to be made, faults of values and faults inside nested templates are
+    warnings, and waits are not compared with the timeout. `inquire` asks providers, where somebody asks them.
+    """
+    tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
+    check = _StackCheck(template, values, kinds, tree)
+    found = check.run()
+    if check.resources > kinds.max_resources:
+        message = "Request limit exceeded: Maximum resources per stack exceeded."
+        limit = Diagnostic("too-many-resources", message, heat_type="RequestLimitExceeded")
+        found.append(limit if strict else replace(limit, severity="warning"))
+    return found
+
+
+@dataclass(slots=True)
+class _Tree:
+    """What the checks of one tree of templates share."""
+
+    strict: bool
+    timeout_seconds: float
+    inquire: Inquire | None = None
+    looked_at: int = 0  # nested resources
+    sizes: dict[object, int] = field(default_factory=dict)  # resources of each nested stack that was checked
+    told: set[object] = field(default_factory=set)  # faults of nested templates, types that are retired
+    deprecated: dict[int, bool] = field(default_factory=dict)  # by id of a type: has it such properties
+
+
+class _StackCheck:
+    """One pass over a template; `resources` is how many it and all below it have."""
+
+    def __init__(
+        self,
+        template: Template,
+        values: ParameterValues,
+        kinds: Kinds,
+        tree: _Tree,
+        nested: bool = False,
+    ) -> None:
+        self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
+        self.words: Words = template.form.words
+        self.view = Unmade(template, values, kinds.files, nested=nested)
+        self.resources = len(template.resources)
+        self.types: list[Diagnostic] = []
+        self.policies: list[Diagnostic] = []
+
+    def run(self) -> list[Diagnostic]:
+        """Go over the resources, then the outputs."""
+        rest: list[Diagnostic] = []
+        for definition in self.template.resources.values():
+            rest += self._resource(definition)
+        for output in self.template.outputs.values():
+            if output.dep_attrs:
+                place = f"{self.words.outputs}.{output.name}.{self.words.value}"
+                rest += self._attributes(output.dep_attrs, [(output.value, place)])
+        return [*self.types, *self.policies, *rest]
+
+    def _of_values(self, faults: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+        """Return faults as what they count for: before a stack is to be made, values may still change."""
+        if self.tree.strict or self.nested:  # whoever looks into a nested stack says it for all of it
+            return faults
+        return [replace(fault, severity="warning") for fault in faults]
+
+    def _resource(self, definition: ResourceDefinition) -> Iterator[Diagnostic]:
+        place = f"{self.words.resources}.{definition.name}"
+        kind = self.kinds.of(definition)
+        if isinstance(kind, Missing):
+            yield from self._missing(definition, kind, f"{place}.{self.words.type}")
+        else:
+            if kind.support_status in RETIRED:
+                yield from self._retired(kind, f"{place}.{self.words.type}")
+            yield from self._typed(definition, kind, place)
+        if definition.body.get("metadata"):
+            yield from self._evaluated(definition.body["metadata"], f"{place}.{self.words.metadata}")
+
+    def _missing(self, definition: ResourceDefinition, kind: Missing, path: str) -> Iterable[Diagnostic]:
+        if not kind.unavailable:
+            self.types += kind.at(path)
+            return ()
+        external = definition.body.get("external_id") is not None
+        # What others made needs no service of ours before the stack is to be made.
+        return () if external and not self.tree.strict else kind.at(path)
+
+    def _typed(self, definition: ResourceDefinition, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        body, words = definition.body, self.words
+        if body.get("external_id") is not None:  # nothing else of it is used
+            path = f"{place}.{words.external_id}"
+            self.view.missed = None
+            yield from self._evaluated(body["external_id"], path)
+            yield from self._missed(path)
+            return
+        if body.get("deletion_policy") is not None:
+            yield from self._deletion_policy(body["deletion_policy"], kind, place)
+        if isinstance(kind, Overlooked):
+            return
+        if body.get("update_policy"):
+            self.policies += self._update_policy(body["update_policy"], kind, place)
+        if definition.dep_attrs:
+            sections = [
+                (body.get("properties"), f"{place}.{words.properties}"),
+                (body.get("metadata"), f"{place}.{words.metadata}"),
+            ]
+            yield from self._attributes(definition.dep_attrs, sections)
+        yield from self._properties(definition, kind, place)
+
+    def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
+        """Return why a value's functions cannot be evaluated."""
+        self.view.touched_secret = False
+        try:
+            self.view.resolve(value, path)
+        except InvalidTemplate as error:
+            return self._of_values(error.diagnostics)
+        return ()
+
+    def _retired(self, kind: ResourceType, path: str) -> Iterator[Diagnostic]:
+        """Warn of a type once, wherever it is used first."""
+        if kind.name not in self.tree.told:
+            self.tree.told.add(kind.name)
+            message = f"The resource type {kind.name} is {kind.support_status.lower()}."
+            yield Diagnostic("retired-type", message, path, severity="warning")
+
+    # Properties.
+
+    def _properties(
+        self, definition: ResourceDefinition, kind: ResourceType, place: str
+    ) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.properties}"
+        secret = kind.secret_parameters if isinstance(kind, TemplateType) else ()
+        resolved = Resolved(definition.body, self.view, kind, place, path, BEFORE, secret)
+        given, faults = kind.read_properties(resolved.values, path=path, unknown=UNKNOWN)
+        structure = [fault for fault in faults if _is_structure(fault, path)] if faults else faults
+        yield from map(resolved.of, structure)
+        failed = bool(resolved.errors)
+        if len(faults) > len(structure):
+            resolved.report(fault for fault in faults if fault not in structure)
+        if not faults and not failed:
+            others = self.template.resources
+            wrong = list(kind.validate(given, self.tree.timeout_seconds))
+            wrong += kind.validate_among(definition.name, given, others)
+            if not wrong and self.tree.inquire is not None:
+                wrong += self.tree.inquire(definition.name, kind, given)
+            resolved.report((), wrong)
+        if resolved.errors:
+            yield from self._of_values(resolved.errors)
+        if self._has_deprecated(kind):
+            for warning in deprecations(kind.properties, resolved.values, path=path):
+                yield replace(resolved.of(warning), severity="warning")
+        if isinstance(kind, TemplateType):
+            build = partial(_values, kind, given, resolved)
+            yield from self._of_values(self._inside(kind, place, path, build))
+        elif isinstance(kind, GroupType):
+            inside = self._in_group(definition, kind, given, resolved)
+            yield from self._of_values(told(fault, kind, place, path) for fault in inside)
+        elif isinstance(kind, NestedType) and not faults and not failed:
+            yield from self._of_values(self._named(kind, place, given, resolved))
+
+    def _has_deprecated(self, kind: ResourceType) -> bool:
+        known = self.tree.deprecated.get(id(kind))
+        if known is None:
+            known = self.tree.deprecated[id(kind)] = any(map(_deprecates, kind.properties.values()))
+        return known
+
+    # Policies.
+
+    def _update_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.update_policy}"
+        self.view.touched_secret, self.view.made = False, 0
+        try:
+            given = self.view.resolved(policy)
+            measure(given)
+        except FunctionError as error:
+            yield replace(function_fault(error, path, self.view, BEFORE), code="update-policy")
+            return
+        if given is UNKNOWN or not given:
+            return
+        if not isinstance(given, Mapping):
+            yield Diagnostic("update-policy", f"{BEFORE}{path}: it is not a map", path)
+            return
+        secret = kind.update_policy if self.view.touched_secret else ()
+        shown = Resolved({}, self.view, kind, place, path, BEFORE, secret)
+        for fault in kind.read_update_policy(given, path=path, unknown=UNKNOWN)[1]:
+            yield replace(shown.of(fault), code="update-policy")
+
+    def _deletion_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.words.deletion_policy}"
+        self.view.touched_secret = self.view.touched_uncreated = False
+        self.view.missed = None
+        try:
+            policy = self.view.resolve(policy, path)
+        except InvalidTemplate as error:
+            yield from error.diagnostics
+            return
+        if policy is UNKNOWN:
+            if self.view.touched_uncreated:  # it must be known when nothing else is any more
+                yield Diagnostic("deletion-policy", f"{path}: it cannot depend on a resource", path)
+            yield from self._missed(path)
+            return
+        meant = POLICIES.get(policy.lower()) if isinstance(policy, str) else None
+        if meant is None:
+            said = HIDDEN_POLICY if self.view.touched_secret else f'Invalid deletion policy "{policy}"'
+            yield Diagnostic("deletion-policy", said, path)
+        elif meant == "Snapshot" and not kind.can_snapshot:
+            yield Diagnostic("deletion-policy", f'{path}: "{meant}" deletion policy not supported', path)
+
+    def _missed(self, path: str) -> Iterator[Diagnostic]:
+        """Yield that a parameter has no value, where one is wanted even if no stack is to be made.
+
+        When one is, it was told already.
+        """
+        if self.view.missed is not None and not self.tree.strict and not self.nested:
+            message = f"The Parameter ({self.view.missed}) was not provided."
+            yield Diagnostic("missing-parameter", message, path, heat_type=MISSING_PARAMETER)
+
+    # Attributes.
+
+    def _attributes(
+        self, used: Mapping[str, Iterable[str]], values: Sequence[tuple[Any, str]]
+    ) -> Iterator[Diagnostic]:
+        for name, attributes in used.items():
+            target = self.template.resources.get(name)
+            kind = self.kinds.of(target) if target is not None else None
+            if kind is None or isinstance(kind, Missing):
+                continue  # told already
+            for attribute in sorted(attributes):
+                if attribute != ALL and not self._has_attribute(kind, attribute):
+                    path = find_get_attr(values, name, attribute)
+                    keys, place = path
+                    told = path_told(keys, self.template.form.functions, place)
+                    yield Diagnostic(
+                        "unknown-attribute",
+                        f"{told}: The Referenced Attribute ({name} {attribute}) is incorrect.",
+                        path_text(keys, place),
+                        hint=did_you_mean(attribute, kind.attributes),
+                        # What a nested stack will give is only known for sure once it is there.
+                        severity="warning" if isinstance(kind, TemplateType) else "error",
+                    )
+
+    def _has_attribute(self, kind: ResourceType, name: str) -> bool:
+        if not kind.has_attribute(name):
+            return False
+        if not isinstance(kind, TemplateType) or not name.startswith(RESOURCE) or name in kind.attributes:
+            return True
+        inside = kind.template.undecided.resources
+        inner = name.removeprefix(RESOURCE)
+        return inner in inside or inner.partition(".")[0] in inside
+
+    # Nested stacks.
+
+    def _named(
+        self, kind: NestedType, place: str, given: Mapping[str, Any], resolved: Resolved
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong with a template that a resource names, and in it."""
+        named = kind.template_of(given)
+        if named is None:
+            return
+        try:
+            inner = self.kinds.at(named.url)
+        except InvalidTemplate as error:
+            yield from Missing(error.diagnostics).at(join(resolved.path, named.url_property))
+            return
+        known = resolved.values.keys() <= given.keys()
+        build = partial(_given, inner.template, named.parameters if known else None, bool(resolved.secrets))
+        yield from self._inside(inner, place, join(resolved.path, named.parameters_property), build)
+
+    def _inside(
+        self, kind: TemplateType, place: str, path: str, build: Callable[[], ParameterValues]
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong in the template that a resource stands for, told once wherever it is used.
+
+        `path` is that of the properties, of which `build` makes the values of its parameters.
+        """
+        for mismatch in kind.mismatches:
+            yield Diagnostic("facade", mismatch, f"{place}.{self.words.type}")
+        prefix = f"{place}<{kind.template.url}>"
+        kinds = self.kinds.child(kind)
+        if kinds.depth > kinds.max_depth:
+            fault = within(_too_deep(kinds.max_depth), prefix)
+            yield replace(fault, path=f"{place}.{self.words.type}")
+            return
+        try:
+            values = build()
+        except InvalidTemplate as error:
+            values = _unknown(kind.template)
+            for fault in error.diagnostics:
+                yield replace(within(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
+        key = (id(kinds), _key(values))
+        if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
+            values = _unknown(kind.template)
+            key = (id(kinds), _key(values))
+        if key in self.tree.sizes:
+            self.resources += self.tree.sizes[key]
+            return
+        faults = self._look_into(kind.template, values, kinds, key)
+        self.resources += self.tree.sizes[key]
+        for fault in faults:
+            mark = (fault.file, fault.line, fault.column, fault.code, fault.message)
+            if mark not in self.tree.told and len(self.tree.told) < MOST_FAULTS:
+                self.tree.told.add(mark)
+                yield within(fault, prefix)
+
+    def _in_group(
+        self, definition: ResourceDefinition, kind: GroupType, given: Mapping[str, Any], resolved: Resolved
+    ) -> Iterator[Diagnostic]:
+        """Yield what is wrong with the members of a group, of which one stands for those like it."""
+        kinds = self.kinds.within(definition)
+        if kinds.depth > kinds.max_depth:
+            yield _too_deep(kinds.max_depth)
+            return
+        for sample in samples(kind, given, resolved):
+            check = _StackCheck(sample.template, sample.values, kinds, self.tree, nested=True)
+            yield from check.run()
+            self.resources += sample.count * check.resources
+
+    def _look_into(
+        self, template: NestedTemplate, values: ParameterValues, kinds: Kinds, key: object
+    ) -> list[Diagnostic]:
+        defined, faults = template.define(values)
+        self.tree.looked_at += len(defined.resources)
+        check = _StackCheck(defined, values, kinds, self.tree, nested=True)
+        more = check.run()
+        if not faults:
+            more = [*circles(defined), *more]
+        self.tree.sizes[key] = check.resources
+        warnings = [replace(warning, file=template.url) for warning in defined.warnings]
+        return in_file([*faults, *beside(faults, more), *warnings], template)
+
+
+def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:
+    """Return where the function is that asks for a resource's attribute, in values given with their places.
+
+    The keys that lead to it, and the place they start at.
+    """
+    todo: list[tuple[Any, Path, str]] = [(value, (), place) for value, place in values]
+    otherwise: tuple[Path, str] = (), values[0][1]
+    while todo:
+        item, keys, place = todo.pop()
+        if isinstance(item, Mapping):
+            function = next(iter(item)) if len(item) == 1 else None
+            if function in ATTRIBUTE_FUNCTIONS:
+                asked = item[function]
+                if isinstance(asked, list) and asked[:2] == [name, attribute]:
+                    return (*keys, str(function)), place
+            todo.extend((member, (*keys, key), place) for key, member in item.items())
+        elif isinstance(item, list):
+            todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
+    return otherwise
+
+
+def _too_deep(most: int) -> Diagnostic:
+    limit = f"Request limit exceeded: Recursion depth exceeds {most}."
+    return Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
+
+
+def _is_structure(fault: PropertyFault, path: str) -> bool:
+    return fault.code in STRUCTURE and fault.path == path
+
+
+def _deprecates(prop: Property) -> bool:
+    if prop.deprecated:
+        return True
+    members = prop.schema
+    if isinstance(members, Property):
+        return _deprecates(members)
+    return members is not None and any(map(_deprecates, members.values()))
+
+
+def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) -> ParameterValues:
+    """Return the values of a nested template's parameters, as far as they are known.
+
+    Raises:
+        InvalidTemplate: a property has a value that the parameter cannot have.
+    """
+    template = kind.template
+    schemas, defaults = template.parameters, kind.environment.parameter_defaults
+    # What was given and is not known, or is wrong, must not be taken for the default.
+    unknown = {name for name in resolved.values if name in schemas and name not in given}
+    known = {name: schema for name, schema in schemas.items() if name not in unknown}
+    supplied = {name: value for name, value in kind.arguments(given).items() if name in known}
+    built = ParameterValues.build(known, supplied, defaults, {}, missing_ok=True)
+    missing = built.missing | unknown | set(template.form.pseudo)
+    hidden = built.hidden | kind.secret_parameters | resolved.secrets
+    return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
+
+
+def _given(template: NestedTemplate, given: Mapping[str, Any] | None, secret: bool) -> ParameterValues:
+    """Return the values of a nested template's parameters; None is given when they are not known yet.
+
+    Raises:
+        InvalidTemplate: there is one too many, too few or wrong.
+    """
+    if given is None:
+        return _unknown(template)
+    built = ParameterValues.build(template.parameters, given, {}, {})
+    hidden = built.hidden | (set(template.parameters) if secret else set())
+    return ParameterValues(dict(built), frozenset(hidden), built.missing | set(template.form.pseudo))
+
+
+def _unknown(template: NestedTemplate) -> ParameterValues:
+    return ParameterValues({}, missing=frozenset([*template.parameters, *template.form.pseudo]))
+
+
+def _key(values: ParameterValues) -> object:
+    """Return what two sets of values have in common that make the same of a template."""
+    text = orjson.dumps(dict(values), default=repr, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).digest(), values.missing, values.hidden
