@@ -8,19 +8,19 @@ from flask import Flask
 
 from api.dependencies import Operations, Parts
 from api.routes import assemble
-from orchestrator import config, telemetry
+from orchestrator import config, logs
 from orchestrator.engine.messages import Message
 from orchestrator.operations import offload
 from orchestrator.operations.outputs import outputs
 from orchestrator.operations.signals import accept
 from orchestrator.operations.stacks import actions, create_delete, rollback
 from orchestrator.resources.registry import load_registry
-from orchestrator.security.binding import require_safe_binding
+from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import Database, open_database
 from orchestrator.store.schema import version
-from tasks.broker import Broker
-from tasks.dispatch import Dispatcher, broker_url
+from tasks.broker_stats import Broker
+from tasks.publisher import Dispatcher, broker_url
 
 PATIENCE_SECONDS = 5.0  # what a restart of the database may take before anybody is told
 
@@ -37,7 +37,7 @@ def create_app(
     """
     if settings is None:
         settings = config.settings()
-        telemetry.configure_logs()
+        logs.configure_logs()
     require_safe_binding(settings)
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     version.require_current(database.url)

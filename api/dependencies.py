@@ -21,7 +21,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.signals.ingest import Address
 from orchestrator.store.stacks.stacks import StackPlace, StackRow
-from tasks.broker import Broker
+from tasks.broker_stats import Broker
 
 
 class Accepted(Protocol):

@@ -41,9 +41,9 @@ from api.v1 import (
     webhooks,
 )
 from orchestrator.errors import InvalidRequest
+from orchestrator.security.authenticators import Door, door
 from orchestrator.security.caller import for_project
-from orchestrator.security.doors import Door, door
-from orchestrator.security.query_callers import QueryCallers
+from orchestrator.security.cfn_callers import QueryCallers
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset(

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     anonymous_admin: bool = Field(
         default=False, description="whether everybody is an admin while nobody is asked who they are"
     )
-    users_file: Path | None = None  # who may call with `auth = basic`: security/users.py
+    users_file: Path | None = None  # who may call with `auth = basic`: security/password_file.py
     policy_file: Path | None = None  # who may do what, where it is not as shipped: security/policy.py
     trusted_proxies: int = Field(default=0, ge=0, description="how many proxies in front set X-Forwarded-*")
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas

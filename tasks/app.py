@@ -21,9 +21,10 @@ from celery.signals import (
     worker_shutting_down,
 )
 
-from orchestrator import collector
+from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
+from orchestrator.logs import configure_logs, logger
 from orchestrator.operations.children.child_stacks import ChildStacks
 from orchestrator.operations.events.webhook_delivery import Courier
 from orchestrator.operations.keystone.delegated_credentials import Custodian
@@ -42,13 +43,12 @@ from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
-from orchestrator.telemetry import configure_logs, logger
-from tasks import figures
+from tasks import metrics_server
 from tasks.celery_settings import celery_settings
-from tasks.couriers import Couriers
-from tasks.custody import Custody
-from tasks.dispatch import Dispatcher, broker_url
-from tasks.tick import Tick
+from tasks.keystone_cleanup import Custody
+from tasks.periodic import Tick
+from tasks.publisher import Dispatcher, broker_url
+from tasks.webhook_delivery import Couriers
 
 log = logger()
 
@@ -95,7 +95,7 @@ def _logs(**_: Any) -> None:
 def _refuse_wrong_schema(**_: Any) -> None:
     try:
         cipher(settings())
-        figures.require_safe(settings())
+        metrics_server.require_safe(settings())
         domain_admin(settings())
         require_current(open_database(settings()).url)
     except Misconfigured as error:
@@ -110,7 +110,7 @@ _threads: list[Tick | Couriers | Custody] = []
 @worker_process_init.connect
 def _warm(**_: Any) -> None:
     engine()
-    collector.keep_loaded()
+    gc_policy.keep_loaded()
 
 
 @worker_ready.connect
@@ -123,7 +123,7 @@ def _start_tick(sender: Any, **_: Any) -> None:
         dispatcher,
         chosen.sweep_interval_seconds,
     )
-    figures.serve(chosen)
+    metrics_server.serve(chosen)
     tick.start()
     _threads.append(tick)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:

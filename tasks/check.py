@@ -10,13 +10,13 @@ import time
 from typing import Any
 
 from orchestrator import metrics
+from orchestrator.logs import logger
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
 from tasks.celery_settings import QUEUES
-from tasks.dispatch import TASK
+from tasks.publisher import TASK
 
 log = logger()
 

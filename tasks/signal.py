@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.logs import logger
 from orchestrator.operations.signals.process import take_in
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.telemetry import logger
 from tasks.app import app, dispatcher, engine
-from tasks.dispatch import SIGNAL_TASK
+from tasks.publisher import SIGNAL_TASK
 
 log = logger()
 

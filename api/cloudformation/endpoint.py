@@ -25,12 +25,12 @@ from api.middleware.api_version import ASKED, QUERY
 from api.request.body import reading, received
 from api.response.errors import refused
 from api.response.serialization import json_response
-from orchestrator import errors, telemetry
+from orchestrator import errors, logs
 from orchestrator.operations.context import OperationContext
-from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller
+from orchestrator.security.cfn_callers import QueryCallers
 from orchestrator.security.policy import allowed, policy_of
-from orchestrator.security.query_callers import QueryCallers
+from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
 from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access.grants import AccessRow
@@ -38,7 +38,7 @@ from orchestrator.store.access.idempotency import TokenTaken
 from orchestrator.store.connections.database import UNREACHABLE
 
 cfn = Blueprint("cfn", __name__)
-log = telemetry.logger()
+log = logs.logger()
 
 LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
 MOST_PARAMETERS: Final = 10_000

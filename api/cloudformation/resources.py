@@ -15,7 +15,7 @@ from api.dependencies import caller, operation_context, parts
 from api.response.serialization import time
 from api.v1.resources import metadata_of
 from orchestrator.errors import LimitExceeded
-from orchestrator.security.bearers import require
+from orchestrator.security.resource_credentials import require
 from orchestrator.security.signatures import Refused
 from orchestrator.store.events.events import EventQuery, EventRow, event_uuid, list_events
 from orchestrator.store.stacks import revisions, stacks

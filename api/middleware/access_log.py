@@ -12,7 +12,7 @@ import structlog
 from flask import Request, Response
 from werkzeug.wsgi import ClosingIterator
 
-from orchestrator import metrics, telemetry
+from orchestrator import logs, metrics
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -22,7 +22,7 @@ ABOUT: Final = "orchestrator.about"
 # Asked every few seconds by who watches: a line only when it went wrong.
 OFTEN: Final = frozenset({"versions.healthcheck", "health.live", "health.ready", "metrics.show"})
 
-log = telemetry.logger()
+log = logs.logger()
 
 
 def note(request: Request, response: Response) -> None:

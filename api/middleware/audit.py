@@ -10,11 +10,11 @@ from typing import Final
 from flask import Response, g, request
 
 from api.middleware.authorization import name_of
-from orchestrator import telemetry
+from orchestrator import logs
 from orchestrator.security.caller import Caller
 from orchestrator.security.policy import CHANGES
 
-log = telemetry.logger()
+log = logs.logger()
 
 SIGNALS: Final = frozenset({"cfn.signal", "cfn.wait_condition"})  # whose URLs are signed
 

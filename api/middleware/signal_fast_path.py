@@ -26,10 +26,10 @@ from api.middleware import access_log, audit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.security.bearers import STACK_USER
+from orchestrator.security.authenticators import Door
 from orchestrator.security.caller import Caller, for_project
-from orchestrator.security.doors import Door
 from orchestrator.security.policy import allowed, policy_of
+from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.signatures import SignedRequest
 from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.signals.ingest import Address

@@ -30,7 +30,7 @@ from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance.gauges import Figures, figures
-from tasks.broker import UNREACHABLE
+from tasks.broker_stats import UNREACHABLE
 from tasks.celery_settings import QUEUES
 
 metrics = Blueprint("metrics", __name__)

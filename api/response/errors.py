@@ -15,11 +15,11 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.response.serialization import json_response
-from orchestrator import errors, telemetry
+from orchestrator import errors, logs
 from orchestrator.engine.validation.nested_faults import relayed
 from orchestrator.store.connections.database import UNREACHABLE
 
-log = telemetry.logger()
+log = logs.logger()
 
 MALFORMED: Final = (
     "The server could not comply with the request since it is either malformed or otherwise incorrect."

@@ -10,7 +10,7 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from orchestrator import telemetry
+from orchestrator import logs
 
 
 class Logs(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -19,7 +19,7 @@ class Logs(Logger):  # type: ignore[misc]  # gunicorn has no types
     def setup(self, cfg: Any) -> None:
         """Take gunicorn's own handlers away."""
         super().setup(cfg)
-        telemetry.configure_logs()
+        logs.configure_logs()
         for log in (self.error_log, self.access_log):
             log.handlers.clear()
             log.propagate = True

@@ -20,12 +20,12 @@ import psycopg
 import sqlalchemy.exc
 
 from orchestrator.errors import TooManyStreams
+from orchestrator.logs import logger
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream
 from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.telemetry import logger
 
 POLL_SECONDS: Final = 0.25
 KEPT: Final = 4_000  # events put before one viewer and not taken

@@ -13,7 +13,7 @@ from api.request import query_params
 from api.response.errors import fault
 from api.response.serialization import json_response
 from orchestrator.operations.validation.available_types import OfferedTypes
-from orchestrator.resources import catalogue as types
+from orchestrator.resources import type_schema as types
 from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.store.maintenance import workers
 from orchestrator.store.maintenance.workers import WorkerRow

@@ -20,12 +20,12 @@ from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.software.api_requests import machine_metadata
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
-from orchestrator.security.bearers import require
 from orchestrator.security.encryption import Cipher
+from orchestrator.security.resource_credentials import require
 from orchestrator.store.stacks.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.member_attributes import plain
 from orchestrator.template.parameters import MASK
-from orchestrator.template.spread import plain
 
 resources = Blueprint("resources", __name__)
 

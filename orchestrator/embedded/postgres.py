@@ -22,7 +22,7 @@ import psycopg
 
 from orchestrator.embedded.binaries import postgres_bin
 from orchestrator.embedded.process import Child, identity, server_account
-from orchestrator.embedded.sockets import short_path
+from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
 
 VERSION = "18"

@@ -14,7 +14,7 @@ import httpx
 
 from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.process import Child
-from orchestrator.embedded.readiness import VARIABLE as READY_VARIABLE
+from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
 from orchestrator.errors import Misconfigured
 from orchestrator.metrics import SHARED
 
@@ -25,7 +25,7 @@ API_THREADS = 16  # besides one for each stream of events
 KEEP_ALIVE_SECONDS = 75  # a client that asks again and again must not find its connection just closed
 PROVIDER_THREADS = 16  # calls in flight to services
 WORKER_NICENESS = 5  # on one machine the answer to somebody goes before the work that may follow it
-READY_MODULE = "orchestrator.embedded.readiness"
+READY_MODULE = "orchestrator.embedded.worker_readiness"
 
 
 def environment(

@@ -16,7 +16,7 @@ from types import FrameType
 
 from orchestrator.embedded.process import Child, Process
 from orchestrator.errors import Misconfigured
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONG_LIFE = 10.0  # seconds; a child that lived less has failed, and is started again later each time

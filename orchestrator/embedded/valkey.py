@@ -12,7 +12,7 @@ import redis
 
 from orchestrator.embedded.binaries import valkey_server
 from orchestrator.embedded.process import Child, server_account
-from orchestrator.embedded.sockets import short_path
+from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
 
 SOCKET = "valkey.sock"

@@ -15,10 +15,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from orchestrator import collector
+from orchestrator import gc_policy
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.logs import bind_request, concerning, configure_logs, logger, request_id
 from orchestrator.operations.children.child_stacks import ChildStacks
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
@@ -44,7 +45,6 @@ from orchestrator.store.connections.database import UNREACHABLE, Database
 from orchestrator.store.nodes import repository
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.traversals import Opened
-from orchestrator.telemetry import bind_request, concerning, configure_logs, logger, request_id
 from orchestrator.template.template import Template
 
 log = logger()
@@ -165,7 +165,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     configure_logs()
     bind_request(job.request_id)
     limit_memory(job.settings.planner_memory_limit)
-    collector.rest()
+    gc_policy.rest()
     try:
         work(job, answer)
     except MemoryError:

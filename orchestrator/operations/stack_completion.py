@@ -10,12 +10,12 @@ from psycopg.rows import TupleRow
 from orchestrator import metrics
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
+from orchestrator.logs import logger
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.traversals import child_completion, children, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from orchestrator.store.traversals.traversals import Opened
-from orchestrator.telemetry import logger
 
 log = logger()
 

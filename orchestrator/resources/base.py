@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.region_catalog import Catalog
-from orchestrator.resources.around import NOBODY, Grant, Peers, Place, StackUsers
-from orchestrator.resources.software import UNCONNECTED, SoftwareStore
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.resources.stack_context import NOBODY, Grant, Peers, Place, StackUsers
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition

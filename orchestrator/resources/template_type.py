@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.resources.base import Attribute, Change, Context, Property, ResourceType, Value
-from orchestrator.resources.nested import (
+from orchestrator.resources.nested_type import (
     Bring,
     ChildTemplate,
     ChildView,
@@ -21,7 +21,7 @@ from orchestrator.resources.nested import (
     NestedType,
     Settled,
 )
-from orchestrator.template import spread
+from orchestrator.template import member_attributes
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
@@ -197,7 +197,7 @@ def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
     member = members.get(rest)
     if member is not None:
         reference = member.physical_id if member.reference_id is None else member.reference_id
-        yield spread.one(reference, member.attributes)
+        yield member_attributes.one(reference, member.attributes)
         return
     name, _, attribute = rest.partition(".")
     member = members.get(name)

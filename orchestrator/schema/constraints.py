@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from orchestrator.schema.custom import custom_check
-from orchestrator.schema.patterns import matcher
+from orchestrator.schema.safe_regex import matcher
 
 Number = int | float
 

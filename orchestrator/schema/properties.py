@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.schema.constraints import Constraint, Custom, misplaced
-from orchestrator.schema.hints import did_you_mean
 from orchestrator.schema.numbers import whole
+from orchestrator.schema.suggestions import did_you_mean
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
 

@@ -14,9 +14,9 @@ from orchestrator.clients.keystone.ec2_tokens import ServiceUser
 from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
-from orchestrator.security.bearers import STACK_USER
 from orchestrator.security.caller import Caller, Login
-from orchestrator.security.remembered import Remembered
+from orchestrator.security.resource_credentials import STACK_USER
+from orchestrator.security.ttl_cache import Remembered
 
 SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
 REMEMBERED: Final = "orchestrator.tokens"  # where in the environment the library finds what it remembers

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, InvalidTemplate, LimitExceeded, Misconfigured
-from orchestrator.schema.hints import did_you_mean
-from orchestrator.security.bearers import STACK_USER
+from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.security.caller import Caller
+from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.template.parse import Limits, parse
 
 Policy = Mapping[str, frozenset[str]]  # name -> the roles any of which will do

@@ -1,4 +1,4 @@
-"""Check EC2-style signatures of requests (spec/rest-api.md §14). `resources/signing.py` makes them.
+"""Check EC2-style signatures of requests (spec/rest-api.md §14). `resources/ec2_signatures.py` makes them.
 
 A request is good when the secret of the access key it names gives its signature. Version 2 has everything
 among the parameters, and is what signed URLs have. Version 4 has it in a header and is good for minutes.
@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from orchestrator.errors import Forbidden, InvalidRequest
-from orchestrator.resources.signing import METHODS, V4, signature_v2, signature_v4
+from orchestrator.resources.ec2_signatures import METHODS, V4, signature_v2, signature_v4
 
 SKEW_SECONDS: Final = 15 * 60  # that the clocks of who signs and ours may be apart
 LONGEST: Final = 1_000  # characters of a key or a signature

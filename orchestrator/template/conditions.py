@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.formats import Format
+from orchestrator.template.function_view import UNKNOWN, Unknown
 from orchestrator.template.functions import FunctionError, References, UnknownParameter
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.view import UNKNOWN, Unknown
 
 Verdict = bool | Unknown
 

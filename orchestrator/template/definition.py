@@ -11,9 +11,10 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.formats import format_named
+from orchestrator.template.function_view import FACADE, UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
 from orchestrator.template.functions import (
     HIDDEN,
     Function,
@@ -22,10 +23,9 @@ from orchestrator.template.functions import (
     UnknownParameter,
     UnknownReference,
 )
-from orchestrator.template.functions.allowance import SPENT, charge, is_spent
-from orchestrator.template.functions.whole import cost, measure
+from orchestrator.template.functions.resolved_argument import cost, measure
+from orchestrator.template.functions.time_budget import SPENT, charge, is_spent
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.view import FACADE, UNKNOWN, ParentResourceProxy, ResourceProxy, Unknown
 
 __all__ = [
     "UNKNOWN",

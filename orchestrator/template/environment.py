@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.diagnostics import Hints
+from orchestrator.template.fault_locations import placed
 from orchestrator.template.parse import Limits, check_size, parse
-from orchestrator.template.places import placed
-from orchestrator.template.registry_entries import is_template
 from orchestrator.template.resource_registry import ResourceRegistry, Target
+from orchestrator.template.resource_registry_entries import is_template
 
 SECTIONS: Final = (
     "parameters",

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded, OrchestratorError
 from orchestrator.template.environment import Environment
+from orchestrator.template.fault_locations import placed
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.parse import Limits, parse
-from orchestrator.template.places import placed
 from orchestrator.template.template import read
 
 OVERWRITE: Final = "overwrite"

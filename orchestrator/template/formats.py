@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 from orchestrator.template import versions
 from orchestrator.template.functions import Function
 from orchestrator.template.functions.member import MEMBER
@@ -120,7 +120,7 @@ class Format:
 
 
 # What the child of a group is written in, by us alone: among the installed formats it is not, so nobody can
-# send it (`template/members.py`).
+# send it (`template/group_template.py`).
 MEMBERS: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
 
 

@@ -18,8 +18,8 @@ from orchestrator.schema.constraints import (
 )
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
+from orchestrator.template.function_view import FACADE, ParentResourceProxy
 from orchestrator.template.json_text import DEEPEST_JSON, number, read_json, too_deep
-from orchestrator.template.view import FACADE, ParentResourceProxy
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 KEYS: Final = frozenset(

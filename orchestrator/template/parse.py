@@ -17,12 +17,12 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from orchestrator.collector import resting
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.gc_policy import resting
 from orchestrator.schema.numbers import WHOLE
-from orchestrator.template.building import Builder, text_fault
-from orchestrator.template.locate import locate
+from orchestrator.template.source_locator import locate
+from orchestrator.template.yaml_builder import Builder, text_fault
 
 __all__ = ["Limits", "check_size", "locate", "parse"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.template.registry_entries import RESOURCES, Entry, Level, Reader, is_template
+from orchestrator.template.resource_registry_entries import RESOURCES, Entry, Level, Reader, is_template
 
 LONGEST_CHAIN: Final = 100  # mappings followed for one type; an honest one follows two or three
 MOST_DEAD_ENDS: Final = 100  # types met on the way that lead nowhere; wildcards could make ever new ones

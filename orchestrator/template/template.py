@@ -14,14 +14,14 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definition import LikeDefinitions, OutputDefinition, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
+from orchestrator.template.expression_scanner import ANY, Everything, Fault, Names, Scanner
 from orchestrator.template.formats import Format, format_named, format_of
 from orchestrator.template.functions import References
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits, check_size, locate, parse
-from orchestrator.template.registry_entries import is_template
-from orchestrator.template.scan import ANY, Everything, Fault, Names, Scanner
-from orchestrator.template.sections import DESCRIPTION, Sections, output
-from orchestrator.template.snippets import Snippets
+from orchestrator.template.resource_registry_entries import is_template
+from orchestrator.template.resource_rules import Snippets
+from orchestrator.template.section_rules import DESCRIPTION, Sections, output
 
 
 @dataclass(frozen=True, slots=True)

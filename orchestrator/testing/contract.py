@@ -25,8 +25,8 @@ import pytest
 from orchestrator.engine.check.property_diff import as_stored, revise
 from orchestrator.errors import NotSupported
 from orchestrator.resources.base import Observation, Property, ResourceType
-from orchestrator.resources.catalogue import SUPPORT_STATUSES, type_schema, type_template
 from orchestrator.resources.registry import load_registry
+from orchestrator.resources.type_schema import SUPPORT_STATUSES, type_schema, type_template
 from orchestrator.schema.properties import TYPES, convert
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load

@@ -1,4 +1,4 @@
-"""What holds for every nested type: one whose thing is a stack (`orchestrator/resources/nested.py`)."""
+"""What holds for every nested type: one whose thing is a stack (`orchestrator/resources/nested_type.py`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from orchestrator.resources.base import ResourceType, Value
-from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, NestedType, Pause, Settled
+from orchestrator.resources.nested_type import Beside, Bring, Member, NestedStep, NestedType, Pause, Settled
 from orchestrator.template.environment import Environment
-from orchestrator.template.members import load_stored
+from orchestrator.template.group_template import load_stored
 from orchestrator.template.parse import Limits
 from orchestrator.testing.contract import Declarations
 from orchestrator.testing.operated import Operated

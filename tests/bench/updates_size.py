@@ -21,9 +21,9 @@ import click
 from orchestrator.config import Settings
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import running
+from orchestrator.logs import configure_logs
 from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.store.schema import migrate
-from orchestrator.telemetry import configure_logs
 from tests.bench.shapes import layered
 from tests.scenarios.world import World
 

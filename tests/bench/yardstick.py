@@ -19,8 +19,8 @@ from pathlib import Path
 import redis
 
 from orchestrator.embedded.process import Child, Process
-from orchestrator.embedded.readiness import VARIABLE as READY_VARIABLE
 from orchestrator.embedded.valkey import connect
+from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
 from tests.bench import empty_app
 from tests.bench.processes import Watch
 from tests.bench.servers import YARDSTICK_DATABASE, Servers, clean_environment
@@ -107,7 +107,7 @@ def _workers(folder: Path, url: str, count: int) -> Iterator[dict[int, str]]:
 def _worker(folder: Path, url: str, number: int) -> Child:
     told = folder / f"empty{number}.ready"
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    options = ("-P", "solo", "-n", f"empty{number}@%h", "--include", "orchestrator.embedded.readiness")
+    options = ("-P", "solo", "-n", f"empty{number}@%h", "--include", "orchestrator.embedded.worker_readiness")
     return Child(
         name=f"empty{number}",
         argv=(sys.executable, "-m", "celery", "-A", empty_app.__name__, "worker", *options, *quiet),

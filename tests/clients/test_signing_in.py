@@ -16,7 +16,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from api.app import create_app
 from orchestrator.config import Settings
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
 from tests.clients.stock import Openstack

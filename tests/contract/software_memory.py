@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.builtin.software_io import judge
-from orchestrator.resources.software import (
+from orchestrator.resources.software_api import (
     Config,
     ConfigDraft,
     Credentials,

@@ -11,8 +11,8 @@ from orchestrator.errors import InvalidRequest, InvalidValue, Misconfigured, Not
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.builtin.test_resource import TestResource
-from orchestrator.resources.catalogue import list_types, type_schema, type_template
 from orchestrator.resources.registry import GROUP, Registry, load_registry
+from orchestrator.resources.type_schema import list_types, type_schema, type_template
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.registry import Registry
 from orchestrator.testing.contract import HiddenContract, TypeContract
 from orchestrator.testing.nested import NestedContract

@@ -18,7 +18,7 @@ from orchestrator.resources.builtin.software_component import SoftwareComponent
 from orchestrator.resources.builtin.software_config import SoftwareConfig
 from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
 from orchestrator.resources.builtin.structured_config import StructuredConfig
-from orchestrator.resources.software import ConfigDraft
+from orchestrator.resources.software_api import ConfigDraft
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from orchestrator.testing.operated import Operated

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, eventually

@@ -31,7 +31,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
-from tasks.dispatch import Dispatcher
+from tasks.publisher import Dispatcher
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CRASH_DIR = Path(__file__).parents[1] / "plugins" / "crash"

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from orchestrator.cli.main import main
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
-from orchestrator.security.doors import require_door
-from orchestrator.security.users import CHALLENGE
+from orchestrator.security.authenticators import require_door
+from orchestrator.security.password_file import CHALLENGE
 
 
 def basic(name: str, password: str) -> dict[str, str]:

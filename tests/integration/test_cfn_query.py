@@ -16,7 +16,7 @@ from api_world import Client, World, project, world  # noqa: F401 - fixtures
 from werkzeug.test import TestResponse
 
 from api.cloudformation import resources, stacks
-from orchestrator.resources.signing import signature_v2, signature_v4
+from orchestrator.resources.ec2_signatures import signature_v2, signature_v4
 from orchestrator.security.key_pairs import create_key_pair, revoke_key_pair
 
 HOST = "localhost"

@@ -12,7 +12,7 @@ from celery import Celery
 from orchestrator.embedded.valkey import connect
 from orchestrator.engine.messages import Ring, SignalRing
 from tasks.celery_settings import celery_settings
-from tasks.dispatch import SIGNAL_TASK, TASK, Dispatcher
+from tasks.publisher import SIGNAL_TASK, TASK, Dispatcher
 from tests.integration.cluster import eventually
 
 RING = Ring(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")

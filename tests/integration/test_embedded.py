@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from orchestrator.embedded import binaries
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import Account, Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect

@@ -14,7 +14,7 @@ from orchestrator.operations.maintenance.heartbeat import Reporting
 from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.store.maintenance import purge as purging
-from tasks.tick import Tick
+from tasks.periodic import Tick
 from tests.bench.updates_size import BAR, grow
 from tests.scenarios.world import World, test_resource
 

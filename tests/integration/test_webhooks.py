@@ -19,7 +19,7 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.operations.events.webhook_delivery import Courier
 from orchestrator.store.events import webhooks as store
-from tasks.couriers import Couriers
+from tasks.webhook_delivery import Couriers
 from tests.integration.api_world import Client, Made, World, project, world
 from tests.integration.api_world import root as root_of
 

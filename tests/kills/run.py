@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.operations.maintenance import purge
 from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, environment

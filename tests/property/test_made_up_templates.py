@@ -13,10 +13,10 @@ from orchestrator.errors import InvalidTemplate
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import all_formats, format_named
+from orchestrator.template.function_view import ResourceProxy
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load
-from orchestrator.template.view import ResourceProxy
 
 LIMITS = Limits(max_depth=50)
 FORMATS = sorted(name for name, form in all_formats().items() if form.key == "heat_template_version")

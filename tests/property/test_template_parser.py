@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.parse import Limits, locate, parse
-from orchestrator.template.scalars import plain
+from orchestrator.template.yaml_scalars import plain
 from tests.property.yaml_reference import Reference, given_twice, places, read
 from tests.property.yaml_texts import yaml_texts
 

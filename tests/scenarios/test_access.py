@@ -17,7 +17,7 @@ from api.dependencies import Parts
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
-from orchestrator.resources.signing import signature_v2, signature_v4
+from orchestrator.resources.ec2_signatures import signature_v2, signature_v4
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.security.tokens import create_token
 from tests.scenarios.test_wait_conditions import AWS_HANDLE, HANDLE, aws_condition, condition, drain

@@ -7,7 +7,7 @@ import json
 import pytest
 from flask.testing import FlaskClient
 
-from orchestrator.resources.signing import signature_v2
+from orchestrator.resources.ec2_signatures import signature_v2
 from tests.scenarios.test_access import code, out, served, tampered
 from tests.scenarios.test_wait_conditions import drain
 from tests.scenarios.world import World, test_resource

@@ -12,7 +12,14 @@ from sqlalchemy import text as sql
 
 from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.resources.base import Context, Property
-from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, NestedStep, NestedType, Settled
+from orchestrator.resources.nested_type import (
+    Bring,
+    ChildTemplate,
+    ChildView,
+    NestedStep,
+    NestedType,
+    Settled,
+)
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import children

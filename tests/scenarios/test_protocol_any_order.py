@@ -50,7 +50,7 @@ class Chaos(World):
             return True
 
     def _take(self) -> list[Ring]:
-        """Take messages that `tasks/dispatch.py` would send as one; some are lost, some come again."""
+        """Take messages that `tasks/publisher.py` would send as one; some are lost, some come again."""
         first = self.messages[0]
         together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
         group = together[: self.batch if first.queue == "check" else 1]

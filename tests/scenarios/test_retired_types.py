@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.resources.builtin.retired import NAMES
-from orchestrator.resources.catalogue import list_types
+from orchestrator.resources.type_schema import list_types
 from tests.scenarios.world import World, test_resource
 
 

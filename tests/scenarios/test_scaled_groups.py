@@ -8,7 +8,7 @@ import pytest
 
 from api.v1.resources import metadata_of, shown_metadata
 from orchestrator.store.stacks.resources import get_resource
-from orchestrator.template.members import Members
+from orchestrator.template.group_template import Members
 from tests.scenarios.test_groups import group, members, update, write
 from tests.scenarios.world import World, test_resource
 

@@ -12,8 +12,8 @@ import pytest
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import preview_update
 from orchestrator.operations.software.type_store import Software
-from orchestrator.resources.around import Place
-from orchestrator.resources.software import ConfigDraft, DeploymentDraft
+from orchestrator.resources.software_api import ConfigDraft, DeploymentDraft
+from orchestrator.resources.stack_context import Place
 from tests.scenarios.world import World
 
 SERVER = {"type": "OS::Heat::DeployedServer"}

@@ -19,7 +19,7 @@ import pytest
 from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.keystone.stack_users import Keeper
-from orchestrator.security.doors import require_door
+from orchestrator.security.authenticators import require_door
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.keystone import stack_users

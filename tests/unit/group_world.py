@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrator.resources.base import Context
+from orchestrator.resources.groups.capacity import utc_now
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.resources.groups.scaling import utc_now
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
-from orchestrator.resources.nested import Beside, Bring, Member, NestedStep, Pause, Settled
+from orchestrator.resources.nested_type import Beside, Bring, Member, NestedStep, Pause, Settled
 from orchestrator.template.environment import Environment
-from orchestrator.template.members import PARAMETER, Members
+from orchestrator.template.group_template import PARAMETER, Members
 
 
 @dataclass

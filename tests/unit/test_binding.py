@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
-from orchestrator.security.binding import require_safe_binding
+from orchestrator.security.bind_address import require_safe_binding
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "localhost", "::1"])

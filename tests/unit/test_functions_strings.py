@@ -7,7 +7,7 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from orchestrator.template.definition import UNKNOWN
-from orchestrator.template.functions import strings, whole
+from orchestrator.template.functions import resolved_argument, strings
 from orchestrator.template.versions import VERSIONS
 from tests.unit.functions_stub import CFN, NEW, UNDECIDED, failed, given, refused, resolved
 
@@ -284,7 +284,7 @@ def test_a_small_template_cannot_make_a_text_without_bounds():
     value = "x" * 10
     for _ in range(10):
         value = replace("x" * 100, {"x": value})
-    assert failed(value).endswith(f"would be longer than {whole.LARGEST_TEXT} characters")
+    assert failed(value).endswith(f"would be longer than {resolved_argument.LARGEST_TEXT} characters")
     wide = [{"list_join": ["x" * 1000, ["y"] * 1000]}]
     assert failed({"list_join": ["", wide * 100]}).endswith("characters")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator.template.definition import UNKNOWN
 from orchestrator.template.functions import yaql_function
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.functions.time_budget import allowance
 from tests.unit.functions_stub import UNDECIDED, failed, given, refused, resolved
 
 SERVERS = [{"name": "a", "ip": "1.1.1.1", "n": 3}, {"name": "b", "ip": "2.2.2.2", "n": 1}]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups import scaling
-from orchestrator.resources.groups.removal import entries, named, skip_list
-from orchestrator.resources.groups.scaling import begun, finished, may_scale, new_capacity
+from orchestrator.resources.groups import capacity
+from orchestrator.resources.groups.capacity import begun, finished, may_scale, new_capacity
+from orchestrator.resources.groups.member_removal import entries, named, skip_list
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -93,7 +93,7 @@ def test_an_adjustment_leads_to_a_size_within_bounds(current, amount, kind, step
 @given(
     st.integers(0, 100),
     st.integers(-300, 300) | st.floats(-300, 300),
-    st.sampled_from(list(scaling.CFN_ADJUSTMENTS.values())),
+    st.sampled_from(list(capacity.CFN_ADJUSTMENTS.values())),
     st.none() | st.integers(0, 20),
     st.integers(0, 50),
     st.integers(0, 50),

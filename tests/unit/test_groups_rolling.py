@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups.members import free, numbered, staying
-from orchestrator.resources.groups.rolling import Group, Policy, batches, check_pauses
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.resources.groups.member_names import free, numbered, staying
+from orchestrator.resources.groups.rolling_update import Group, Policy, batches, check_pauses
+from orchestrator.template.index_ranges import Ordinals
 
 NONE = Ordinals()
 MOST_STEPS = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotSupported, ResourceTypeUnavailable
-from orchestrator.resources.known_types import ALIASES, KNOWN, known, unavailable
+from orchestrator.resources.unavailable_types import ALIASES, KNOWN, known, unavailable
 
 ROOT = Path(__file__).parents[2]
 # How many types each namespace of the catalogue has in all (spec/resource-types.md F).

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import InvalidTemplate, Misconfigured
-from orchestrator.template import formats, hot, versions
+from orchestrator.template import formats, hot_formats, versions
 from orchestrator.template.formats import Installed, collect
 from orchestrator.template.functions import FunctionError, References, plain
 from orchestrator.template.functions.registry import GROUP, is_call
@@ -70,7 +70,7 @@ def test_without_a_broken_package_nobody_hears_of_any() -> None:
 
 def test_nobody_takes_the_name_of_a_format_of_ours() -> None:
     known = collect([a_format("a", f"{HERE}:TAKEN"), *OURS])
-    assert known.formats["2021-04-16"].functions.keys() == hot.hot(versions.LATEST).functions.keys()
+    assert known.formats["2021-04-16"].functions.keys() == hot_formats.hot(versions.LATEST).functions.keys()
     assert "there is a format 2021-04-16 already" in known.broken["a"]
 
 
@@ -114,5 +114,5 @@ def test_the_code_of_the_page_is_the_packages_that_is_tested() -> None:
         assert any(block in text for text in code), block
 
 
-TAKEN = (hot.hot(versions.LATEST),)
+TAKEN = (hot_formats.hot(versions.LATEST),)
 SECOND = plain("greeting", lambda name: name, form="")

@@ -18,7 +18,7 @@ from orchestrator.resources.registry import Registry
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import all_formats
-from orchestrator.template.members import (
+from orchestrator.template.group_template import (
     MOST_SHOWN,
     PARAMETER,
     Definition,
@@ -29,7 +29,7 @@ from orchestrator.template.members import (
     is_members,
     load_stored,
 )
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template.index_ranges import Ordinals
 from orchestrator.template.parameters import MASK, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template.index_ranges import Ordinals
 
 NUMBERS = st.sets(st.integers(0, 30))
 

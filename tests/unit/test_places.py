@@ -2,7 +2,7 @@
 
 import time
 
-from orchestrator.template.places import keys_of
+from orchestrator.template.fault_locations import keys_of
 
 
 def test_names_may_hold_dots_and_the_longest_one_counts():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups.extras import KEY
+from orchestrator.resources.groups.group_metadata import KEY
 from orchestrator.resources.groups.resource_chain import ResourceChain
 from orchestrator.resources.groups.resource_group import ResourceGroup
-from orchestrator.template.members import Members
-from orchestrator.template.spread import plain, reach
+from orchestrator.template.group_template import Members
+from orchestrator.template.member_attributes import plain, reach
 from tests.unit.group_world import Operated
 
 ROLLING = {"rolling_update": {"max_batch_size": 1}}

@@ -7,12 +7,12 @@ import pytest
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context
 from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup
-from orchestrator.resources.groups.extras import KEY
+from orchestrator.resources.groups.group_metadata import KEY
 from orchestrator.resources.groups.instance_group import AwsAutoScalingGroup, InstanceGroup, pause_seconds
 from orchestrator.resources.groups.launch_configuration import LaunchConfiguration
 from orchestrator.resources.groups.scaling_policy import AwsScalingPolicy, ScalingPolicy
-from orchestrator.resources.nested import Beside
-from orchestrator.template.spread import plain, reach
+from orchestrator.resources.nested_type import Beside
+from orchestrator.template.member_attributes import plain, reach
 from tests.unit.group_world import Operated
 
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from orchestrator.schema.checks import parse_time
+from orchestrator.schema.constraint_checks import parse_time
 from orchestrator.schema.custom import CLOUD, custom_check, known_constraints
 
 NAME_60 = "a" * 60

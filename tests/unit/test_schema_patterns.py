@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.schema.patterns import Matcher
+from orchestrator.schema.safe_regex import Matcher
 
 PATTERNS = [
     "(a+)+",

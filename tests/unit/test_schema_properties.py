@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from orchestrator.schema.members import list_to_text
+from orchestrator.schema.list_text import list_to_text
 from orchestrator.schema.properties import (
     Property,
     convert,

@@ -10,8 +10,8 @@ import pytest
 from orchestrator.errors import NotFound
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.random_string import RandomString
-from orchestrator.resources.catalogue import type_schema, type_template
 from orchestrator.resources.registry import Registry
+from orchestrator.resources.type_schema import type_schema, type_template
 from orchestrator.schema.constraints import Range
 from orchestrator.schema.translation import Add, Delete, Replace, Resolve, translate
 

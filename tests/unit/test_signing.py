@@ -8,8 +8,14 @@ import hashlib
 import hmac
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from orchestrator.resources.around import Place
-from orchestrator.resources.signing import access_key, new_secret, signal_url, signature_v2, signature_v4
+from orchestrator.resources.ec2_signatures import (
+    access_key,
+    new_secret,
+    signal_url,
+    signature_v2,
+    signature_v4,
+)
+from orchestrator.resources.stack_context import Place
 
 PLACE = Place("p 1", "web", "5d7c…", "sérver/1", "http://Api.Example:8004")
 

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.resources.base import Context
 from orchestrator.resources.builtin.software_deployment_group import SoftwareDeploymentGroup
 from orchestrator.resources.builtin.structured_deployment_group import StructuredDeploymentGroup
-from orchestrator.resources.nested import Bring, Member, Pause, Settled
+from orchestrator.resources.nested_type import Bring, Member, Pause, Settled
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.template.spread import each, one, plain, reach
+from orchestrator.template.member_attributes import each, one, plain, reach
 
 NETS = [{"nets": {"a": [1, 2]}}, {"nets": {"b": [3]}}]
 

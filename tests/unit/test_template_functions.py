@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.definition import UNKNOWN, ResourceProxy, StackDefinition
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load

@@ -10,7 +10,7 @@ import pytest
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
-from tasks.figures import require_safe, serve
+from tasks.metrics_server import require_safe, serve
 
 LOST = re.compile(r"^orchestrator_leases_lost_total (\S+)$", re.MULTILINE)
 

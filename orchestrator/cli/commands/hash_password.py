@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from orchestrator.security import users
+from orchestrator.security import password_file
 
 
 @click.command("hash-password")
@@ -21,4 +21,4 @@ def hash_password() -> None:
         password = sys.stdin.readline().rstrip("\n")
     if not password:
         raise click.UsageError("a password cannot be empty")
-    click.echo(users.hash_password(password))
+    click.echo(password_file.hash_password(password))

@@ -18,7 +18,7 @@ from pydantic_settings import SettingsError
 
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.config import Settings
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.process import running
 from orchestrator.errors import Misconfigured, OrchestratorError
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys as reseal

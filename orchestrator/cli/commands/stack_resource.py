@@ -10,7 +10,7 @@ import orjson
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.options import Session, client_command
 from orchestrator.cli.output import render
-from orchestrator.template.registry_entries import HOOKS
+from orchestrator.template.resource_registry_entries import HOOKS
 
 
 def read_data(_ctx: click.Context, option: click.Parameter, text: str | None) -> Any:

@@ -14,14 +14,14 @@ import click
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures
 from orchestrator.config import Settings
 from orchestrator.embedded import processes
-from orchestrator.embedded.datadir import DataDir
+from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
 from orchestrator.errors import Misconfigured
-from orchestrator.security.binding import require_safe_binding
-from orchestrator.security.doors import require_door
+from orchestrator.logs import configure_logs
+from orchestrator.security.authenticators import require_door
+from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.schema import migrate
-from orchestrator.telemetry import configure_logs
 
 DEFAULT_URL = "http://127.0.0.1:8004"  # where the client commands look by themselves
 

@@ -16,8 +16,8 @@ from orchestrator.engine.check.decide import Create, Delete, Forget, Revise, Ste
 from orchestrator.engine.check.outcome import Ended, Gone, Outcome, Ready, Restricted
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.plan_changes import Changes
-from orchestrator.template.registry_entries import HOOKS, RESTRICTED_ACTIONS
 from orchestrator.template.resource_registry import ResourceRegistry
+from orchestrator.template.resource_registry_entries import HOOKS, RESTRICTED_ACTIONS
 
 CHANGED: Final = "changed"
 GIVEN_UP: Final = "Failure occurred while waiting."

@@ -13,7 +13,7 @@ import orjson
 
 from orchestrator.resources.base import Change, Observation, ResourceType
 from orchestrator.schema.properties import immutable_changes
-from orchestrator.template.registry_entries import is_template
+from orchestrator.template.resource_registry_entries import is_template
 
 NOTHING_ELSE: Final[frozenset[str]] = frozenset()
 

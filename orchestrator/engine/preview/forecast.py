@@ -18,12 +18,12 @@ from orchestrator.engine.preview.property_forecast import Foreseen, Handed, Outl
 from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import immutable_message, join
 from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.parameters import MASK, ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN, ResourceProxy
 
 Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
 

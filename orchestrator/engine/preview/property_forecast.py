@@ -16,11 +16,11 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import ResourceType
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
+from orchestrator.template.function_view import UNKNOWN, ResourceProxy, Unknown
 from orchestrator.template.functions import Function, FunctionError
-from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN, ResourceProxy, Unknown
 
 IDS: Final = frozenset({"get_resource", "Ref"})
 ATTRIBUTES: Final = frozenset({"get_attr", "Fn::GetAtt"})

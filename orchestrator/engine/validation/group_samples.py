@@ -16,10 +16,10 @@ from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.resource_chain import ResourceChain
-from orchestrator.template.members import PARAMETER, MemberDefinitions
+from orchestrator.template.function_view import UNKNOWN
+from orchestrator.template.group_template import PARAMETER, MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN
 
 CHILD: Final = "nested_stack"  # what stands for the address of a template that a type made
 _MEMBER: Final = re.compile(r"resources\.([^.]+)")

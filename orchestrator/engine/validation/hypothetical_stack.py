@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.template.definition import StackDefinition
+from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.functions import Function, FunctionError
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN, ResourceProxy
 
 # What functions see of any resource here: not created, and known by nothing that could be compared.
 _UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]

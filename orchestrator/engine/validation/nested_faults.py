@@ -15,7 +15,7 @@ from typing import Any, Final
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.graph.build import build
 from orchestrator.resources.template_type import NestedTemplate
-from orchestrator.template.places import placed
+from orchestrator.template.fault_locations import placed
 from orchestrator.template.template import Template
 
 MOST_LEVELS: Final = 250  # that a path is taken to have

@@ -16,9 +16,9 @@ from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.diagnostics import path_text
 from orchestrator.template.formats import format_named
+from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import HIDDEN, FunctionError, UnknownReference
-from orchestrator.template.functions.whole import measure
-from orchestrator.template.view import UNKNOWN
+from orchestrator.template.functions.resolved_argument import measure
 
 BEFORE: Final = "Property error: "  # what Heat says before a fault that is found before anything is made
 NOBODY: Final[frozenset[str]] = frozenset()

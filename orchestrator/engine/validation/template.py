@@ -29,18 +29,18 @@ from orchestrator.engine.validation.type_resolution import Kinds, Missing, Overl
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import Fault, ResourceType, Value
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
-from orchestrator.schema.hints import did_you_mean
 from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
+from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.diagnostics import Path, path_text, path_told
 from orchestrator.template.formats import Words
+from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import ALL, FunctionError
-from orchestrator.template.functions.whole import measure
+from orchestrator.template.functions.resolved_argument import measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
-from orchestrator.template.view import UNKNOWN
 
 __all__ = ["Unmade", "resolve_properties", "validate_stack"]
 

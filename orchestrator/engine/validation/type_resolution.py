@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidTemplate, ResourceTypeUnavailable
 from orchestrator.graph.build import build
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.known_types import KNOWN, unavailable
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import NestedTemplate, TemplateType
-from orchestrator.schema.hints import did_you_mean
+from orchestrator.resources.unavailable_types import KNOWN, unavailable
+from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions import ALL
-from orchestrator.template.members import MemberDefinitions
+from orchestrator.template.group_template import MemberDefinitions
 from orchestrator.template.parse import Limits
-from orchestrator.template.registry_entries import RESOURCES, is_template
 from orchestrator.template.resource_registry import ResourceRegistry, Target
+from orchestrator.template.resource_registry_entries import RESOURCES, is_template
 from orchestrator.template.template import Template
 
 MOST_WALKED: Final = 1_000_000  # resources met while looking for circles that implied requirements close

@@ -25,7 +25,7 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.export import ExportRow
 from orchestrator.store.stacks.revisions import RevisionRow, desired, of_stack, read_content
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.members import as_hot, is_members
+from orchestrator.template.group_template import as_hot, is_members
 from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template
 

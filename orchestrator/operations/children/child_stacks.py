@@ -26,7 +26,7 @@ from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
 from orchestrator.operations.snapshots.restored_template import made_from_copies
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import Beside, ChildTemplate, Member, NestedType
+from orchestrator.resources.nested_type import Beside, ChildTemplate, Member, NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
@@ -37,12 +37,12 @@ from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
+from orchestrator.template.function_view import ParentResourceProxy
 from orchestrator.template.global_environment import global_environment
-from orchestrator.template.members import MembersDraft, is_members, load_stored, read_stored
+from orchestrator.template.group_template import MembersDraft, is_members, load_stored, read_stored
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Draft, Template, load
-from orchestrator.template.view import ParentResourceProxy
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -13,8 +13,8 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.revisions import content_size, read_content
 from orchestrator.template.diagnostics import excerpt, source_lines
-from orchestrator.template.locate import locate
-from orchestrator.template.registry_entries import RESOURCES
+from orchestrator.template.resource_registry_entries import RESOURCES
+from orchestrator.template.source_locator import locate
 
 SECTIONS = (RESOURCES, "Resources")  # of HOT, and of the CloudFormation dialects
 

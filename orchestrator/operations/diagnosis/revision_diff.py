@@ -15,8 +15,8 @@ from orchestrator.operations.runtime.parameter_cache import pseudo, stored_value
 from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.functions.allowance import allowance
-from orchestrator.template.members import is_members, load_stored
+from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.group_template import is_members, load_stored
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, read
 

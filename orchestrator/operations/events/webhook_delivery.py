@@ -21,6 +21,7 @@ import orjson
 
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
+from orchestrator.logs import logger
 from orchestrator.operations.events.event_body import facts, more_facts
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
@@ -30,7 +31,6 @@ from orchestrator.store.events.stream import Position, Within
 from orchestrator.store.events.webhooks import Claimed
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow, descendants
-from orchestrator.telemetry import logger
 
 log = logger()
 

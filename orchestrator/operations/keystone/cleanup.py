@@ -9,8 +9,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import Forbidden, Unavailable
+from orchestrator.logs import logger
 from orchestrator.store.connections.database import Database
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -27,6 +27,7 @@ from orchestrator.clients.keystone.delegation import (
 )
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, InvalidRequest, Unavailable
+from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.cleanup import remove_due
 from orchestrator.security.caller import Caller, Login
@@ -35,7 +36,6 @@ from orchestrator.security.keystone import service_user
 from orchestrator.store.connections.database import Database
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -18,13 +18,13 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Forbidden, ProviderBusy, ProviderError, Unavailable
+from orchestrator.logs import logger
 from orchestrator.operations.keystone.cleanup import remove_due
-from orchestrator.resources.around import StackUser
+from orchestrator.resources.stack_context import StackUser
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import Database
 from orchestrator.store.keystone import stack_users as store
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -14,10 +14,10 @@ from psycopg.rows import TupleRow
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError
+from orchestrator.logs import logger
 from orchestrator.operations.resource_context.operation import calling
 from orchestrator.resources.base import Context, ResourceType
-from orchestrator.resources.software import UNCONNECTED, SoftwareStore
-from orchestrator.telemetry import logger
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 
 log = logger()
 

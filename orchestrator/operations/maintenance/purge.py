@@ -19,8 +19,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
+from orchestrator.logs import logger
 from orchestrator.store.maintenance import purge as purging
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -19,14 +19,15 @@ from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring
+from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.purge import Policy, Purging
 from orchestrator.operations.snapshots import cleanup
 from orchestrator.operations.software.type_store import Software
-from orchestrator.resources.around import Place
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.stack_context import Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import webhooks
@@ -35,7 +36,6 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.signals import queue
 from orchestrator.store.stacks import progress
 from orchestrator.store.traversals import traversals
-from orchestrator.telemetry import logger
 
 log = logger()
 

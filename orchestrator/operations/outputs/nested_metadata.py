@@ -20,7 +20,7 @@ from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
 from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision
 from orchestrator.template.definition import NOTHING, StackDefinition
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.functions.time_budget import allowance
 
 
 @allowance(EXPRESSIONS_SECONDS)

@@ -20,7 +20,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.tables.core import Resource, Stack
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.template import Template
 
 REVISED: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"

@@ -14,7 +14,7 @@ from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
-from orchestrator.template.members import MemberDefinitions
+from orchestrator.template.group_template import MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 

@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.store.planning import group_diff
 from orchestrator.store.planning.group_diff import Span
-from orchestrator.template.members import MemberDefinitions, Members
+from orchestrator.template.group_template import MemberDefinitions, Members
 from orchestrator.template.template import Template
 
 FEW: Final = 2_000  # members that differ: then the plan is made of these alone

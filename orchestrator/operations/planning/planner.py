@@ -24,6 +24,7 @@ from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import lay_out
+from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.child_stacks import SHORT, ChildStacks
 from orchestrator.operations.planning import row_writer
@@ -42,8 +43,7 @@ from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.planning import bulk_writer, group_diff, small_create
 from orchestrator.store.planning.bulk_writer import Target
 from orchestrator.store.traversals import children
-from orchestrator.telemetry import logger
-from orchestrator.template.members import load_stored
+from orchestrator.template.group_template import load_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template

@@ -22,12 +22,13 @@ from types import FrameType
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator import collector
+from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
+from orchestrator.logs import concerning, configure_logs, logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.child_stacks import ChildStacks
 from orchestrator.operations.planning.planner import DESTROYS, Planner, TooLarge
@@ -39,8 +40,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer, small_create
-from orchestrator.telemetry import concerning, configure_logs, logger
-from orchestrator.template.members import Members, is_members
+from orchestrator.template.group_template import Members, is_members
 
 log = logger()
 
@@ -159,7 +159,7 @@ def main(node_id: int, lease: int) -> None:
     configure_logs()
     chosen = settings()
     limit_memory(chosen.planner_memory_limit)
-    collector.rest()
+    gc_policy.rest()
     database = open_database(chosen, "orchestrator-planner")
     sealing = cipher(chosen)
 

@@ -16,14 +16,14 @@ from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside
 from orchestrator.operations.validation.request import Vetted, vet
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.planning import preview_reads
 from orchestrator.store.traversals.accept import refuse_beyond
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.function_view import ResourceProxy
+from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import MASK, ParameterValues
-from orchestrator.template.view import ResourceProxy
 
 EXPRESSIONS_SECONDS = 20.0  # for all that a preview lets evaluate
 

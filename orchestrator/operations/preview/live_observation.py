@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.engine.preview.forecast import There
 from orchestrator.resources.base import Context, Observation, ResourceType
-from orchestrator.resources.software import SoftwareStore
+from orchestrator.resources.software_api import SoftwareStore
 
 AT_ONCE: Final = 16  # calls
 LOOK_SECONDS: Final = 60.0  # for all of them; each has a deadline of its own besides

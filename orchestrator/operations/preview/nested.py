@@ -17,7 +17,7 @@ from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdateP
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo
 from orchestrator.operations.validation.hypothetical_child import Around, Inside, look_inside
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import join
 from orchestrator.store.planning import bulk_writer, preview_reads
 from orchestrator.store.stacks import stacks

@@ -26,7 +26,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer, preview_reads
 from orchestrator.store.planning.preview_reads import Db, Values
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 

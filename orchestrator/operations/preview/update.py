@@ -18,7 +18,7 @@ from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdateP
 from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
 from orchestrator.operations.stacks.update import propose
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.places import placed
+from orchestrator.template.fault_locations import placed
 
 __all__ = ["Item", "UpdatePreview", "preview_update"]
 

@@ -29,6 +29,7 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.visit import Visit, heir_of
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
+from orchestrator.logs import concerning, logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.child_stacks import StackAround
 from orchestrator.operations.reconcile import child_transitions
@@ -40,14 +41,13 @@ from orchestrator.operations.resource_context.stack_context import Surroundings
 from orchestrator.operations.resource_context.state import Done, Known, Unwritten, is_told, known_before
 from orchestrator.operations.software.type_store import Software
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested import NestedType
-from orchestrator.resources.software import UNCONNECTED, SoftwareStore
+from orchestrator.resources.nested_type import NestedType
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.nodes import action_sql, replacement_sql, repository
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.planning import small_create
-from orchestrator.telemetry import concerning, logger
 
 log = logger()
 

@@ -10,13 +10,13 @@ from collections.abc import Collection, Sequence
 
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
+from orchestrator.logs import concerning
 from orchestrator.operations.planning.process import may_be_small
 from orchestrator.operations.reconcile.batch import Round
 from orchestrator.operations.reconcile.worker_context import Engine
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import small_create
-from orchestrator.telemetry import concerning
 
 
 def check_nodes(

@@ -42,13 +42,13 @@ from orchestrator.operations.reconcile.step_executor import Plugin
 from orchestrator.operations.resource_context.state import Done, as_known, is_told, value_digest
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, Observation
-from orchestrator.resources.nested import Bring, NestedType, Pause, Settled
+from orchestrator.resources.nested_type import Bring, NestedType, Pause, Settled
 from orchestrator.store import snapshots
 from orchestrator.store.nodes.repository import Hot
 from orchestrator.store.signals import group_resize
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import ChildWanted
-from orchestrator.template.view import ParentResourceProxy
+from orchestrator.template.function_view import ParentResourceProxy
 
 STOPPED = "{} aborted (user triggered cancel)"
 VANISHED = "Its stack is gone."

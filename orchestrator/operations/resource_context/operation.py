@@ -16,9 +16,9 @@ from orchestrator.operations.keystone.stack_users import Users
 from orchestrator.operations.resource_context.stack_context import Surroundings
 from orchestrator.operations.resource_context.state import Begin, KeepCopy, Known, known_before, value_digest
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.resources.around import NOBODY, Place
 from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
-from orchestrator.resources.software import UNCONNECTED, SoftwareStore
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.resources.stack_context import NOBODY, Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 

@@ -1,4 +1,4 @@
-"""What is around a visited resource, for its type: `resources/around.py` over the store.
+"""What is around a visited resource, for its type: `resources/stack_context.py` over the store.
 
 Only for a resource whose lease is ours. Each statement is a transaction of its own: none is open while the
 type goes on.
@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.resource_context.state import Known
-from orchestrator.resources.around import NOBODY, Grant, Peer, Peers, Place
+from orchestrator.resources.stack_context import NOBODY, Grant, Peer, Peers, Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.tokens import token_hash
 from orchestrator.store.access import grants

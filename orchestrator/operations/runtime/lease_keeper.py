@@ -15,9 +15,9 @@ from contextlib import contextmanager
 
 import psycopg
 
+from orchestrator.logs import logger
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes import repository
-from orchestrator.telemetry import logger
 
 Held = Sequence[tuple[int, int | None, int]]  # node, resource, lease
 

@@ -30,9 +30,9 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.resource_context.state import known_before, stored_values
 from orchestrator.resources.base import Context, ResourceType
-from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import ScalingGroup
-from orchestrator.security.bearers import require
+from orchestrator.security.resource_credentials import require
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.signals import group_resize, ingest, queue
 from orchestrator.store.signals.ingest import Receiver
@@ -256,11 +256,11 @@ def _let_scale(context: OperationContext, resource_id: int) -> None:
         assert visit.resource is not None
         known, root = known_before(visit, context.cipher), visit.stack.uuid
         kind = context.types.get(visit.resource.kind)
-        if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(scaling.IN_PROGRESS):
+        if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):
             group_resize.let_go(db, visit, lease, root)
             return
         known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
-        known.metadata = scaling.finished(known.metadata or {}, None, None, scaling.utc_now())
+        known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())
         values = stored_values(known)
         sealed = context.cipher.seal(values).decode() if known.secret else None
         group_resize.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)

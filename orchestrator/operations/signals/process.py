@@ -16,6 +16,7 @@ from typing import Any
 from orchestrator.engine.check.outcome import back_off, failure_reason
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.logs import logger
 from orchestrator.operations.children.child_stacks import StackAround
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.reconcile.worker_context import Engine
@@ -31,7 +32,6 @@ from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.signals import queue, watchers
 from orchestrator.store.signals.ingest import REFUSING
 from orchestrator.store.signals.queue import Pending, Sent, Told
-from orchestrator.telemetry import logger
 
 log = logger()
 

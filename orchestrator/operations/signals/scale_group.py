@@ -18,19 +18,19 @@ from orchestrator.engine.check.outcome import failure_reason
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.logs import logger
 from orchestrator.operations.reconcile.worker_context import Engine
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.state import Known, known_before, stored_values
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.software.type_store import Software
 from orchestrator.resources.base import Context, Observation, Resize, Value
-from orchestrator.resources.groups import scaling
+from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
 from orchestrator.store.signals import group_resize
 from orchestrator.store.signals.queue import Pending
 from orchestrator.store.traversals import children
-from orchestrator.telemetry import logger
-from orchestrator.template.view import ParentResourceProxy
+from orchestrator.template.function_view import ParentResourceProxy
 
 log = logger()
 
@@ -92,7 +92,7 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
     ours = child is not None and not child.gone and child.traversal == told["traversal"]
     done = ours and child is not None and child.status == "COMPLETE"
     reason = told["reason"] if done else None
-    _note(known, scaling.finished(known.metadata or {}, told["cooldown"], reason, scaling.utc_now()))
+    _note(known, capacity.finished(known.metadata or {}, told["cooldown"], reason, capacity.utc_now()))
     failure = None
     if done and isinstance(kind, ScalingGroup):
         _refresh(engine, visit, known, kind, child)
@@ -113,7 +113,9 @@ def _send(
         return None
     _, kept = asked_of(known.data)
     live = engine.stacks.live(db, visit, child)
-    step = kind.scaled(_context(engine, visit, known, kept), known.properties, live, asked, scaling.utc_now())
+    step = kind.scaled(
+        _context(engine, visit, known, kept), known.properties, live, asked, capacity.utc_now()
+    )
     if step is None:
         return None
     wanted, secret = engine.stacks.wanted(
@@ -125,7 +127,7 @@ def _send(
         parent=ParentResourceProxy(known.metadata, secret=known.secret),
     )
     known.secret = known.secret or secret
-    _note(known, scaling.begun(known.metadata or {}))
+    _note(known, capacity.begun(known.metadata or {}))
     for tries_left in (2, 1, 0):
         try:
             with db.transaction():

@@ -17,15 +17,15 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.errors import NotSupported, ProviderError
+from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.resource_context.operation import calling
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, ResourceType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.snapshots import Copy
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -28,7 +28,7 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.accept import accept_restore
 from orchestrator.template.environment import Environment
-from orchestrator.template.members import is_members
+from orchestrator.template.group_template import is_members
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 

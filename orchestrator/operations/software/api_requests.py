@@ -26,10 +26,10 @@ from orchestrator.operations.software.type_store import (
     shown,
     tell,
 )
-from orchestrator.resources.around import Place
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
-from orchestrator.resources.software import ConfigDraft
+from orchestrator.resources.software_api import ConfigDraft
+from orchestrator.resources.stack_context import Place
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
 from orchestrator.store.software import Db, DeploymentRow

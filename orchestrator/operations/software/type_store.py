@@ -19,16 +19,10 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
 from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import OperationContext
-from orchestrator.resources.around import Place
 from orchestrator.resources.builtin.software_io import judge
-from orchestrator.resources.signing import new_token
-from orchestrator.resources.software import (
-    Config,
-    ConfigDraft,
-    Credentials,
-    Deployment,
-    DeploymentDraft,
-)
+from orchestrator.resources.ec2_signatures import new_token
+from orchestrator.resources.software_api import Config, ConfigDraft, Credentials, Deployment, DeploymentDraft
+from orchestrator.resources.stack_context import Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import software as store
 from orchestrator.store.connections.database import Database

@@ -29,8 +29,8 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import Wanted, accept_create
 from orchestrator.store.traversals.traversals import Opened
 from orchestrator.template.environment import Environment
+from orchestrator.template.function_view import FACADE_PARAMETERS
 from orchestrator.template.template import Template
-from orchestrator.template.view import FACADE_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True)

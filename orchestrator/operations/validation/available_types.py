@@ -14,16 +14,16 @@ from typing import Any, Final
 from orchestrator.config import Settings
 from orchestrator.engine.validation.type_resolution import Kinds, Missing
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
+from orchestrator.logs import logger
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.known_types import unavailable
 from orchestrator.resources.template_type import TemplateType
-from orchestrator.telemetry import logger
+from orchestrator.resources.unavailable_types import unavailable
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parse import Limits
-from orchestrator.template.registry_entries import RESOURCES
+from orchestrator.template.resource_registry_entries import RESOURCES
 
 log = logger()
 

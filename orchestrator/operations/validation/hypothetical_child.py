@@ -13,18 +13,18 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo
 from orchestrator.resources.base import Context
-from orchestrator.resources.nested import Beside, Bring, ChildView, Member, NestedType
+from orchestrator.resources.nested_type import Beside, Bring, ChildView, Member, NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import format_named
-from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.function_view import FACADE, UNKNOWN, ParentResourceProxy
+from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.global_environment import global_environment
-from orchestrator.template.members import read_stored
+from orchestrator.template.group_template import read_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, Template
-from orchestrator.template.view import FACADE, UNKNOWN, ParentResourceProxy
 
 UNMADE: Final = "None"  # the id of a stack that is not there
 

@@ -18,6 +18,7 @@ from orchestrator.engine.validation.nested_faults import beside, circles
 from orchestrator.engine.validation.template import Inquire, validate_stack
 from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.events.event_sinks import refuse_unfit
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
@@ -28,16 +29,15 @@ from orchestrator.operations.validation.heat_error_order import first_as_heat
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_gate
-from orchestrator.telemetry import logger
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
-from orchestrator.template.functions.allowance import allowance
+from orchestrator.template.fault_locations import placed
+from orchestrator.template.function_view import ParentResourceProxy
+from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.places import placed
 from orchestrator.template.template import Draft, FaultyTemplate, Template, read
-from orchestrator.template.view import ParentResourceProxy
 
 log = logger()
 

@@ -16,14 +16,14 @@ from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside
 from orchestrator.operations.validation.request import vet
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.resources.nested import NestedType
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
-from orchestrator.template.functions.whole import knows_all
+from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
-from orchestrator.template.registry_entries import TEMPLATE_ENDINGS
+from orchestrator.template.resource_registry_entries import TEMPLATE_ENDINGS
 from orchestrator.template.template import Template
 
 MOST_NESTED: Final = 1_000  # templates described in one answer

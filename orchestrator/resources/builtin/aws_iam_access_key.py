@@ -15,7 +15,7 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from orchestrator.resources.signing import access_key, new_secret
+from orchestrator.resources.ec2_signatures import access_key, new_secret
 from orchestrator.schema.constraints import AllowedValues
 
 

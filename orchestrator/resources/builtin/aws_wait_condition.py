@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
-from orchestrator.resources.around import Peer
 from orchestrator.resources.base import Attribute, Context, Property
-from orchestrator.resources.builtin.handles import AWS
 from orchestrator.resources.builtin.wait_condition import HANDLES, LONGEST, WaitCondition
+from orchestrator.resources.builtin.wait_handle_base import AWS
+from orchestrator.resources.stack_context import Peer
 from orchestrator.schema.constraints import Range
 
 

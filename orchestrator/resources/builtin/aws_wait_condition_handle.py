@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.resources.base import Context, Signalled, Value
-from orchestrator.resources.builtin.handles import AWS, Handle
+from orchestrator.resources.builtin.wait_handle_base import AWS, Handle
 
 
 class AwsWaitConditionHandle(Handle):

@@ -8,7 +8,7 @@ import yaml
 
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.builtin.software_config import SoftwareConfig
-from orchestrator.resources.software import ConfigDraft
+from orchestrator.resources.software_api import ConfigDraft
 
 
 class CloudConfig(SoftwareConfig):

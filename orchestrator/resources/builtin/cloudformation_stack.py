@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Property, Value
-from orchestrator.resources.nested import (
+from orchestrator.resources.nested_type import (
     Bring,
     ChildTemplate,
     ChildView,

@@ -18,8 +18,8 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from orchestrator.resources.builtin.agents import access, polling
-from orchestrator.resources.software import id_of
+from orchestrator.resources.builtin.agent_transport import access, polling
+from orchestrator.resources.software_api import id_of
 from orchestrator.schema.constraints import AllowedValues, Length
 
 AGENT: Final = "os-collect-config"  # the key of the metadata under which agents read their own settings

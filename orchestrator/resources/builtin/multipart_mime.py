@@ -14,7 +14,7 @@ import orjson
 
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.builtin.software_config import SoftwareConfig
-from orchestrator.resources.software import ConfigDraft
+from orchestrator.resources.software_api import ConfigDraft
 from orchestrator.schema.constraints import AllowedValues
 
 

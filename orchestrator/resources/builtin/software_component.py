@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.builtin.software_config import SoftwareConfig
-from orchestrator.resources.software import COMPONENT, ConfigDraft
+from orchestrator.resources.software_api import COMPONENT, ConfigDraft
 from orchestrator.schema.constraints import Length
 
 

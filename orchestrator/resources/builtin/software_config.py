@@ -14,7 +14,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.builtin.software_io import INPUTS, OUTPUTS, read_inputs, read_outputs
-from orchestrator.resources.software import UNGROUPED, ConfigDraft, id_of
+from orchestrator.resources.software_api import UNGROUPED, ConfigDraft, id_of
 
 
 class SoftwareConfig(ResourceType):

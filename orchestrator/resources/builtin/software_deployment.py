@@ -22,8 +22,8 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.builtin import software_io as io
-from orchestrator.resources.builtin.agents import access, api_access, signal_url
-from orchestrator.resources.software import (
+from orchestrator.resources.builtin.agent_transport import access, api_access, signal_url
+from orchestrator.resources.software_api import (
     COMPONENT,
     UNGROUPED,
     ConfigDraft,

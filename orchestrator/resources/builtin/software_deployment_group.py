@@ -16,7 +16,7 @@ import orjson
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.builtin import software_io as io
 from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
-from orchestrator.resources.nested import (
+from orchestrator.resources.nested_type import (
     Bring,
     ChildTemplate,
     ChildView,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.resources.software import Value
+from orchestrator.resources.software_api import Value
 from orchestrator.schema.constraints import AllowedValues
 from orchestrator.schema.properties import Property, PropertyFault, convert, join
 

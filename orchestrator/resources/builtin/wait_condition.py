@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from orchestrator.resources.around import Peer
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -16,7 +15,8 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from orchestrator.resources.builtin.handles import AWS, FAILURE, HEAT, SUCCESS, Words
+from orchestrator.resources.builtin.wait_handle_base import AWS, FAILURE, HEAT, SUCCESS, Words
+from orchestrator.resources.stack_context import Peer
 from orchestrator.schema.constraints import Range
 
 HANDLES: Final[Mapping[str, Words]] = {

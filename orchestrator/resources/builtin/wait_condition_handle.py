@@ -17,9 +17,9 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
-from orchestrator.resources.builtin.agents import signing_in
-from orchestrator.resources.builtin.handles import HEAT, SUCCESS, Handle
-from orchestrator.resources.signing import access_key, new_secret, new_token, signal_url
+from orchestrator.resources.builtin.agent_transport import signing_in
+from orchestrator.resources.builtin.wait_handle_base import HEAT, SUCCESS, Handle
+from orchestrator.resources.ec2_signatures import access_key, new_secret, new_token, signal_url
 from orchestrator.schema.constraints import AllowedValues
 
 TRANSPORTS: Final = (

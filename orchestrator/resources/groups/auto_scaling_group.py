@@ -9,12 +9,12 @@ from typing import Any
 
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.groups.group_type import sure_of
-from orchestrator.resources.groups.rolling import Policy
+from orchestrator.resources.groups.rolling_update import Policy
 from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
-from orchestrator.resources.nested import ChildView, Member
+from orchestrator.resources.nested_type import ChildView, Member
 from orchestrator.schema.constraints import Range
-from orchestrator.template import spread
-from orchestrator.template.members import KEYS, Definition
+from orchestrator.template import member_attributes
+from orchestrator.template.group_template import KEYS, Definition
 
 BATCHES = {
     "min_in_service": Property(
@@ -112,9 +112,9 @@ class AutoScalingGroup(ScalingGroup):
             case "current_size":  # of a child that others made something else
                 return len(members)
             case "outputs":
-                return spread.each({member.name: member.attributes for member in members})
+                return member_attributes.each({member.name: member.attributes for member in members})
             case "outputs_list":
-                return spread.each([member.attributes for member in members])
+                return member_attributes.each([member.attributes for member in members])
         return super().attribute(ctx, members, name)
 
     def one(self, members: Sequence[Member], key: str) -> Member | None:

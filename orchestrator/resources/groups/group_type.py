@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Value
-from orchestrator.resources.groups.rolling import Group
-from orchestrator.resources.nested import (
+from orchestrator.resources.groups.rolling_update import Group
+from orchestrator.resources.nested_type import (
     Bring,
     ChildTemplate,
     ChildView,
@@ -18,9 +18,9 @@ from orchestrator.resources.nested import (
     NestedType,
     Pause,
 )
-from orchestrator.template import spread
-from orchestrator.template.members import PARAMETER, Definition, Members, Part, is_members
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template import member_attributes
+from orchestrator.template.group_template import PARAMETER, Definition, Members, Part, is_members
+from orchestrator.template.index_ranges import Ordinals
 
 ALL: Final = "*"
 RESOURCE: Final = "resource."  # begins the attributes of one member
@@ -90,9 +90,13 @@ class GroupType(NestedType):
             member = self.one(members, key)
             if member is None:
                 return None
-            return member.attributes.get(inner) if inner else spread.one(reference(member), member.attributes)
+            return (
+                member.attributes.get(inner)
+                if inner
+                else member_attributes.one(reference(member), member.attributes)
+            )
         if self.reaches_members:
-            return spread.each([member.attributes.get(name) for member in members])
+            return member_attributes.each([member.attributes.get(name) for member in members])
         return None
 
     def one(self, members: Sequence[Member], key: str) -> Member | None:

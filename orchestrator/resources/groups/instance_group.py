@@ -13,10 +13,10 @@ from typing import Any, Final
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.groups.auto_scaling_group import sizes
-from orchestrator.resources.groups.rolling import Policy
+from orchestrator.resources.groups.rolling_update import Policy
 from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
-from orchestrator.resources.nested import ChildView, Member
-from orchestrator.template.members import Definition
+from orchestrator.resources.nested_type import ChildView, Member
+from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED
 
 LONGEST_PAUSE: Final = 3600

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_type import GroupType, Planned
-from orchestrator.resources.nested import Bring, ChildTemplate, ChildView, Member, NestedStep, Settled
-from orchestrator.template import spread
-from orchestrator.template.members import PARAMETER, Definition, Members, Part
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.resources.nested_type import Bring, ChildTemplate, ChildView, Member, NestedStep, Settled
+from orchestrator.template import member_attributes
+from orchestrator.template.group_template import PARAMETER, Definition, Members, Part
+from orchestrator.template.index_ranges import Ordinals
 
 
 class ResourceChain(GroupType):
@@ -64,5 +64,5 @@ class ResourceChain(GroupType):
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the chain, else one of each member."""
         if name == "attributes":
-            return spread.each({member.name: member.attributes for member in members})
+            return member_attributes.each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.resources.base import Attribute, Context, Property, Value
-from orchestrator.resources.groups.extras import Extras
+from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
     DEFINITIONS,
     NOBODY,
@@ -24,14 +24,21 @@ from orchestrator.resources.groups.group_type import (
     pause_due,
     sure_of,
 )
-from orchestrator.resources.groups.members import free, numbered
-from orchestrator.resources.groups.removal import entries, skip_list
-from orchestrator.resources.groups.rolling import Group, Policy, Spare, batches, check_pauses, next_batch
-from orchestrator.resources.nested import ChildView, Member, NestedStep, Settled
+from orchestrator.resources.groups.member_names import free, numbered
+from orchestrator.resources.groups.member_removal import entries, skip_list
+from orchestrator.resources.groups.rolling_update import (
+    Group,
+    Policy,
+    Spare,
+    batches,
+    check_pauses,
+    next_batch,
+)
+from orchestrator.resources.nested_type import ChildView, Member, NestedStep, Settled
 from orchestrator.schema.constraints import AllowedValues, Length, Range
-from orchestrator.template import spread
-from orchestrator.template.members import Definition, Members, Part
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template import member_attributes
+from orchestrator.template.group_template import Definition, Members, Part
+from orchestrator.template.index_ranges import Ordinals
 
 SKIPPED, BATCH = "skipped", "batch"  # kept: names never given to a member; how the batches go on
 
@@ -161,7 +168,7 @@ class ResourceGroup(GroupType):
         if name == "removed_rsrc_list":
             return list(ctx.data.get(SKIPPED) or ())
         if name == "attributes":
-            return spread.each({member.name: member.attributes for member in members})
+            return member_attributes.each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)
 
     def _skipped(

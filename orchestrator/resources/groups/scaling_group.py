@@ -11,8 +11,8 @@ from datetime import datetime
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Value
-from orchestrator.resources.groups import scaling
-from orchestrator.resources.groups.extras import Extras
+from orchestrator.resources.groups import capacity as scaling
+from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
     DEFINITIONS,
     NOBODY,
@@ -27,12 +27,19 @@ from orchestrator.resources.groups.group_type import (
     parts_of,
     pause_due,
 )
-from orchestrator.resources.groups.members import staying
-from orchestrator.resources.groups.removal import no_members
-from orchestrator.resources.groups.rolling import Group, Policy, Spare, batches, check_pauses, next_batch
-from orchestrator.resources.nested import Bring, ChildView, NestedStep, Settled
-from orchestrator.template.members import Definition, Members, Part
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.resources.groups.member_names import staying
+from orchestrator.resources.groups.member_removal import no_members
+from orchestrator.resources.groups.rolling_update import (
+    Group,
+    Policy,
+    Spare,
+    batches,
+    check_pauses,
+    next_batch,
+)
+from orchestrator.resources.nested_type import Bring, ChildView, NestedStep, Settled
+from orchestrator.template.group_template import Definition, Members, Part
+from orchestrator.template.index_ranges import Ordinals
 
 # Kept: how the batches go on, and to which size; the size after them; that there were any.
 ROLLING, SIZE, BATCHED = "rolling", "size", "batched"

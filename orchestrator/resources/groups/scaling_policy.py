@@ -21,8 +21,8 @@ from orchestrator.resources.base import (
     Signalled,
     Value,
 )
-from orchestrator.resources.groups.scaling import CFN_ADJUSTMENTS
-from orchestrator.resources.signing import access_key, new_secret, signal_url
+from orchestrator.resources.ec2_signatures import access_key, new_secret, signal_url
+from orchestrator.resources.groups.capacity import CFN_ADJUSTMENTS
 from orchestrator.schema.constraints import AllowedValues, Range
 
 PERCENT: Final = "percent_change_in_capacity"

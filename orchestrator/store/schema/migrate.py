@@ -19,9 +19,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from orchestrator.errors import Misconfigured
+from orchestrator.logs import logger
 from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
 from orchestrator.store.tables.base import Xid8
-from orchestrator.telemetry import logger
 
 ADVISORY_LOCK = 0x6F7263685F6D6967  # one upgrade at a time per database
 LOCK_TIMEOUT = "5s"  # a migration that cannot get its lock gives up rather than stop everybody behind it

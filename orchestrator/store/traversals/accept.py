@@ -16,6 +16,7 @@ from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.logs import request_id
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.traversals.traversals import (
@@ -27,7 +28,6 @@ from orchestrator.store.traversals.traversals import (
     first_nodes,
     lock,
 )
-from orchestrator.telemetry import request_id
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
 HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held

@@ -16,9 +16,9 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import Outcome
+from orchestrator.logs import request_id
 from orchestrator.store.connections.prepared import fetched
 from orchestrator.store.nodes import hooks
-from orchestrator.telemetry import request_id
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)

@@ -7,7 +7,7 @@ its name in `versions.py`. Packages of their own bring theirs through entry poin
 from orchestrator.template.functions import (
     cloudformation,
     collections,
-    conditions,
+    condition_functions,
     digests,
     references,
     repeat,
@@ -41,7 +41,7 @@ __all__ = [
     "added",
     "cloudformation",
     "collections",
-    "conditions",
+    "condition_functions",
     "declared",
     "digests",
     "plain",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import References, function
-from orchestrator.template.functions.whole import whole_function
+from orchestrator.template.functions.resolved_argument import whole_function
 from orchestrator.template.json_text import read_json
 
 SELECT_FORM: Final = 'Arguments to "Fn::Select" must be of the form [index, collection]'

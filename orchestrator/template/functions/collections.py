@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import References
-from orchestrator.template.functions.whole import shown, whole_function
-from orchestrator.template.scalars import key_text
+from orchestrator.template.functions.resolved_argument import shown, whole_function
+from orchestrator.template.yaml_scalars import key_text
 
 MOST_COMPARED: Final = 20_000_000  # pairs of items that cannot be hashed; some seconds
 

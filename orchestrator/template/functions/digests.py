@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
-from orchestrator.template.functions.whole import whole_function
+from orchestrator.template.functions.resolved_argument import whole_function
 
 USAGE: Final = 'Function "digest" usage: ["<algorithm>", "<value>"]'
 NOT_TEXTS: Final = 'Argument to function "digest" must be a list of strings'

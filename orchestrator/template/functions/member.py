@@ -1,4 +1,5 @@
-"""`member`: what one member of a group has, in the texts that group types write (`template/members.py`).
+"""`member`: what one member of a group has, in the texts that group types write
+(`template/group_template.py`).
 
 No version of the language has it. What it gives is a value and never looked into for functions.
 """
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import Function, FunctionError, References
-from orchestrator.template.view import UNKNOWN, View
 
 NAME: Final = "member"
 INDEXED: Final = "properties"  # the key whose texts may name the member

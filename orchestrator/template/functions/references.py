@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.template import spread
+from orchestrator.template import member_attributes
+from orchestrator.template.function_view import FACADE, UNKNOWN, View
 from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
-from orchestrator.template.spread import reach
-from orchestrator.template.view import FACADE, UNKNOWN, View
+from orchestrator.template.member_attributes import reach
 
 # What a nested template may ask of the resource it stands for, in both dialects' words.
 FACADES: Final = tuple(FACADE)
@@ -148,7 +148,9 @@ def get_attr_or_all(view: View, args: Any) -> Any:
     proxy = view.resource(args[0])
     if not proxy.created:
         return view.not_yet()
-    return {name: spread.plain(value) for name, value in proxy.attributes.items() if name != "show"}
+    return {
+        name: member_attributes.plain(value) for name, value in proxy.attributes.items() if name != "show"
+    }
 
 
 def _literal(value: Any, otherwise: str) -> str:

@@ -22,7 +22,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Literal, TypeVar
 
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 from orchestrator.template import versions
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,9 +7,14 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Final
 
+from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import FunctionError, References, is_call, raw_function
-from orchestrator.template.functions.whole import BYTES_OF_A_VALUE, LARGEST_TEXT, MOST_VALUES, knows_all
-from orchestrator.template.view import UNKNOWN, View
+from orchestrator.template.functions.resolved_argument import (
+    BYTES_OF_A_VALUE,
+    LARGEST_TEXT,
+    MOST_VALUES,
+    knows_all,
+)
 
 MAPS_SINCE: Final = "2016-10-14"
 PERMUTATIONS_SINCE: Final = "2017-09-01"

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import Check, References, function, is_call
-from orchestrator.template.functions.whole import MOST_VALUES, bounded, shown, whole_function
+from orchestrator.template.functions.resolved_argument import MOST_VALUES, bounded, shown, whole_function
 
 JSON_SINCE: Final = "2015-10-15"  # from here on, maps and lists become JSON where a text is wanted
 MOST_WORK: Final = 20_000_000_000  # characters to look at, for all keys: some seconds

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode, uses_netloc
 
 from orchestrator.template.functions.registry import References, is_call
-from orchestrator.template.functions.whole import whole_function
+from orchestrator.template.functions.resolved_argument import whole_function
 
 PARTS: Final = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
 PORTS: Final = range(1, 65536)

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.errors import Misconfigured
-from orchestrator.template.functions.allowance import SPENT, charge, is_spent
 from orchestrator.template.functions.registry import References, is_call
-from orchestrator.template.functions.whole import whole_function
+from orchestrator.template.functions.resolved_argument import whole_function
+from orchestrator.template.functions.time_budget import SPENT, charge, is_spent
 
 SECONDS: Final = 5.0  # of processor time for one expression
 MEGABYTES: Final = 256

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.resources.around import Peer, Place
 from orchestrator.resources.base import Context
+from orchestrator.resources.stack_context import Peer, Place
 from orchestrator.testing.samples import Sample
 
 SAID = {"Status": "SUCCESS", "Reason": "done", "Data": None}

@@ -22,7 +22,7 @@ from orchestrator.operations.planning import row_writer, small_create, small_del
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.traversals import traversals
-from tasks.dispatch import Dispatcher
+from tasks.publisher import Dispatcher
 
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}

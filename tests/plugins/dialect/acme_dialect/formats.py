@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from acme_dialect.functions import SHOUT
 from orchestrator.template import versions
-from orchestrator.template.hot import hot
+from orchestrator.template.hot_formats import hot
 
 HOT = hot(versions.LATEST)
 

@@ -27,7 +27,7 @@ from werkzeug.security import check_password_hash, generate_password_hash
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded, Misconfigured, Unauthenticated
 from orchestrator.security.caller import Caller
-from orchestrator.security.remembered import Remembered
+from orchestrator.security.ttl_cache import Remembered
 from orchestrator.template.parse import Limits, parse
 
 CHALLENGE: Final = 'Basic realm="orchestrator", charset="UTF-8"'

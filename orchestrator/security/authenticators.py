@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
-from orchestrator.security.bearers import STACK_USER, as_stack_user, find_bearer
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
+from orchestrator.security.password_file import Users
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
+from orchestrator.security.resource_credentials import STACK_USER, as_stack_user, find_bearer
 from orchestrator.security.tokens import find_token
-from orchestrator.security.users import Users
 from orchestrator.store.connections.database import Database
 
 Environ = Mapping[str, Any]  # a request's, as WSGI has it

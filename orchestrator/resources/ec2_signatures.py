@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from orchestrator.resources.around import Place
+from orchestrator.resources.stack_context import Place
 
 Signalling = Literal["waitcondition", "signal"]
 

@@ -9,9 +9,9 @@ from orchestrator.template import versions
 from orchestrator.template.conditions import DROPPED, Conditions
 from orchestrator.template.definition import NOBODY, NOTHING, ResourceDefinition, frozen
 from orchestrator.template.diagnostics import Path
+from orchestrator.template.expression_scanner import Scanner
 from orchestrator.template.functions import FunctionError, References
-from orchestrator.template.scan import Scanner
-from orchestrator.template.sections import Sections
+from orchestrator.template.section_rules import Sections
 
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
 LONGEST_NAME: Final = 255  # characters; a name is part of a key in the database

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.resources.around import Place, StackUser
 from orchestrator.resources.base import Context, Grant
-from orchestrator.resources.signing import signal_url as signed_url
-from orchestrator.resources.software import Credentials
+from orchestrator.resources.ec2_signatures import signal_url as signed_url
+from orchestrator.resources.software_api import Credentials
+from orchestrator.resources.stack_context import Place, StackUser
 
 
 def signal_url(place: Place, credentials: Credentials) -> str:

@@ -14,11 +14,11 @@ from orchestrator.errors import InvalidTemplate
 from orchestrator.template.conditions import DROPPED, Conditions
 from orchestrator.template.definition import OutputDefinition, frozen
 from orchestrator.template.diagnostics import Hints, Path, path_text
+from orchestrator.template.expression_scanner import Fault, Scanner
 from orchestrator.template.formats import Format
+from orchestrator.template.function_view import FACADE_PARAMETERS, UNKNOWN
 from orchestrator.template.functions import FunctionError, References
 from orchestrator.template.parameters import ParameterSchema
-from orchestrator.template.scan import Fault, Scanner
-from orchestrator.template.view import FACADE_PARAMETERS, UNKNOWN
 
 CONSTRAINT: Final = re.compile(r"(constraints)\[(\d+)\]")
 DESCRIPTION: Final = "No description"

@@ -25,7 +25,7 @@ from yaml.events import (
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.diagnostics import excerpt, source_lines
-from orchestrator.template.scalars import key_text, plain, scalar, shown
+from orchestrator.template.yaml_scalars import key_text, plain, scalar, shown
 
 KEY_NEEDED: Final = "found a map or list where a key is expected"
 MOST_WARNINGS: Final = 100  # of duplicate keys; nobody reads more, and a text could hold millions

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, Unknown
 from orchestrator.config import Settings
-from orchestrator.security.bearers import STACK_USER, as_stack_user
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.key_pairs import Signer, find_signer
 from orchestrator.security.keystone import caller_of, service_user
+from orchestrator.security.resource_credentials import STACK_USER, as_stack_user
 from orchestrator.security.signatures import (
     LONGEST,
     Credential,

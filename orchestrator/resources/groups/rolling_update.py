@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import ProviderError
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template.index_ranges import Ordinals
 
 Spare = Callable[[Ordinals, int], Ordinals]  # (those that are taken, how many): who may be made beside them
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.around import Place
+from orchestrator.resources.stack_context import Place
 
 Value = Any  # what JSON can say
 

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from orchestrator import metrics
 from orchestrator.config import Settings, is_loopback
 from orchestrator.errors import Misconfigured
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 
 log = logger()
 

@@ -19,10 +19,10 @@ from orchestrator.template import versions
 from orchestrator.template.definition import NOBODY, NOTHING, LikeDefinitions, ResourceDefinition
 from orchestrator.template.formats import MEMBERS, Format
 from orchestrator.template.functions.member import NAME, member
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template.index_ranges import Ordinals
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.sections import DESCRIPTION
+from orchestrator.template.section_rules import DESCRIPTION
 from orchestrator.template.template import Draft, Template, load, read
 
 PARAMETER: Final = "definitions"  # the parameter that holds them

@@ -6,10 +6,10 @@ import threading
 
 import psycopg
 
+from orchestrator.logs import logger
 from orchestrator.operations.maintenance.heartbeat import Reporting
 from orchestrator.operations.maintenance.sweep import Sweep
-from orchestrator.telemetry import logger
-from tasks.dispatch import Dispatcher
+from tasks.publisher import Dispatcher
 
 log = logger()
 

@@ -26,7 +26,7 @@ from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, Ring, SignalRing
 from orchestrator.errors import Misconfigured
-from orchestrator.telemetry import logger
+from orchestrator.logs import logger
 from tasks.celery_settings import celery_settings
 
 TASK = "check"

@@ -11,9 +11,9 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 
+from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import Custodian
 from orchestrator.operations.keystone.stack_users import Keeper
-from orchestrator.telemetry import logger
 
 log = logger()
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden
-from orchestrator.resources.signing import TOKEN_PREFIX
+from orchestrator.resources.ec2_signatures import TOKEN_PREFIX
 from orchestrator.security.caller import Caller
 from orchestrator.security.tokens import token_hash
 from orchestrator.store.access import grants

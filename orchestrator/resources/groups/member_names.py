@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from orchestrator.template.ordinals import Ordinals
+from orchestrator.template.index_ranges import Ordinals
 
 LONGEST_NUMBER: Final = 18  # digits; a name with more was never given to a member
 

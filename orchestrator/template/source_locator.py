@@ -16,7 +16,7 @@ from yaml.events import (
 )
 
 from orchestrator.template.diagnostics import Path
-from orchestrator.template.scalars import key_text, scalar
+from orchestrator.template.yaml_scalars import key_text, scalar
 
 Trie = dict[str | int, Any]
 

@@ -16,7 +16,7 @@ from orchestrator.resources.base import (
     Signalled,
     Value,
 )
-from orchestrator.resources.signing import access_key, new_secret, signal_url
+from orchestrator.resources.ec2_signatures import access_key, new_secret, signal_url
 
 SUCCESS: Final = "SUCCESS"
 FAILURE: Final = "FAILURE"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.template.diagnostics import Path, excerpt, source_lines
-from orchestrator.template.locate import locate
+from orchestrator.template.source_locator import locate
 
 INDEX = re.compile(r"\[(\d+)\]")
 JOINT = re.compile(r"[.\[]")

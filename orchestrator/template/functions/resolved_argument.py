@@ -12,8 +12,8 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from orchestrator.template import versions
+from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import Check, FunctionError, References, raw_function
-from orchestrator.template.view import UNKNOWN, View
 
 F = TypeVar("F", bound=Callable[[Any], Any])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.template import versions
+from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import Check, References, raw_function
-from orchestrator.template.view import UNKNOWN, View
 
 BRANCHES = "[condition_name, value_if_true, value_if_false]"
 

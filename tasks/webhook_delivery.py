@@ -14,9 +14,9 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 
+from orchestrator.logs import logger
 from orchestrator.operations.events.webhook_delivery import Courier
 from orchestrator.store.events.webhooks import Claimed
-from orchestrator.telemetry import logger
 
 log = logger()
 
