@@ -19,8 +19,8 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
-from orchestrator.store.signals.ingest import Address
-from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.signals.ingest import SignalAddress
+from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from tasks.broker_stats import Broker
 
 
@@ -117,7 +117,7 @@ class SignalSoon(Protocol):
     """Accepts a signal that is plainly good."""
 
     def __call__(
-        self, context: OperationContext, address: Address, body: Body, *, by_url: bool, shown: bool
+        self, context: OperationContext, address: SignalAddress, body: Body, *, by_url: bool, shown: bool
     ) -> tuple[Sequence[Message], Mapping[str, Any] | None] | None:
         """Return what to enqueue, and the metadata; see `orchestrator.operations.signals.accept`."""
 
@@ -130,7 +130,7 @@ class Operations:
     delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
     update: Update
     act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
-    signal: Callable[[OperationContext, StackPlace, str, Body], Sequence[Message]]
+    signal: Callable[[OperationContext, StackIdentity, str, Body], Sequence[Message]]
     signal_by_url: SignalByUrl
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     waiting: Waiting

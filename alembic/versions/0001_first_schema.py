@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from orchestrator.store.tables.base import Word, Xid8, create_domain
+from orchestrator.store.tables.base import EnumText, Xid8, create_domain
 
 revision = "0001"
 down_revision = None
@@ -209,7 +209,7 @@ def upgrade() -> None:
         sa.Column("stack_id", sa.BigInteger(), nullable=False),
         sa.Column("root_id", sa.BigInteger(), nullable=False),
         sa.Column("traversal", sa.BigInteger(), nullable=False),
-        sa.Column("kind", Word("node_kind"), nullable=False),
+        sa.Column("kind", EnumText("node_kind"), nullable=False),
         sa.Column("resource_id", sa.BigInteger(), nullable=True),
         sa.Column("definition_id", sa.BigInteger(), nullable=True),
         sa.Column("queue", sa.Text(), nullable=False),
@@ -219,7 +219,7 @@ def upgrade() -> None:
         ),
         sa.Column("blocked_by", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("dirty", sa.Boolean(), server_default=sa.text("true"), nullable=False),
-        sa.Column("state", Word("node_state"), nullable=False),
+        sa.Column("state", EnumText("node_state"), nullable=False),
         sa.Column("observed_ready", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("observed_ready_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("retry_count", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
@@ -301,8 +301,8 @@ def upgrade() -> None:
         sa.Column("definition_id", sa.BigInteger(), nullable=True),
         sa.Column("physical_id", sa.Text(), nullable=True),
         sa.Column("reference_id", sa.Text(), nullable=True),
-        sa.Column("action", Word("resource_action"), server_default="INIT", nullable=False),
-        sa.Column("status", Word("resource_status"), server_default="COMPLETE", nullable=False),
+        sa.Column("action", EnumText("resource_action"), server_default="INIT", nullable=False),
+        sa.Column("status", EnumText("resource_status"), server_default="COMPLETE", nullable=False),
         sa.Column("status_reason", sa.Text(), server_default="state changed", nullable=False),
         sa.Column("properties", postgresql.JSON(astext_type=sa.Text()), nullable=True),
         sa.Column("attributes", postgresql.JSON(astext_type=sa.Text()), nullable=True),
@@ -310,7 +310,7 @@ def upgrade() -> None:
         sa.Column("data", postgresql.JSON(astext_type=sa.Text()), nullable=True),
         sa.Column("sealed", sa.LargeBinary(), nullable=True),
         sa.Column("attempt", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("op", Word("resource_op"), nullable=True),
+        sa.Column("op", EnumText("resource_op"), nullable=True),
         sa.Column("op_started_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("lost_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("lease", sa.BigInteger(), nullable=True),

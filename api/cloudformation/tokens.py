@@ -64,7 +64,7 @@ def _before(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] 
         TokenTaken: another request came under its token.
     """
     project_id = context.caller.project_id
-    with parts().database.lent() as db:
+    with parts().database.borrow() as db:
         found = idempotency.find(db, project_id, asked.token)
     if found is None:
         return None

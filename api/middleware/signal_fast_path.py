@@ -32,7 +32,7 @@ from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.signatures import SignedRequest
 from orchestrator.security.signed_urls import authenticate
-from orchestrator.store.signals.ingest import Address
+from orchestrator.store.signals.ingest import SignalAddress
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -125,7 +125,7 @@ class ShortWay:
             who = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         body = _body(environ, has.settings.inline_body_size)
         context = OperationContext(has.database, has.cipher, who, has.settings, has.types)
-        address = Address(asked.stack_id, asked.stack, asked.project, asked.resource)
+        address = SignalAddress(asked.stack_id, asked.stack, asked.project, asked.resource)
         assert self.soon is not None
         taken = self.soon(
             context,

@@ -29,7 +29,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden
 from orchestrator.store.connections.database import Database
-from orchestrator.store.maintenance.gauges import Figures, figures
+from orchestrator.store.maintenance.gauges import Gauges, figures
 from tasks.broker_stats import UNREACHABLE
 from tasks.celery_settings import QUEUES
 
@@ -81,7 +81,7 @@ class Sampler(Collector):
 
     database: Database
     depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues, where one is known
-    _seen: Figures | None = None
+    _seen: Gauges | None = None
     _messages: Mapping[str, int] | None = None
     _seen_at: float = -FRESH_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -10,7 +10,7 @@ from api.dependencies import caller, parts
 from api.response.serialization import Links, below, json_response
 from orchestrator.errors import NotFound
 from orchestrator.store.stacks import stacks
-from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 
 lookup = Blueprint("lookup", __name__)
 
@@ -35,7 +35,7 @@ def canonical(stack_name: str, stack_id: str) -> StackRow:
     return stack
 
 
-def addressed(stack_name: str, stack_id: str) -> StackPlace:
+def addressed(stack_name: str, stack_id: str) -> StackIdentity:
     """Return where the caller's stack of that name and id is: `canonical` for requests that are many.
 
     Raises:
@@ -43,9 +43,9 @@ def addressed(stack_name: str, stack_id: str) -> StackPlace:
     """
     bearer = caller().bearer
     if bearer is None:
-        stack = stacks.place(parts().database, caller().scope, stack_name, stack_id)
+        stack = stacks.locate(parts().database, caller().scope, stack_name, stack_id)
     elif (stack_name, stack_id.lower()) == (bearer.stack_name, bearer.stack_uuid):
-        stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+        stack = StackIdentity(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
     else:
         stack = None
     if stack is None:

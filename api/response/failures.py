@@ -58,7 +58,7 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
     With the line in the template of a nested stack, where that is a file.
     """
     database, levels = parts().database, parts().settings.max_nested_stack_depth
-    found, _ = tree(database, stack, history.what_failed(database, stack), levels)
+    found, _ = tree(database, stack, history.failures_of(database, stack), levels)
     places = Places(database, LONGEST_FILE)
     told = []
     for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):

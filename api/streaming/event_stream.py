@@ -29,7 +29,7 @@ from api.streaming import hub as live
 from api.streaming.hub import Hub, Scope, Viewer
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
-from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.events.stream import EventScope, Position
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow, descendants
 
@@ -127,9 +127,9 @@ class Following:
         self.hub.resume(self.viewer)
         own = self.scope.stack
         now = stacks.get(self.parts.database, own.project_id, own.name, str(own.uuid)) if own else None
-        newest = tail.told_of_itself(self.parts.database, own) if own else 0
+        newest = tail.stack_events(self.parts.database, own) if own else 0
         while True:
-            settled = tail.present(self.parts.database)
+            settled = tail.end_position(self.parts.database)
             for event, stack in self._settled():
                 yield self._frame(event, stack), False
                 if self._is_end(event):
@@ -149,7 +149,7 @@ class Following:
         """Yield what is settled and after the position, a page at a time."""
         database, own = self.parts.database, self.scope.stack
         if own is None:
-            within, drained = Within(self.scope.project_id, self.scope.levels, self.filters), False
+            within, drained = EventScope(self.scope.project_id, self.scope.levels, self.filters), False
             at = self.position
             while not drained:
                 walked = tail.of_project(database, within, at, AT_ONCE)

@@ -120,7 +120,7 @@ class Hub:
         """Put before a viewer what is written from now on. What was settled by now it reads afterwards."""
         with self._lock:
             if self._thread is None:
-                self._position = stream.present(self.database)
+                self._position = stream.end_position(self.database)
                 self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                 self._thread.start()
             viewer.waiting.clear()
@@ -146,7 +146,7 @@ class Hub:
     def _read(self) -> None:
         """Hand on what was written since the last time."""
         while True:
-            walked = stream.everybodys(self.database, self._position)
+            walked = stream.all_projects(self.database, self._position)
             if walked.rows:
                 self._learn({row.stack_id for row in walked.rows})
             told = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
@@ -161,7 +161,7 @@ class Hub:
 
     def _fall_behind(self) -> None:
         with self._lock:
-            self._position = stream.START if not self._viewers else stream.present(self.database)
+            self._position = stream.START if not self._viewers else stream.end_position(self.database)
             for viewer in self._viewers:
                 viewer.waiting.clear()
                 viewer.behind = True

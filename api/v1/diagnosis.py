@@ -17,7 +17,7 @@ from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
 from orchestrator.store.stacks import blockers as stored
 from orchestrator.store.stacks import progress as stored_progress
-from orchestrator.store.stacks.blockers import Marker, Standing, Unfinished
+from orchestrator.store.stacks.blockers import Marker, StackState, Unfinished
 from orchestrator.store.stacks.progress import Progress
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -80,7 +80,7 @@ def progress_body(found: Progress) -> dict[str, Any]:
     }
 
 
-def _summary(stack: StackRow, found: Standing) -> Summary:
+def _summary(stack: StackRow, found: StackState) -> Summary:
     return summarize(stack, found, parts().settings.stack_action_timeout)
 
 

@@ -18,7 +18,7 @@ from api.streaming import event_stream
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, get_event, list_events, read_sequence
-from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.events.stream import EventScope, Position
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow, descendants
 
@@ -55,7 +55,7 @@ def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
     if event_stream.asked_for():
         return event_stream.stream(None, caller().project_id, _from())
     limit = max(1, min(query_params.integer("limit") or AT_ONCE, AT_ONCE))
-    within = Within(caller().project_id, query_params.levels(), query_params.filters(FILTERS))
+    within = EventScope(caller().project_id, query_params.levels(), query_params.filters(FILTERS))
     database = parts().database
     walked = tail.of_project(database, within, _after() or tail.START, limit)
     owners, links = stacks.by_ids(database, {row.stack_id for row in walked.rows}), Links()
@@ -134,7 +134,7 @@ def _after() -> Position | None:
     given = query_params.text("after")
     if given is None:
         return None
-    found = tail.present(parts().database) if given == "now" else _position(given, "after")
+    found = tail.end_position(parts().database) if given == "now" else _position(given, "after")
     if (
         query_params.direction() == "desc"
         or query_params.text("marker") is not None

@@ -20,7 +20,7 @@ from api.v1.stacks import NO_DESCRIPTION, parameters_of
 from orchestrator.errors import NotFound
 from orchestrator.operations.diagnosis.failure_tree import tree
 from orchestrator.store.stacks import history
-from orchestrator.store.stacks.history import Chapter
+from orchestrator.store.stacks.history import RevisionHistory
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -44,7 +44,7 @@ def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Respon
     """Show one revision: what it did, and with which parameters."""
     stack = canonical(stack_name, stack_id)
     row, revision = _chapter(stack, number), _revision(stack, number)
-    did = history.deeds(parts().database, stack, row)
+    did = history.revision_effects(parts().database, stack, row)
     counted = ("created", "updated", "replaced", "deleted", "failed")
     traversals = [row.traversal] if row.traversal is not None else []
     shown = {
@@ -108,7 +108,7 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
         traversal = _chapter(stack, chosen).traversal
         traversals = [] if traversal is None else [traversal]
     else:
-        traversals = history.what_failed(parts().database, stack)
+        traversals = history.failures_of(parts().database, stack)
     if levels := query_params.levels():
         found, more = tree(parts().database, stack, traversals, levels)
         return json_response({"failures": [cause_body(node, links) for node in found], "more": more})
@@ -118,7 +118,7 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     return json_list("failures", (failure_body(row, stack, links) for row in rows))
 
 
-def _chapter(stack: StackRow, number: str) -> Chapter:
+def _chapter(stack: StackRow, number: str) -> RevisionHistory:
     row = history.chapter(parts().database, stack, _number(number))
     if row is None:
         raise NotFound("Revision", number)
@@ -143,7 +143,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _body(row: Chapter, stack: StackRow, links: Links) -> dict[str, Any]:
+def _body(row: RevisionHistory, stack: StackRow, links: Links) -> dict[str, Any]:
     """Return one revision in short; without an outcome it is being carried out."""
     ended = row.ended_at
     return {

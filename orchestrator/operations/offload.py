@@ -44,7 +44,7 @@ from orchestrator.store.access.idempotency import ClientToken
 from orchestrator.store.connections.database import UNREACHABLE, Database
 from orchestrator.store.nodes import repository
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals.traversals import Opened
+from orchestrator.store.traversals.traversals import StartedTraversal
 from orchestrator.template.template import Template
 
 log = logger()
@@ -228,7 +228,7 @@ def _create(job: _Job, answer: Connection) -> None:
     _go_on(context, opened, lease, template)
 
 
-def _go_on(context: OperationContext, opened: Opened, lease: int, template: Template) -> None:
+def _go_on(context: OperationContext, opened: StartedTraversal, lease: int, template: Template) -> None:
     """Plan what was accepted and answered."""
     database, settings = context.database, context.settings
     parameters = ParameterCache(database, context.cipher)
@@ -236,7 +236,7 @@ def _go_on(context: OperationContext, opened: Opened, lease: int, template: Temp
     planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
-        for visit in repository.look(db, [opened.plan_node_id], lease):
+        for visit in repository.read_claimed(db, [opened.plan_node_id], lease):
             concerning(visit.told)
             log.info("plan_begun", action=visit.stack.action)
             planner.run(db, visit, lease, template, ring=False)

@@ -15,7 +15,7 @@ from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.traversals import child_completion, children, traversals
 from orchestrator.store.traversals.accept import accept_rollback
-from orchestrator.store.traversals.traversals import Opened
+from orchestrator.store.traversals.traversals import StartedTraversal
 
 log = logger()
 
@@ -27,10 +27,10 @@ ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
     """Settle a finish node nothing holds back any more."""
-    db = database.hot(durable=True)
+    db = database.check_connection(durable=True)
     stack = visit.stack
     if stack.action == "DELETE" and not visit.halted:
-        copied = snapshots.left(db, stack.id)
+        copied = snapshots.undeleted(db, stack.id)
         if copied is not None:
             reason = f"Snapshot {copied[0]} is being removed: {copied[1]}"
             traversals.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
@@ -76,7 +76,7 @@ def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
     """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
     (PROTOCOL.md 13).
     """
-    db = database.hot(durable=True)
+    db = database.check_connection(durable=True)
     with db.transaction():
         return _end(db, stack_id, traversal, None)
 
@@ -87,11 +87,11 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     What is below is stopped first, by itself: a child's end locks the child before its parent's node. Whoever
     dies in between has ended nothing, and is followed by another. What began meanwhile is stopped after.
     """
-    db = database.hot(durable=True)
+    db = database.check_connection(durable=True)
     children.halt_below(db, stack_id, traversal)
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
-        traversals.follow_open(db, stack_id, traversal)
+        traversals.enqueue_open_operations(db, stack_id, traversal)
         rings = _end(db, stack_id, traversal, reason)
     children.halt_below(db, stack_id, traversal)
     return rings
@@ -115,9 +115,9 @@ def _end(
     return [*ended.rings, opened.ring] if opened else ended.rings
 
 
-def remove(db: Connection[TupleRow], stack_id: int) -> Opened | None:
+def remove(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
     """Begin to remove a stack in the running transaction, over whatever runs; None when it is gone."""
-    opened = traversals.bump(db, stack_id, "DELETE")
+    opened = traversals.start_traversal(db, stack_id, "DELETE")
     snapshots.remove_all(db, stack_id)
     children.disturb(db, stack_id)
     return opened
@@ -125,6 +125,6 @@ def remove(db: Connection[TupleRow], stack_id: int) -> Opened | None:
 
 def give_up(database: Database, stack_id: int, traversal: int) -> list[Ring]:
     """End a halted traversal whose open operations nobody follows: the next one will."""
-    db = database.hot(durable=True)
+    db = database.check_connection(durable=True)
     with db.transaction():
         return _end(db, stack_id, traversal, None, at_once=True)

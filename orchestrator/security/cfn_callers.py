@@ -76,7 +76,7 @@ class QueryCallers:
         return as_stack_user(self._database, self._settings, caller_of(told.told, told.token))
 
     def _known(self, key: str) -> AccessRow | Signer | None:
-        found = self._database.together(grants.by_key, key)
+        found = self._database.batched(grants.by_key, key)
         return found or find_signer(self._database, key)
 
     def _signed(self, request: SignedRequest, known: AccessRow | Signer) -> Caller:

@@ -14,7 +14,7 @@ from sqlalchemy import func, insert, select, update
 
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.access import KeyPair
 
 USABLE = """
@@ -99,8 +99,8 @@ def revoke_key_pair(database: Database, key: str) -> bool:
 
 def find_signer(database: Database, key: str) -> Signer | None:
     """Return whom a key that may be used now stands for, by the database's clock."""
-    with database.lent() as db:
-        rows = fetched(db, USABLE, {"key": key})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, USABLE, {"key": key})
     if not rows:
         return None
     found, secret, project_id, name, roles = rows[0]

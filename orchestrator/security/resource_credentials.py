@@ -27,7 +27,7 @@ def find_bearer(database: Database, token: str) -> AccessRow | None:
     """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
     if not token.startswith(TOKEN_PREFIX):
         return None
-    return database.together(grants.by_token, token_hash(token))
+    return database.batched(grants.by_token, token_hash(token))
 
 
 def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Caller:
@@ -38,7 +38,7 @@ def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Cal
     has_role = caller.login is not None and settings.heat_stack_user_role in caller.login.role_names
     if not has_role or not (settings.stack_user_domain_id or settings.stack_user_domain_name):
         return caller
-    with database.lent() as db:
+    with database.borrow() as db:
         bearer = grants.by_user(db, caller.user_id)
     roles = () if bearer is None else (STACK_USER,)
     return replace(caller, roles=roles, bearer=bearer, login=None)
@@ -57,7 +57,7 @@ def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> 
         elif not bearer.policies:
             return
         else:
-            with database.lent() as db:
+            with database.borrow() as db:
                 allowed = grants.allowed(db, stack_id, bearer.policies)
             if all(name in (allowed.get(policy) or ()) for policy in bearer.policies):
                 return

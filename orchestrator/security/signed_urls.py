@@ -23,7 +23,7 @@ def authenticate(database: Database, cipher: Cipher, settings: Settings, request
         Refused: no resource gave the key, or the signature is not the secret's.
     """
     given = presented(request)
-    found = database.together(grants.by_key, given.key)
+    found = database.batched(grants.by_key, given.key)
     if found is None or found.secret is None:
         raise Refused("InvalidClientTokenId")
     if len(request.path) + sum(map(len, request.params.values())) > LONGEST or given.v4:

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.access import ApiToken
 
 TOKEN_BYTES = 32
@@ -104,8 +104,8 @@ def revoke_token(database: Database, token_id: int) -> bool:
 def find_token(database: Database, token: str) -> TokenRow | None:
     """Return the row of a token that may be used now, by the database's clock."""
     wanted = token_hash(token)
-    with database.lent() as db:
-        rows = fetched(db, USABLE, {"token_hash": wanted})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, USABLE, {"token_hash": wanted})
     if not rows or not hmac.compare_digest(bytes(rows[0][-1]), wanted):
         return None
     id_, project_id, name, roles, *times, _ = rows[0]

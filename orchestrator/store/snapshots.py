@@ -20,7 +20,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.core import ResourceSnapshot, Snapshot
-from orchestrator.store.traversals.traversals import Opened, bump
+from orchestrator.store.traversals.traversals import StartedTraversal, start_traversal
 
 Db = Connection[TupleRow]
 
@@ -137,7 +137,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SnapshotSource:
     """How a stack is at the moment it is locked for a snapshot."""
 
     action: str
@@ -146,17 +146,17 @@ class Ground:
     snapshots: int
 
 
-def lock(db: Db, stack_id: int) -> Ground | None:
+def lock(db: Db, stack_id: int) -> SnapshotSource | None:
     """Lock a live stack for the rest of the transaction; None when it is gone."""
     row = db.execute(STACK, (stack_id,)).fetchone()
-    return None if row is None else Ground(*row)
+    return None if row is None else SnapshotSource(*row)
 
 
 def begin(
-    db: Db, stack_id: int, ground: Ground, name: str | None, uuid: uuid_.UUID | None = None
-) -> tuple[uuid_.UUID, Opened]:
+    db: Db, stack_id: int, ground: SnapshotSource, name: str | None, uuid: uuid_.UUID | None = None
+) -> tuple[uuid_.UUID, StartedTraversal]:
     """Write a snapshot of a locked stack and begin the traversal that makes it, anew the one of this id."""
-    opened = bump(db, stack_id, "SNAPSHOT")
+    opened = start_traversal(db, stack_id, "SNAPSHOT")
     assert opened is not None
     uuid = uuid or uuid_.uuid4()
     db.execute(INSERT, (uuid, stack_id, name, opened.traversal, ground.revision_id))
@@ -196,7 +196,7 @@ def restored(db: Db, revision_id: int, name: str) -> bytes | None:
     return None if row is None else row[0]
 
 
-def sound(db: Db, stack_id: int, uuid: str) -> int | None:
+def complete_snapshot(db: Db, stack_id: int, uuid: str) -> int | None:
     """Return the row of a snapshot of the stack that is whole."""
     row = db.execute(SOUND, (uuid, stack_id)).fetchone()
     return None if row is None else row[0]
@@ -233,7 +233,7 @@ def remove_all(db: Db, stack_id: int) -> None:
     db.execute(ALL_TO_GO, (stack_id,))
 
 
-def left(db: Db, stack_id: int) -> tuple[str, str] | None:
+def undeleted(db: Db, stack_id: int) -> tuple[str, str] | None:
     """Return a snapshot that is still to be removed before the stack is gone: its id, and what of it."""
     row = db.execute(LEFT, (stack_id,)).fetchone()
     return None if row is None else (row[0], row[1])
@@ -261,17 +261,17 @@ def forget(db: Db, ids: Sequence[int]) -> None:
     db.execute(FORGET_COPIES, (list(ids),))
 
 
-def gone(db: Db, snapshot_id: int) -> bool:
+def delete_if_empty(db: Db, snapshot_id: int) -> bool:
     """Drop a snapshot that nothing is left of; False when something is."""
     return db.execute(GONE, (snapshot_id,)).rowcount == 1
 
 
-def again(db: Db, snapshot_id: int, seconds: float) -> None:
+def continue_delete(db: Db, snapshot_id: int, seconds: float) -> None:
     """Go on with a removal in `seconds`."""
     db.execute(AGAIN, {"id": snapshot_id, "seconds": seconds})
 
 
-def later(db: Db, snapshot_id: int, reason: str) -> None:
+def postpone_delete(db: Db, snapshot_id: int, reason: str) -> None:
     """Try a removal that failed again, each time after longer, after five minutes at most."""
     db.execute(LATER, {"id": snapshot_id, "reason": reason})
 

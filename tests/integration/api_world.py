@@ -36,7 +36,7 @@ from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
-from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from orchestrator.store.tables.core import Content, Event, Resource, ResourceDefinition, Revision, Stack
 
 START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
@@ -112,7 +112,7 @@ class Neighbour:
         return [Ring(4, 2, "check")]
 
     def signal(
-        self, context: OperationContext, stack: StackPlace, name: str, body: Body
+        self, context: OperationContext, stack: StackIdentity, name: str, body: Body
     ) -> Sequence[SignalRing]:
         self._take(context, body)
         return [SignalRing(5, name)]

@@ -76,7 +76,7 @@ def test_a_short_list_is_what_a_long_one_would_be(
 def test_closing_a_long_answer_lets_go_of_its_connection(world: World, project: str) -> None:
     stack = world.stack(project, "closed")
     row_of = {"stack_id": stack.id, "name": "", "type": "Test::Plain"}
-    rows_ = [{**row_of, "name": f"r{n}", "uuid": uuid.uuid4()} for n in range(resources.SLICE + 1)]
+    rows_ = [{**row_of, "name": f"r{n}", "uuid": uuid.uuid4()} for n in range(resources.FETCH_SIZE + 1)]
     world.insert(Resource, *rows_)
     row = stacks.find(world.database, project, "closed")
     assert row is not None

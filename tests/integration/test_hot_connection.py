@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.store.connections import prepared
 from orchestrator.store.connections.database import CHECKS, Database
-from orchestrator.store.connections.prepared import HotConnection, fetched
+from orchestrator.store.connections.prepared import PreparedConnection, fetch_prepared
 
 EVERYTHING = """SELECT %(none)s::text, %(text)s::text, %(number)s::bigint + 1, %(numbers)s::bigint[],
     '{"a": [1, null]}'::json, %(text)s::text || '%%'"""
@@ -23,44 +23,46 @@ VALUES = {"none": None, "text": "é ' \" \\", "number": 2**40, "numbers": [1, 2*
 def db(postgres_url: str) -> Iterator[psycopg.Connection]:
     """A connection as a check has it."""
     connection = Database(postgres_url).connect(hot=True)
-    assert isinstance(connection, HotConnection)
+    assert isinstance(connection, PreparedConnection)
     yield connection
     connection.close()
 
 
 def test_values_go_there_and_back_as_they_do_through_a_cursor(db: psycopg.Connection) -> None:
-    [row] = fetched(db, EVERYTHING, VALUES)
+    [row] = fetch_prepared(db, EVERYTHING, VALUES)
     assert row == (None, VALUES["text"], 2**40 + 1, [1, 2**40], {"a": [1, None]}, VALUES["text"] + "%")
     assert db.execute(EVERYTHING, VALUES).fetchall() == [row]
     with psycopg.connect(db.info.dsn) as cold:
-        assert fetched(cold, EVERYTHING, VALUES) == [row]
+        assert fetch_prepared(cold, EVERYTHING, VALUES) == [row]
 
 
 def test_a_statement_is_prepared_once_for_values_of_the_same_types(db: psycopg.Connection) -> None:
     for number in (1, 2, 2**40):
-        assert fetched(db, "SELECT %(n)s + 0", {"n": number}) == [(number,)]
-    [(count,)] = fetched(db, "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%+ 0'", {})
+        assert fetch_prepared(db, "SELECT %(n)s + 0", {"n": number}) == [(number,)]
+    [(count,)] = fetch_prepared(
+        db, "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%+ 0'", {}
+    )
     assert count == 2  # small numbers and large ones
 
 
 def test_a_statement_that_gives_no_rows_gives_none(db: psycopg.Connection) -> None:
-    assert fetched(db, "UPDATE stack SET name = %(n)s WHERE false", {"n": "x"}) == []
+    assert fetch_prepared(db, "UPDATE stack SET name = %(n)s WHERE false", {"n": "x"}) == []
 
 
 def test_an_error_is_the_one_that_a_cursor_raises_and_the_connection_goes_on(db: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.DivisionByZero):
-        fetched(db, "SELECT 1 / %(n)s::int", {"n": 0})
+        fetch_prepared(db, "SELECT 1 / %(n)s::int", {"n": 0})
     with pytest.raises(psycopg.errors.UndefinedTable):
-        fetched(db, "SELECT * FROM nowhere WHERE a = %(n)s", {"n": 0})
-    assert fetched(db, "SELECT %(n)s::int", {"n": 1}) == [(1,)]
+        fetch_prepared(db, "SELECT * FROM nowhere WHERE a = %(n)s", {"n": 0})
+    assert fetch_prepared(db, "SELECT %(n)s::int", {"n": 1}) == [(1,)]
 
 
 def test_a_broken_connection_is_an_operational_error_and_closed(db: psycopg.Connection) -> None:
-    fetched(db, "SELECT %(n)s::int", {"n": 1})
+    fetch_prepared(db, "SELECT %(n)s::int", {"n": 1})
     with socket.socket(fileno=os.dup(db.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
     with pytest.raises(psycopg.OperationalError):
-        fetched(db, "SELECT %(n)s::int", {"n": 1})
+        fetch_prepared(db, "SELECT %(n)s::int", {"n": 1})
     assert db.closed
 
 
@@ -70,18 +72,18 @@ def test_a_connection_ended_by_the_server_is_an_operational_error(
     with psycopg.connect(postgres_url, autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", (db.info.backend_pid,))
     with pytest.raises(psycopg.OperationalError):
-        fetched(db, "SELECT %(n)s::int", {"n": 1})
+        fetch_prepared(db, "SELECT %(n)s::int", {"n": 1})
     assert db.closed
 
 
 def test_what_is_prepared_outlives_a_transaction_that_is_rolled_back(db: psycopg.Connection) -> None:
-    fetched(db, "SELECT %(n)s::int", {"n": 1})
+    fetch_prepared(db, "SELECT %(n)s::int", {"n": 1})
     with pytest.raises(psycopg.errors.DivisionByZero), db.transaction():
         db.execute("SELECT 1 / 0")
     with db.transaction() as opened:
         db.execute("SELECT %s::int", (1,)).fetchone()
         raise psycopg.Rollback(opened)
-    assert fetched(db, "SELECT %(n)s::int", {"n": 2}) == [(2,)]
+    assert fetch_prepared(db, "SELECT %(n)s::int", {"n": 2}) == [(2,)]
 
 
 def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
@@ -89,7 +91,7 @@ def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
 ) -> None:
     monkeypatch.setattr(prepared, "PREPARED", 2)
     for number in range(5):
-        assert fetched(db, f"SELECT {number} + %(n)s::int", {"n": 1}) == [(number + 1,)]
+        assert fetch_prepared(db, f"SELECT {number} + %(n)s::int", {"n": 1}) == [(number + 1,)]
     query = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'visit_%'"
     assert db.execute(query).fetchall() == [(2,)]
 
@@ -97,13 +99,13 @@ def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
 def test_one_that_is_run_again_reads_what_there_is_now(db: psycopg.Connection) -> None:
     query = "SELECT x, '[1]'::json FROM unnest(string_to_array(%(t)s, ',')) AS x"
     for texts in (["é", "b"], [], ["c"], ["d"] * 1000):
-        assert fetched(db, query, {"t": ",".join(texts)}) == [(text, [1]) for text in texts]
+        assert fetch_prepared(db, query, {"t": ",".join(texts)}) == [(text, [1]) for text in texts]
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_text_that_cannot_be_stored_is_refused_and_not_cut_off(db: psycopg.Connection, number: int) -> None:
     with pytest.raises(psycopg.DataError, match="NUL"):
-        fetched(db, "SELECT %(t)s::text, %(n)s::int", {"t": "half\0of it", "n": (None, 1)[number]})
+        fetch_prepared(db, "SELECT %(t)s::text, %(n)s::int", {"t": "half\0of it", "n": (None, 1)[number]})
 
 
 def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_says(
@@ -111,7 +113,7 @@ def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_say
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with Database(postgres_url).connect(hot=True) as db:
-        assert fetched(db, "SELECT %(t)s::text, length(%(t)s::text)", {"t": "é"}) == [("é", 1)]
+        assert fetch_prepared(db, "SELECT %(t)s::text, length(%(t)s::text)", {"t": "é"}) == [("é", 1)]
 
 
 def test_a_process_with_a_thousand_connections_is_lent_one_more(postgres_url: str) -> None:
@@ -121,9 +123,9 @@ def test_a_process_with_a_thousand_connections_is_lent_one_more(postgres_url: st
     database, held = Database(postgres_url), [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
     try:
         for _ in range(2):  # the second is the first, which is looked at before it is lent again
-            with database.lent() as db:
+            with database.borrow() as db:
                 assert db.fileno() > 1_024
-                assert fetched(db, "SELECT 1", {}) == [(1,)]
+                assert fetch_prepared(db, "SELECT 1", {}) == [(1,)]
     finally:
         for number in held:
             os.close(number)
@@ -136,12 +138,12 @@ CLOSE = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE appl
 
 def test_a_checks_connection_that_the_server_closed_is_replaced_before_it_is_used(postgres_url: str) -> None:
     database = Database(postgres_url)
-    first = database.hot(durable=True)
-    assert database.hot(durable=True) is first
-    with database.lent() as other:
+    first = database.check_connection(durable=True)
+    assert database.check_connection(durable=True) is first
+    with database.borrow() as other:
         assert other.execute(CLOSE, (CHECKS,)).fetchall() == [(True,)]
-    again = database.hot(durable=True)
+    again = database.check_connection(durable=True)
     assert again is not first
-    assert fetched(again, "SELECT 1", {}) == [(1,)]
+    assert fetch_prepared(again, "SELECT 1", {}) == [(1,)]
     again.close()
     database.engine.dispose()

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import outcome_sql as sql
 from orchestrator.store.nodes import repository
 
@@ -107,9 +107,9 @@ def settle_unclaimed(
 ) -> repository.Settled:
     """Settle a node that nobody claimed, with its own resource."""
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
-    statement = sql.OF_ONE[sql.UNCLAIMED[sql.SETTLE_KEPT]]
+    statement = sql.OF_ONE[sql.UNCLAIMED[sql.SETTLE_CLEANUP_KEPT]]
     values = repository.of_one(row | {"changed": False, "continued": False}, statement)
-    return repository.settled(fetched(db, statement, {**values, "ring": ring}), "root")
+    return repository.settled(fetch_prepared(db, statement, {**values, "ring": ring}), "root")
 
 
 @pytest.fixture

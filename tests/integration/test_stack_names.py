@@ -22,7 +22,7 @@ def test_the_name_of_no_root_is_found_by_index(world: World, project: str, name:
     root = world.stack(project, "root")
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute(CROWD, {"root": root.id, "project": project})
-        text, order = numbered(stacks.OTHERS)
+        text, order = numbered(stacks.BY_NAME_NESTED)
         types = {"project_id": "text", "name": "text"}
         db.execute(f"PREPARE others ({', '.join(types[one] for one in order)}) AS {text.decode()}".encode())
         for analyzed in (False, True):

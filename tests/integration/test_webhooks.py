@@ -109,7 +109,7 @@ def work(world: World, courier: Courier, *, again: bool = False) -> int:
     with psycopg.connect(world.database.url, autocommit=True) as db:
         if again:
             db.execute("UPDATE webhook SET due_at = now() WHERE due_at IS NOT NULL")
-        store.ring(db, None)
+        store.mark_due(db, None)
     claimed = claims(courier)
     for one, lease in claimed:
         courier.serve(one, lease)
@@ -206,7 +206,7 @@ def test_a_process_that_is_killed_leaves_its_webhook_to_the_next(
     hook(api, project, receiver.url)
     world.event(world.stack(project, "s"), "a")
     with psycopg.connect(world.database.url, autocommit=True) as db:
-        store.ring(db, None)
+        store.mark_due(db, None)
         [(claimed, lease)] = claims(courier)
         assert claims(courier) == []  # it is somebody's
         db.execute("UPDATE webhook SET leased_until = now() - interval '1 s'")  # who is gone
@@ -227,7 +227,7 @@ def test_only_whom_new_events_concern_is_rung_for(
     with psycopg.connect(world.database.url, autocommit=True) as db:
 
         def ring(until: int | None) -> int | None:
-            found = store.ring(db, until)
+            found = store.mark_due(db, until)
             for one, lease in claims(courier):
                 courier.serve(one, lease)
             return found
@@ -267,12 +267,12 @@ def test_one_that_hangs_holds_nobody_up(
     couriers.start()
     try:
         with psycopg.connect(world.database.url, autocommit=True) as db:
-            until = store.ring(db, None)
+            until = store.mark_due(db, None)
             for name in "bc":
                 world.event(stack, name)
                 began = time.monotonic()
                 while name not in receiver.names:
-                    until = store.ring(db, until)
+                    until = store.mark_due(db, until)
                     assert time.monotonic() - began < 9  # less than one timeout
                     time.sleep(0.02)
     finally:

@@ -13,7 +13,7 @@ from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Held, Leases
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import HotConnection
+from orchestrator.store.connections.prepared import PreparedConnection
 
 
 class Moments(Protocol):
@@ -57,7 +57,7 @@ class SimulatedDatabase(Database):
                 self.simulator.moment("after")
 
         connection.execute, connection.transaction = watched(connection.execute), in_transaction  # type: ignore[method-assign]
-        if isinstance(connection, HotConnection):
+        if isinstance(connection, PreparedConnection):
             connection.fetched = watched(connection.fetched)  # type: ignore[method-assign]
         return connection
 

@@ -91,7 +91,7 @@ class Simulator(World):
         for worker in self.workers:  # what only the first of all seeds would do
             worker.sweep.run()
             for durable in (True, False):
-                worker.database.hot(durable=durable)
+                worker.database.check_connection(durable=durable)
         self.provider.fate = self.fate
         self.provider.required, self.provider.dependents = self.required, self.dependents
 
@@ -144,7 +144,7 @@ class Simulator(World):
         for worker in self.workers:
             worker.database.engine.dispose()
             for durable in (True, False):
-                worker.database.hot(durable=durable).close()
+                worker.database.check_connection(durable=durable).close()
             worker.sweep.close()
 
     # Where something may happen.
@@ -295,7 +295,7 @@ class Simulator(World):
                 continue
             self.age()
             if not self.sweep_once() and not self.sweep_once():
-                strays.tidy(self.database.hot(durable=True), self.types)
+                strays.tidy(self.database.check_connection(durable=True), self.types)
                 return
         raise AssertionError("it never comes to rest")
 

@@ -335,7 +335,7 @@ def snapshot(world):
     """Begin a SNAPSHOT as the operation does, and return the snapshot's id."""
     stack = world.stack_row("s")
     with world.database.connect() as db, db.transaction():
-        opened = traversals.bump(db, stack.id, "SNAPSHOT")
+        opened = traversals.start_traversal(db, stack.id, "SNAPSHOT")
         row = db.execute(
             """INSERT INTO snapshot (uuid, stack_id, status, status_reason, traversal, revision_id)
             SELECT gen_random_uuid(), id, 'IN_PROGRESS', '', traversal, revision_id FROM stack WHERE id = %s

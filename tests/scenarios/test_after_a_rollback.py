@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.errors import DivisionByZero
 
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from tests.scenarios.world import World, test_resource
 
 
@@ -13,11 +13,11 @@ def test_a_transaction_that_was_rolled_back_costs_no_later_visit_its_statements(
     uuid = world.create("s", {"a": test_resource(), "b": test_resource(requires=["a"])})
     world.deliver(2)
     for durable in (True, False):
-        db = world.database.hot(durable=durable)
-        assert fetched(db, "SELECT %(x)s::int", {"x": 1}) == [(1,)]
+        db = world.database.check_connection(durable=durable)
+        assert fetch_prepared(db, "SELECT %(x)s::int", {"x": 1}) == [(1,)]
         with pytest.raises(DivisionByZero), db.transaction():
             db.execute("SELECT 1 / 0")
         db.execute("SELECT 2")  # with which psycopg forgets all that was prepared
-        assert fetched(db, "SELECT %(x)s::int", {"x": 3}) == [(3,)]
+        assert fetch_prepared(db, "SELECT %(x)s::int", {"x": 3}) == [(3,)]
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"

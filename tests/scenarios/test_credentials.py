@@ -103,7 +103,7 @@ def tidy(world: World) -> int:
 
 def later(world: World) -> None:
     """Let what is to be looked after some time be due now."""
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         db.execute("UPDATE credential SET due_at = now() WHERE due_at IS NOT NULL")
 
 
@@ -369,7 +369,7 @@ def test_a_stack_that_had_none_is_given_one_by_its_next_update(
 
 def test_who_took_too_long_is_told_so_and_leaves_nothing(world: World, keystone: StandIn) -> None:
     def slow() -> None:
-        with world.database.lent() as db:
+        with world.database.borrow() as db:
             db.execute("UPDATE credential SET state = 'going' WHERE state = 'making'")
 
     keystone.watch = slow
@@ -454,11 +454,11 @@ def test_a_credential_is_its_stacks_alone(world: World, keystone: StandIn) -> No
     world.create("mine", NOTHING)
     world.create("other", NOTHING)
     ids = [row.id for row in world.rows("SELECT id FROM stack ORDER BY id")]
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         found = [delegated_credentials.held(db, id_) for id_ in ids]
     trusts = [Delegation(**world.cipher.open(one.sealed)).trust_id for one in found if one]
     assert set(trusts) == set(keystone.trusts)
-    cloud = cloud_of_stack(world.database.lent, world.cipher, Settings(**keystone.settings()), ids[0])
+    cloud = cloud_of_stack(world.database.borrow, world.cipher, Settings(**keystone.settings()), ids[0])
     assert cloud is not None
     shown = keystone.tokens[cloud.session().get_token() or ""]
     assert shown["OS-TRUST:trust"]["id"] == trusts[0]

@@ -200,7 +200,7 @@ def test_of_what_a_cancelled_stack_had_queued_only_what_runs_stays(cloudy: World
         connection.execute(text("UPDATE graph_node SET state = 'queued', due_at = NULL WHERE label = 'a'"))
     [row] = cloudy.rows("SELECT id FROM stack")
     with cloudy.database.connect() as db:
-        sweep_queries.drop_over(db, row.id, 100)
+        sweep_queries.drop_superseded(db, row.id, 100)
     found = {row.label: row.state for row in cloudy.rows("SELECT label, state FROM graph_node")}
     assert (found["a"], found["b"]) == ("queued", "dropped")
 
@@ -357,7 +357,7 @@ class Together:
             self.error = error
         finally:
             for durable in (True, False):  # this thread's own
-                self.world.database.hot(durable=durable).close()
+                self.world.database.check_connection(durable=durable).close()
 
     def is_held_up(self) -> bool:
         """Wait until it waits for the lock; False when it ended instead."""

@@ -26,7 +26,7 @@ def deeds(world: World, number: int, name: str = "s") -> dict[str, int]:
     stack = world.stack_row(name)
     found = history.chapter(world.database, stack, number)
     assert found is not None
-    did = history.deeds(world.database, stack, found)
+    did = history.revision_effects(world.database, stack, found)
     assert did is not None
     words = ("created", "updated", "replaced", "deleted", "failed")
     return {word: getattr(did, word) for word in words if getattr(did, word)}
@@ -72,7 +72,7 @@ def test_what_a_delete_removes_is_not_said_of_the_revision_before_it(world: Worl
     assert world.state(uuid) == "DELETE_COMPLETE"
     first = history.chapter(world.database, stack, 1)
     assert first is not None
-    did = history.deeds(world.database, stack, first)
+    did = history.revision_effects(world.database, stack, first)
     assert did is not None
     assert (did.created, did.deleted, did.reason) == (2, 0, "Stack CREATE completed successfully")
 
@@ -85,7 +85,7 @@ def test_nothing_is_said_of_what_nobody_remembers(world: World):
         db.execute("DELETE FROM event")
     first = history.chapter(world.database, stack, 1)
     assert first is not None
-    assert history.deeds(world.database, stack, first) is None
+    assert history.revision_effects(world.database, stack, first) is None
 
 
 def test_of_ten_updates_at_once_only_the_tenth_does_anything(world: World):

@@ -340,7 +340,7 @@ def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world)
     world.sweep_once()
     assert world.messages == []
     with world.database.connect() as db:
-        assert stalled.stalled(db) == []
+        assert stalled.stalled_stacks(db) == []
 
 
 def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(world):
@@ -388,7 +388,7 @@ def claimed(world, kind="cloud"):
     world.messages.clear()
     db = world.database.hot(durable=True)
     repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = repository.look(db, [ring.node_id], 7)
+    [visit] = repository.read_claimed(db, [ring.node_id], 7)
     return visit
 
 
@@ -409,7 +409,7 @@ def test_a_visit_that_comes_to_its_hook_while_its_traversal_is_superseded_is_not
 
     with world.database.connect(name="superseding") as db:
         with db.transaction():
-            traversals.bump(db, stack.id, "UPDATE")
+            traversals.start_traversal(db, stack.id, "UPDATE")
             worker = threading.Thread(target=pause)
             worker.start()
             waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
@@ -454,7 +454,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
             worker.start()
             waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
             eventually(lambda: ended or world.rows(waiting)[0].count)
-            world.messages.append(traversals.bump(db, stack.id, "DELETE").ring)
+            world.messages.append(traversals.start_traversal(db, stack.id, "DELETE").ring)
         worker.join()
     assert ended == [[]]
     world.deliver_all()

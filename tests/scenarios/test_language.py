@@ -9,7 +9,7 @@ import pytest
 from orchestrator.errors import InvalidTemplate, OrchestratorError
 from orchestrator.operations.reconcile import desired_state
 from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from tests.scenarios.cloud import Cloud
 from tests.scenarios.world import World
@@ -242,11 +242,11 @@ def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
         )
         if found:
             break
-    db, received = world.database.hot(durable=False), 0
+    db, received = world.database.check_connection(durable=False), 0
 
     def counting(*statement: Any) -> list[tuple[Any, ...]]:
         nonlocal received
-        rows = fetched(*statement)
+        rows = fetch_prepared(*statement)
         received += sum(len(str(cell)) for row in rows for cell in row if cell is not None)
         return rows
 
@@ -257,7 +257,7 @@ def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
 
     before = counted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repository, "fetched", counting)
+        patch.setattr(repository, "fetch_prepared", counting)
         check_nodes(world.engine, [found[0].id], found[0].traversal, durable=False)
     read = counted() - before
     world.messages.clear()

@@ -91,14 +91,14 @@ def test_what_was_taken_over_under_a_lost_lease_is_not_removed_as_a_stray(world:
 def test_a_visit_whose_node_is_gone_when_it_takes_over_lets_go_of_it(world: World, cloud: Cloud):
     world.create("s", {"a": cloud_thing()})
     world.deliver(1)
-    db = world.database.hot(durable=True)
+    db = world.database.check_connection(durable=True)
     [ring] = world.messages
     repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = repository.look(db, [ring.node_id], 7)
+    [visit] = repository.read_claimed(db, [ring.node_id], 7)
     with world.database.engine.begin() as connection:
         connection.execute(text("DELETE FROM graph_node WHERE kind = 'update'"))
     with pytest.raises(Superseded):
-        repository.as_adopted(db, visit)
+        repository.read_for_adoption(db, visit)
 
 
 def test_a_plan_does_not_wait_for_a_late_visit_to_nodes_of_older_traversals(world: World, cloud: Cloud):
@@ -107,7 +107,7 @@ def test_a_plan_does_not_wait_for_a_late_visit_to_nodes_of_older_traversals(worl
     with world.database.connect() as late, late.transaction():
         late.execute("SELECT 1 FROM graph_node WHERE label = 'b' FOR UPDATE")
         world.update("s", {"a": cloud_thing()})
-        db = world.database.hot(durable=True)
+        db = world.database.check_connection(durable=True)
         db.execute("SET lock_timeout = '2s'")
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"

@@ -70,7 +70,7 @@ def test_a_connection_closed_behind_a_claim_costs_no_lease(postgres_url: str) ->
     try:
         uuid = world.create("s", {"a": cloud_thing()})
         world.deliver(1)
-        other = world.database.hot(durable=False)
+        other = world.database.check_connection(durable=False)
         assert world.rows(CLOSE, pid=other.info.backend_pid)
         world.engine = world.new_engine()  # with nothing in memory
         world.deliver_all()
@@ -87,7 +87,9 @@ def cut_off_once(world: World, cloud: Cloud, verb: str, *, durable: bool) -> Non
 
     def cut_off(_: Context) -> None:
         del cloud.on[verb]
-        world.database.hot(durable=durable).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        world.database.check_connection(durable=durable).execute(
+            "SELECT pg_terminate_backend(pg_backend_pid())"
+        )
 
     cloud.on[verb] = cut_off
 

@@ -167,14 +167,14 @@ def test_of_two_visits_at_once_one_puts_another_in_a_childs_place(
     world.update("s", {"child": {"type": "OS::Heat::ResourceGroup", "properties": group}})
     world.deliver(1)
     [message] = world.messages
-    write, others = repository.write, [lambda: world.deliver_one(message)]
+    write, others = repository.write_outcome, [lambda: world.deliver_one(message)]
 
     def late(db: Any, statement: str, *rest: Any) -> Any:
         if statement == ending.REPLACE and others:
             others.pop()()
         return write(db, statement, *rest)
 
-    monkeypatch.setattr(repository, "write", late)
+    monkeypatch.setattr(repository, "write_outcome", late)
     deliver(world)
     assert not others
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -275,7 +275,7 @@ def test_what_is_done_to_a_child_while_its_parent_settles_is_seen_by_the_next_up
     world: World, monkeypatch: pytest.MonkeyPatch, deed: str
 ):
     uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(PLAIN)})
-    write, others = repository.write, [deed]
+    write, others = repository.write_outcome, [deed]
 
     def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
         if statement == ending.SETTLE and rows[0]["name"] == "child" and others:
@@ -288,7 +288,7 @@ def test_what_is_done_to_a_child_while_its_parent_settles_is_seen_by_the_next_up
                 world.patch(child(world).uuid, parameters={"value": "theirs"})
         return write(db, statement, rows, *rest)
 
-    monkeypatch.setattr(repository, "write", late)
+    monkeypatch.setattr(repository, "write_outcome", late)
     deliver(world)
     assert (world.state(uuid), others) == ("CREATE_COMPLETE", [])
     world.patch("s")

@@ -295,14 +295,14 @@ def test_an_update_that_wants_a_retained_child_again_finds_it_there(
     deliver(world)
     before = child(world).uuid
     world.update("s", {})
-    write, others = repository.write, [lambda: world.update("s", keeping, files={CHILD: text(PLAIN)})]
+    write, others = repository.write_outcome, [lambda: world.update("s", keeping, files={CHILD: text(PLAIN)})]
 
     def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
-        if statement == ending.SETTLE_GONE and others:
+        if statement == ending.SETTLE_DELETED and others:
             others.pop()()
         return write(db, statement, rows, *rest)
 
-    monkeypatch.setattr(repository, "write", late)
+    monkeypatch.setattr(repository, "write_outcome", late)
     deliver(world)
     assert (world.state(uuid), child(world).uuid) == ("UPDATE_COMPLETE", before)
     assert child(world).owner_id is not None

@@ -66,11 +66,11 @@ def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.
             FROM graph_node WHERE kind = 'plan' AND state = 'checking'"""
         )
         [(node_id, lease)] = started
-        assert (row.id, row.label, row.long) == (node_id, bulk_writer.REMOVALS, True)
+        assert (row.id, row.label, row.long) == (node_id, bulk_writer.CLEANUP_PLAN_LABEL, True)
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_IN_PROGRESS", 6)
-        db = world.database.hot(durable=True)
-        [visit] = repository.look(db, [node_id], lease)
+        db = world.database.check_connection(durable=True)
+        [visit] = repository.read_claimed(db, [node_id], lease)
         assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_COMPLETE", 3)
@@ -84,14 +84,14 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
     """Which do is asked once: of a million members that takes seconds."""
     started: list[tuple[int, int]] = []
     asked: list[int] = []
-    differing = group_diff.differing
+    differing = group_diff.changed_members
 
     def ask(*args: Any) -> list[str]:
         asked.append(1)
         return differing(*args)
 
     monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
-    monkeypatch.setattr(group_diff, "differing", ask)
+    monkeypatch.setattr(group_diff, "changed_members", ask)
     world = World(postgres_url)
     try:
         uuid = world.create("s", group(4))
@@ -105,8 +105,8 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
         world.update("s", group(5, "w%index%"))
         world.deliver_all()
         [(node_id, lease)] = started
-        db = world.database.hot(durable=True)
-        [visit] = repository.look(db, [node_id], lease)
+        db = world.database.check_connection(durable=True)
+        [visit] = repository.read_claimed(db, [node_id], lease)
         assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"

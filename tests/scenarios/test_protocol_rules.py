@@ -94,13 +94,13 @@ def test_a_visit_superseded_between_its_claim_and_its_look_calls_nobody(
 ):
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver(1)
-    look, overtake = repository.look, act_once(lambda: world.delete("s"))
+    look, overtake = repository.read_claimed, act_once(lambda: world.delete("s"))
 
     def late(*args: Any) -> Any:
         overtake()
         return look(*args)
 
-    monkeypatch.setattr(repository, "look", late)
+    monkeypatch.setattr(repository, "read_claimed", late)
     world.deliver_all()
     assert (world.state(uuid), cloud.calls) == ("DELETE_COMPLETE", [])
 
@@ -111,13 +111,13 @@ def test_a_visit_superseded_before_its_look_does_not_go_on_with_what_is_open(
     uuid = world.create("s", {"a": cloud_thing(looks=3)})
     world.deliver(2)
     assert world.sweep_once()
-    look, overtake = repository.look, act_once(lambda: world.delete("s"))
+    look, overtake = repository.read_claimed, act_once(lambda: world.delete("s"))
 
     def late(*args: Any) -> Any:
         overtake()
         return look(*args)
 
-    monkeypatch.setattr(repository, "look", late)
+    monkeypatch.setattr(repository, "read_claimed", late)
     world.deliver_all()
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
     assert cloud.looks.total() == 1

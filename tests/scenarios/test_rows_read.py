@@ -25,7 +25,7 @@ UNION ALL SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes
 def read(world: World) -> dict[str, int]:
     """Return the rows read so far, by table and index, of the connections that checks are made on."""
     for durable in (True, False):
-        world.database.hot(durable=durable).execute("SELECT pg_stat_force_next_flush()")
+        world.database.check_connection(durable=durable).execute("SELECT pg_stat_force_next_flush()")
     return {row[0]: int(row[1]) for row in world.rows(READ)}
 
 
@@ -35,7 +35,7 @@ def plan_for_empty_tables(world: World, url: str) -> None:
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("VACUUM (ANALYZE) graph_node, resource, resource_definition, stack")
     for durable in (True, False):
-        world.database.hot(durable=durable).close()
+        world.database.check_connection(durable=durable).close()
     world.submit("tiny", template("layered", 20))
     world.deliver_all()
     world.update("tiny", template("layered", 20, "replace-all")["resources"])

@@ -408,8 +408,8 @@ def test_other_projects_see_nothing_of_it(world):
     with world.database.engine.begin() as connection:
         other = connection.execute(text("SELECT id FROM resource")).scalar_one()
     with world.database.connect() as db:
-        assert ingest.accept(db, [ingest.Given(stack.id + 1, other, b"x", True, 1.0)]) == [None]
-        queue.tell_refused(db, stack.id + 1, other, "DELETE")
+        assert ingest.accept(db, [ingest.NewSignal(stack.id + 1, other, b"x", True, 1.0)]) == [None]
+        queue.record_refusal_event(db, stack.id + 1, other, "DELETE")
         queue.mark(db, stack.id + 1, other, "r", healthy=False)
     assert pending(world) == []
     assert not [one for one in world.told(str(stack.uuid), "b") if "CHECK" in one or "Cannot" in one]
@@ -425,7 +425,7 @@ def test_signals_that_come_together_are_written_down_together(world):
         connection.execute(text("UPDATE resource SET action = 'SUSPEND' WHERE name = 'gone'"))
 
     def given(name, always=False):
-        return ingest.Given(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
+        return ingest.NewSignal(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
 
     with world.database.connect(hot=True) as db:
         told = ingest.accept(db, [given(name) for name in ("a", "gone", "b", "a")])

@@ -78,7 +78,7 @@ def tidy(world: World, *, search: bool = False) -> int:
 
 def later(world: World) -> None:
     """Let what is to be looked after some time be due now."""
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         db.execute("UPDATE stack_user SET due_at = now() WHERE due_at IS NOT NULL")
 
 
@@ -224,7 +224,7 @@ def test_while_keystone_is_away_it_waits_and_what_is_to_go_is_not_forgotten(
 def test_a_user_whose_resource_went_without_a_word_is_found(world: World, keystone: StandIn) -> None:
     world.create("mine", HANDLE)
     world.deliver_all()
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         db.execute("DELETE FROM resource")
         db.execute("UPDATE stack SET action = 'DELETE', status = 'COMPLETE', deleted_at = now()")
     assert tidy(world) == 0
@@ -238,7 +238,7 @@ def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: 
     world.create("mine", HANDLE)
     world.deliver_one(world.messages.pop(0))
     world.deliver(len(world.messages))
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         db.execute("DELETE FROM resource")
         db.execute("UPDATE stack SET action = 'DELETE', status = 'COMPLETE', deleted_at = now()")
     assert tidy(world, search=True) == 0
@@ -250,7 +250,7 @@ def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: 
 
 
 def test_who_is_asked_for_again_is_left_anew(world: World) -> None:
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         for _ in range(2):
             assert stack_users.note(db, 1, 1, "somebody", b"", 120.0) is not None
             assert stack_users.claim(db, 120.0) is None  # there is no such resource, and it may be on its way
@@ -264,7 +264,7 @@ def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: 
     world.deliver(1)
 
     def given_up() -> None:
-        with world.database.lent() as db:
+        with world.database.borrow() as db:
             db.execute("UPDATE stack_user SET state = 'going' WHERE resource_id IS NOT NULL")
 
     keystone.watch = given_up
@@ -272,7 +272,7 @@ def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: 
     assert [name for name in keystone.stack_domain.made if "handle" in name]
     assert not keystone.stack_domain.users
     keystone.watch = lambda: None
-    with world.database.lent() as db:
+    with world.database.borrow() as db:
         db.execute("DELETE FROM stack_user WHERE state = 'going'")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE", world.rows("SELECT reason FROM failure")

@@ -186,11 +186,11 @@ def test_many_that_wind_down_do_not_hide_the_one_that_is_done(world: World):
 def test_only_what_stands_still_is_found(world: World):
     chain(world)
     db = world.database.connect(hot=True, replan=True)
-    assert stalled.stalled(db, 0.0) == []
+    assert stalled.stalled_stacks(db, 0.0) == []
     damage(
         world,
         "UPDATE graph_node SET state = 'blocked', blocked_by = 1, rung_at = NULL WHERE state = 'queued'",
     )
-    assert len(stalled.stalled(db, 0.0)) == 1
-    assert stalled.stalled(db, 3_600.0) == []
+    assert len(stalled.stalled_stacks(db, 0.0)) == 1
+    assert stalled.stalled_stacks(db, 3_600.0) == []
     db.close()

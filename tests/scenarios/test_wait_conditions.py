@@ -67,7 +67,7 @@ def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, 
     """A signal for it as well would be a task more; to register again, a statement and a commit more."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
     drain(world)
-    monkeypatch.setattr(watchers, "watch", None)
+    monkeypatch.setattr(watchers, "register_watcher", None)
     for sent in range(2):
         [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
         world.signal("s", "h")
@@ -362,11 +362,11 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
     checks = [one for one in world.messages if isinstance(one, Ring) and one.label == "w"]
     assert len(checks) == 1
     world.messages.clear()
-    real, threads = queue.fetched, []
+    real, threads = queue.fetch_prepared, []
 
     def begin_to_watch():
         world.deliver_one(checks[0])
-        world.database.hot(durable=True).close()
+        world.database.check_connection(durable=True).close()
 
     def fetched(db, statement, values):
         rows = real(db, statement, values)
@@ -376,7 +376,7 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
             threads[0].join(1.0)
         return rows
 
-    monkeypatch.setattr(queue, "fetched", fetched)
+    monkeypatch.setattr(queue, "fetch_prepared", fetched)
     world.signal("s", "h")
     world.deliver()
     threads[0].join()

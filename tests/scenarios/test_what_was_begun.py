@@ -69,7 +69,9 @@ def test_a_create_that_a_failed_update_sends_again_is_that_of_the_template_it_wa
     world.go(until=lambda: world.provider.calls["create", "a"])
     world.update("s", {"x": thing(), "a": thing(a="2", on=[{"get_resource": "x"}])})
     world.go(until=lambda: world.provider.calls["create", "x"])
-    traversals.follow_open(world.database.hot(durable=True), world.stack().id, world.stack().traversal)
+    traversals.enqueue_open_operations(
+        world.database.check_connection(durable=True), world.stack().id, world.stack().traversal
+    )
     world.rest()
     assert world.state(uuid) == "UPDATE_FAILED"
     assert world.provider.things["a-1"].properties["a"] == "1"

@@ -196,7 +196,7 @@ def test_what_waits_to_be_told_says_so(world: World):
 def test_all_pages_together_have_every_unfinished_node_once(
     world: World, walk: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(blockers, "WALK", walk)
+    monkeypatch.setattr(blockers, "SCAN_LIMIT", walk)
     things = {f"t{n}": cloud_thing(looks=99) for n in range(6)}
     ready = {f"r{n}": test_resource() for n in range(20)}
     above = {f"u{n}": cloud_thing((f"t{n % 6}",)) for n in range(10)}
@@ -336,7 +336,7 @@ def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, re
         assert len(page.nodes) == 20
         assert [held.name for held in page.nodes[-1].waits_for] != []
     assert work.walked == []
-    assert work.rows < blockers.WALK + 2_000, max(work.statements)
+    assert work.rows < blockers.SCAN_LIMIT + 2_000, max(work.statements)
     with watched(world.database) as work:
         found = blockers.of_resource(world.database, stack, f"r{ready + 2}")
         blockers.standing(world.database, stack)

@@ -94,7 +94,7 @@ class World:
         if self.database is not kept_at(self.database.url):
             self.database.engine.dispose()
             for durable in (True, False):
-                self.database.hot(durable=durable).close()
+                self.database.check_connection(durable=durable).close()
         self.sweep.close()
 
     # What a user does.

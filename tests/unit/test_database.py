@@ -9,7 +9,7 @@ from types import ModuleType
 import psycopg
 import pytest
 
-from orchestrator.store.connections.database import Database, Outage
+from orchestrator.store.connections.database import ConnectBackoff, Database
 from orchestrator.store.connections.prepared import numbered
 from orchestrator.store.nodes import action_sql, outcome_sql, replacement_sql, visit_sql
 from orchestrator.store.planning import bulk_writer
@@ -34,7 +34,7 @@ def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
     statements = [*outcome_sql.OF_ONE.values(), *outcome_sql.UNCLAIMED.values()]
     statements += [*action_sql.OF_ONE.values(), *action_sql.UNCLAIMED.values()]
     statements += [*replacement_sql.OF_ONE.values(), *replacement_sql.UNCLAIMED.values()]
-    statements += [visit_sql.LOOK, visit_sql.GLANCE_AT_ONE, bulk_writer.STILL_OURS]
+    statements += [visit_sql.READ_CLAIMED, visit_sql.READ_QUEUED_ONE, bulk_writer.STILL_OURS]
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
 
@@ -74,10 +74,10 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for
             raise psycopg.OperationalError("the database system is starting up")
         return "connected"
 
-    assert Outage(5.0).connect(connect) == "connected"
+    assert ConnectBackoff(5.0).connect(connect) == "connected"
     tries.clear()
     with pytest.raises(psycopg.OperationalError):
-        Outage(0.0).connect(connect)
+        ConnectBackoff(0.0).connect(connect)
     assert len(tries) < 3
 
 
@@ -94,7 +94,7 @@ def test_while_a_server_stays_away_callers_are_refused_at_once_and_one_looks_now
             raise psycopg.OperationalError("connection refused")
         return "connected"
 
-    outage = Outage(5.0)
+    outage = ConnectBackoff(5.0)
     with pytest.raises(psycopg.OperationalError):
         outage.connect(connect)
     assert 105.0 <= now[0] < 105.5  # it was waited for
@@ -112,15 +112,15 @@ def test_while_a_server_stays_away_callers_are_refused_at_once_and_one_looks_now
 
 def test_a_connection_that_the_server_closed_is_not_lent_again(postgres_url):
     database = Database(postgres_url)
-    with database.lent() as db:
+    with database.borrow() as db:
         pid = db.info.backend_pid
-    with database.lent() as db:
+    with database.borrow() as db:
         assert db.info.backend_pid == pid
     with database.connect() as other:
         other.execute("SELECT pg_terminate_backend(%s)", (pid,))
         while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone():
             pass
-    with database.lent() as db:
+    with database.borrow() as db:
         assert db.execute("SELECT 1").fetchone() == (1,)
         assert db.info.backend_pid != pid
     database.engine.dispose()

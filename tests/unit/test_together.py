@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from orchestrator.store.connections.batching import MOST, Together
+from orchestrator.store.connections.batching import MAX_BATCH, Batcher
 
 
 class Slow:
@@ -32,7 +32,7 @@ class Slow:
 
 def ask(slow: Slow, first: int, others: Sequence[int]) -> list[object]:
     """Return what each is told: the first alone, the others while it is under way."""
-    together = Together(slow)
+    together = Batcher(slow)
 
     def one(number: int) -> object:
         try:
@@ -59,9 +59,9 @@ def test_who_comes_alone_goes_at_once_and_who_comes_meanwhile_goes_together() ->
 
 def test_there_is_a_most_that_goes_together() -> None:
     slow = Slow()
-    others = list(range(1000, 1000 + MOST + 5))
+    others = list(range(1000, 1000 + MAX_BATCH + 5))
     assert ask(slow, 1, others) == [2, *(2 * number for number in others)]
-    assert [len(numbers) for numbers in slow.asked] == [1, MOST, 5]
+    assert [len(numbers) for numbers in slow.asked] == [1, MAX_BATCH, 5]
 
 
 def test_one_that_cannot_be_answered_does_not_spoil_it_for_the_others() -> None:
@@ -78,7 +78,7 @@ def test_a_server_that_is_gone_is_told_to_all_and_asked_once() -> None:
 def test_it_goes_on_after_a_refusal() -> None:
     slow = Slow()
     slow.go_on.set()
-    together = Together(slow)
+    together = Batcher(slow)
     with pytest.raises(ValueError, match="13"):
         together(13)
     assert together(1) == 2

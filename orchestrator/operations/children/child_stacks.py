@@ -30,7 +30,7 @@ from orchestrator.resources.nested_type import Beside, ChildTemplate, Member, Ne
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
-from orchestrator.store.nodes.repository import Hot
+from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.tables.core import Revision, Stack
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import ChildWanted
@@ -149,7 +149,7 @@ class ChildStacks:
             return Orphan(resource.kind)
         raise NotFound("resource type", resource.kind)
 
-    def live(self, db: Hot, visit: Visit, child: ChildState | None) -> LiveChild:
+    def live(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> LiveChild:
         """Return the child of a visited resource."""
         assert visit.resource is not None
         kinds = self.around(visit.stack).kinds
@@ -289,7 +289,7 @@ class ChildStacks:
         return files or {}
 
     def _around_of(self, stack: StackView) -> Around:
-        with self.database.lent() as db:
+        with self.database.borrow() as db:
             environment, files, depth = children.around(db, stack.id, stack.revision_id)
         return self._shared_by(environment, files, depth)
 
@@ -364,7 +364,7 @@ class LiveChild:
 
     def __init__(
         self,
-        db: Hot,
+        db: CheckConnection,
         stacks: ChildStacks,
         child: ChildState | None,
         around: Kinds,

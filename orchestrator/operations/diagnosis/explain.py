@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.engine.allowed_actions import accepted, what_helps
-from orchestrator.store.planning.bulk_writer import REMOVALS
-from orchestrator.store.stacks.blockers import Held, Standing, Unfinished
+from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
+from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow
 
 SHOWN: Final = 3  # names in a sentence
@@ -69,7 +69,7 @@ def given_up(stack: StackRow) -> bool:
 
 def _planned(node: Unfinished, stack: StackRow) -> Because:
     since = stack.action_started_at
-    if node.name == REMOVALS:
+    if node.name == CLEANUP_PLAN_LABEL:
         text = "all else is done; the removal of what is not wanted any more is being planned"
         return Because("being-planned", f"{text}{_rung(node)}{_lost(node)}", node.waiting_since)
     if node.state == "checking":
@@ -132,7 +132,7 @@ def _waits_for(node: Unfinished) -> str:
     return f"waits for {_listed(node.waits_for, node.waits_for_count)}"
 
 
-def _listed(held: Sequence[Held], count: int) -> str:
+def _listed(held: Sequence[Blocker], count: int) -> str:
     names = [one.name for one in held[:SHOWN]]
     more = count - len(names)
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
@@ -189,7 +189,7 @@ class Summary:
     accepts: tuple[str, ...]
 
 
-def summarize(stack: StackRow, found: Standing, default_timeout_seconds: int) -> Summary:
+def summarize(stack: StackRow, found: StackState, default_timeout_seconds: int) -> Summary:
     """Return how a stack is and what it is doing."""
     accepts = accepted(stack.action, stack.status)
     if stack.status == "IN_PROGRESS":
@@ -208,7 +208,7 @@ def summarize(stack: StackRow, found: Standing, default_timeout_seconds: int) ->
     return Summary("failed", text, since, None, accepts)
 
 
-def _at_work(stack: StackRow, found: Standing) -> tuple[str, str]:
+def _at_work(stack: StackRow, found: StackState) -> tuple[str, str]:
     since = f"since {time(stack.action_started_at)}"
     if stack.winding_down:
         return "winding-down", f"{stack.action} is winding down after a failure: {_operations(found.running)}"

@@ -69,7 +69,7 @@ def _nodes(
         for row in history.list_failures(search.database, stack, traversals, limit=search.left + 1)
         if until is None or row.created_at <= until
     ]
-    since = history.begun_at(search.database, stack, traversals)
+    since = history.started_at(search.database, stack, traversals)
     children = (
         history.stacks_for(search.database, stack, {row.resource_name for row in rows}) if levels else {}
     )

@@ -27,7 +27,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream, webhooks
 from orchestrator.store.events.events import EventQuery, EventRow, list_events
-from orchestrator.store.events.stream import Position, Within
+from orchestrator.store.events.stream import EventScope, Position
 from orchestrator.store.events.webhooks import Claimed
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow, descendants
@@ -61,7 +61,7 @@ class Courier:
         if limit <= 0:
             return []
         lease = secrets.randbits(63)
-        with self.database.lent() as db:
+        with self.database.borrow() as db:
             return [(one, lease) for one in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)]
 
     def serve(self, claimed: Claimed, lease: int) -> None:
@@ -79,13 +79,13 @@ class Courier:
                 self._failed(claimed, lease, str(error), slow=time.monotonic() - began > SLOW_SECONDS)
                 return
             slow = time.monotonic() - began > SLOW_SECONDS
-            with self.database.lent() as db:
-                if not webhooks.moved(
+            with self.database.borrow() as db:
+                if not webhooks.advance_position(
                     db, claimed.id, lease, position, len(found), self.lease_seconds, slow=slow
                 ):
                     return  # removed meanwhile, or somebody else's
-        with self.database.lent() as db:
-            webhooks.let_go(db, claimed.id, lease, more=not drained)
+        with self.database.borrow() as db:
+            webhooks.release(db, claimed.id, lease, more=not drained)
 
     def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[Told]) -> None:
         """Send some events.
@@ -108,7 +108,7 @@ class Courier:
     def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool) -> None:
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(claimed.tries, 30)) * uniform(0.5, 1.0)  # noqa: S311
         most = self.settings.webhook_tries
-        with self.database.lent() as db:
+        with self.database.borrow() as db:
             state = webhooks.failed(db, claimed.id, lease, error, pause, most, slow=slow)
         if state == "dead":
             log.warning("webhook_dead", webhook=str(claimed.uuid), tries=most, error=error)
@@ -117,7 +117,7 @@ class Courier:
         """Return what comes next for a webhook, where that ends, and whether there is no more just now."""
         if claimed.stack_uuid is not None:
             return self._of_stack(claimed, after)
-        within = Within(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
+        within = EventScope(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
         walked = stream.of_project(self.database, within, after, AT_ONCE)
         owners = stacks.by_ids(self.database, {row.stack_id for row in walked.rows})
         found = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]

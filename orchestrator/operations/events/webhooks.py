@@ -53,7 +53,7 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
         raise InvalidTemplate(faults)
     stack = _stack(context, asked.get("stack"))
     secret = asked.get("secret") or new_secret()
-    position = _position(context, asked.get("after")) or stream.present(context.database)
+    position = _position(context, asked.get("after")) or stream.end_position(context.database)
     uuid, most = uuid_.uuid4(), context.settings.max_webhooks_per_tenant
     values = {
         "uuid": uuid,
@@ -123,7 +123,7 @@ def rearm(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
         raise InvalidRequest(_NO_POSITION.format(after))
     with context.database.connect() as db:
         uuid = _uuid(id_)
-        if not webhooks.rearm(db, context.caller.project_id, uuid, _position(context, after)):
+        if not webhooks.reactivate(db, context.caller.project_id, uuid, _position(context, after)):
             raise WebhookNotFound(id_)
     return show(context, id_)
 
@@ -212,7 +212,7 @@ def _position(context: OperationContext, after: str | None) -> Position | None:
     if after is None:
         return None
     found = read_sequence(after)
-    return Position(*found) if found is not None else stream.present(context.database)
+    return Position(*found) if found is not None else stream.end_position(context.database)
 
 
 def _stack(context: OperationContext, name: str | None) -> StackRow | None:

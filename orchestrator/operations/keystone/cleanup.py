@@ -55,7 +55,7 @@ def remove_due(database: Database, rows: Rows[D_co], remove: Callable[[D_co], No
     """
     gone = 0
     while True:
-        with database.lent() as db:
+        with database.borrow() as db:
             due = rows.claim(db, CLAIM_SECONDS)
         if due is None:
             return gone
@@ -64,10 +64,10 @@ def remove_due(database: Database, rows: Rows[D_co], remove: Callable[[D_co], No
         except (Forbidden, Unavailable) as error:
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(due.tries, 30))
             log.warning(f"{word}_not_removed", tries=due.tries, error=str(error))
-            with database.lent() as db:
+            with database.borrow() as db:
                 rows.put_off(db, due.id, pause, str(error))
             continue
-        with database.lent() as db:
+        with database.borrow() as db:
             rows.forget(db, due.id)
         gone += 1
         log.info(f"{word}_removed")

@@ -78,7 +78,7 @@ def for_update(context: OperationContext, stack: StackRow) -> Iterator[int | Non
     """
     login, made = _wanted(context), None
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
-        with context.database.lent() as db:
+        with context.database.borrow() as db:
             now = delegated_credentials.held(db, stack.id)
         if now is None or now.user_id != context.caller.user_id:
             try:
@@ -104,7 +104,7 @@ def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: in
     secret = secrets.token_urlsafe(32) if method == "application_credential" else ""
     asked = Delegation(method, uuid.uuid4().hex, user_id, secret=secret)
     giver = Giver(user_id, login.project_id, login.token, _roles(settings, login))
-    with context.database.lent() as db:
+    with context.database.borrow() as db:
         sealed = cipher.seal(asked.to_json())
         id_ = delegated_credentials.note(
             db, root, stack_id, login.project_id, user_id, sealed, MAKING_SECONDS
@@ -114,7 +114,7 @@ def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: in
             given = Delegations(service_user(settings)).give(
                 asked, giver, redelegate=settings.allow_trusts_redelegation
             )
-            with context.database.lent() as db:
+            with context.database.borrow() as db:
                 delegated_credentials.made(db, id_, cipher.seal(given.to_json()))
     except Refused as error:
         raise _refusal(settings, str(error)) from error
@@ -154,7 +154,7 @@ def _abandoned(database: Database, id_: int | None) -> Iterator[None]:
         yield
     except BaseException:
         if id_ is not None:
-            with database.lent() as db:
+            with database.borrow() as db:
                 delegated_credentials.abandon(db, id_)
         raise
 

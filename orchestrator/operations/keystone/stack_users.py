@@ -196,6 +196,6 @@ class Keeper:
     def _search(self) -> None:
         """Now and then look for what went without a word: abandoned, or kept by its deletion policy."""
         if time.monotonic() - self.searched_at >= SEARCH_SECONDS:
-            with self.database.lent() as db:
+            with self.database.borrow() as db:
                 store.abandoned(db)
             self.searched_at = time.monotonic()

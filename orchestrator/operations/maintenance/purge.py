@@ -86,11 +86,13 @@ def one_pass(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
-        unnamed = purging.unnamed(db, hashes)
+        unnamed = purging.unreferenced(db, hashes)
         yield "texts", purging.remove_contents(db, unnamed) if unnamed else 0
 
 
-def _groups(db: Connection[TupleRow], part: purging.Part, values: Mapping[str, Any]) -> Iterator[list[int]]:
+def _groups(
+    db: Connection[TupleRow], part: purging.PurgeTarget, values: Mapping[str, Any]
+) -> Iterator[list[int]]:
     """Yield the stacks to remove a part of: each by itself where many rows of one may go."""
     if part.probe is None:
         yield values["stacks"]
@@ -139,7 +141,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
-        yield "texts", len(purging.unnamed(db, hashes, going))
+        yield "texts", len(purging.unreferenced(db, hashes, going))
 
 
 def _summed(gone: Iterator[Gone]) -> dict[str, int]:

@@ -74,13 +74,13 @@ class Sweep:
             )  # a stopped process holds nobody up
         db = self._db
         with db.transaction():
-            if not sweep_queries.is_our_turn(db, LOCK, self.apart):
+            if not sweep_queries.acquire_sweep_turn(db, LOCK, self.apart):
                 return []
             rings: list[Message] = [*self._ring(db)]
             sent = queue.due(db, self.settings.ring_again_seconds, LIMIT)
             metrics.found("signal", len(sent))
             rings += sent
-        self._rung_until = webhooks.ring(db, self._rung_until)
+        self._rung_until = webhooks.mark_due(db, self._rung_until)
         rings += self._end(db)
         self._count(db)
         return rings
@@ -98,13 +98,13 @@ class Sweep:
     def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
         rings = sweep_queries.due(db, LIMIT)
         metrics.found("due", len(rings))
-        lost = sweep_queries.lost(db, LIMIT)
+        lost = sweep_queries.expired_leases(db, LIMIT)
         metrics.found("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
         rings += lost
         for root_id, root in sweep_queries.roots(db):
-            again = sweep_queries.ring_again(
+            again = sweep_queries.re_enqueue(
                 db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window
             )
             if again:
@@ -121,12 +121,12 @@ class Sweep:
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.found("timed_out", 1)
             rings += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
-        for stack_id, traversal in sweep_queries.exhausted(db):
+        for stack_id, traversal in sweep_queries.keep_going_finished(db):
             traversals.halt(db, stack_id, traversal)
         halted = sweep_queries.halted(db)
         for stack_id, traversal in halted:
             if (stack_id, traversal) not in self._followed:
-                traversals.follow_open(db, stack_id, traversal)
+                traversals.enqueue_open_operations(db, stack_id, traversal)
         self._followed = set(halted)
         for stack_id, traversal in sweep_queries.wound_down(db):
             rings += stack_completion.wind_down(self.database, stack_id, traversal)
@@ -138,7 +138,7 @@ class Sweep:
 
     def _audit(self, db: Connection[TupleRow]) -> list[Ring]:
         for root_id, _ in sweep_queries.roots(db):
-            while sweep_queries.drop_over(db, root_id, LIMIT) == LIMIT:
+            while sweep_queries.drop_superseded(db, root_id, LIMIT) == LIMIT:
                 pass
         rings = self._unstall(db)
         orphans.tidy(
@@ -159,11 +159,11 @@ class Sweep:
     def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""
         rings: list[Ring] = []
-        for stack_id, traversal, stack in stalled.stalled(db):
+        for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.found("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
-            rings += stalled.begin_again(db, stack_id, traversal)
-        for stack_id, traversal, stack in stalled.stranded(db):
+            rings += stalled.restart_traversal(db, stack_id, traversal)
+        for stack_id, traversal, stack in stalled.unplanned_stacks(db):
             metrics.found("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
             rings += stack_completion.give_up(self.database, stack_id, traversal)

@@ -17,7 +17,7 @@ from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.core import Resource, Stack
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.time_budget import allowance
@@ -80,8 +80,8 @@ def resolve_outputs(
 def _resolved(
     database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None
 ) -> list[Output]:
-    with database.lent() as db:
-        rows = fetched(db, REVISED, {"id": stack.revision_id})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, REVISED, {"id": stack.revision_id})
     if not rows:
         return []
     outline, parameters, sealed, named_files = rows[0]
@@ -161,8 +161,8 @@ def proxies(
     """Return the resources of these names; one that has no row is as if not created."""
     if not names:
         return {}
-    with database.lent() as db:
-        rows = fetched(db, NAMED, {"stack_id": stack.id, "names": list(names)})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, NAMED, {"stack_id": stack.id, "names": list(names)})
     found = {}
     for id_, name, physical_id, reference_id, action, status, attributes, sealed in rows:
         data = NodeData(

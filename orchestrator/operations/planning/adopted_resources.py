@@ -13,7 +13,7 @@ from orchestrator.engine.check.child_status import ADOPTED
 from orchestrator.operations.planning.definitions import Drafts
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer
-from orchestrator.store.planning.bulk_writer import Target
+from orchestrator.store.planning.bulk_writer import PlanTarget
 
 SLICE: Final = 5_000  # rows of each table a transaction writes
 
@@ -37,7 +37,9 @@ class AdoptedThings:
                 rows.append((row, thing["resource_id"], self.cipher.seal(kept), definition))
         bulk_writer.take_over(db, rows)
 
-    def take_over_first(self, db: Connection[TupleRow], target: Target, drafts: Drafts, number: int) -> None:
+    def take_over_first(
+        self, db: Connection[TupleRow], target: PlanTarget, drafts: Drafts, number: int
+    ) -> None:
         """Write the rows that the adoption did not come to, as revision `number` has them.
 
         So they are taken over as they are before anything else is made of them. Nothing visits them yet.

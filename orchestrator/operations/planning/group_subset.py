@@ -58,7 +58,7 @@ def narrowed(db: Connection[TupleRow], stack_id: int, template: Template, kinds:
     spans = spans_of(resources.members, kinds)
     if spans is None:
         return None
-    names = group_diff.differing(db, stack_id, spans, FEW + 1)
+    names = group_diff.changed_members(db, stack_id, spans, FEW + 1)
     if len(names) > FEW:
         return None
     few = {name: resources[name] for name in names if name in resources}

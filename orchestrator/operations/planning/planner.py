@@ -41,7 +41,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import stalled
 from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.planning import bulk_writer, group_diff, small_create
-from orchestrator.store.planning.bulk_writer import Target
+from orchestrator.store.planning.bulk_writer import PlanTarget
 from orchestrator.store.traversals import children
 from orchestrator.template.group_template import load_stored
 from orchestrator.template.parameters import ParameterValues
@@ -86,11 +86,11 @@ class Planner:
         Raises:
             TooLarge: the stack is a group's with more than so many `members`, and so many are to be planned.
         """
-        stack, removals = visit.stack, visit.label == bulk_writer.REMOVALS
+        stack, removals = visit.stack, visit.label == bulk_writer.CLEANUP_PLAN_LABEL
         if visit.traversal > 1 and not removals:
             bulk_writer.wait_for_older_checks(db)
         compares = visit.traversal > 1 or removals
-        if compares and bulk_writer.is_begun(db, stack.id, visit.traversal, visit.node_id):
+        if compares and bulk_writer.has_written_slices(db, stack.id, visit.traversal, visit.node_id):
             return self._begin_again(db, visit, lease)
         try:
             target = self._target(db, stack, (visit.node_id, lease))
@@ -117,7 +117,7 @@ class Planner:
         visit: Visit,
         lease: int | None,
         allowance: int,
-        read: small_create.Read | None = None,
+        read: small_create.PlanInputs | None = None,
     ) -> repository.Settled | None:
         """Write the whole plan of a small stack's first traversal, from what was `read` of it, if that was
         done, or of its removal, in one go; None when it takes more than that.
@@ -157,16 +157,16 @@ class Planner:
         compare with: it goes on where it ended.
         """
         stack = visit.stack
-        rings = stalled.begin_again(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
+        rings = stalled.restart_traversal(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
         return rings + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
-    ) -> Target:
+    ) -> PlanTarget:
         row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()
         assert row is not None
         finish = bulk_writer.finish_node(db, stack.id, stack.traversal)
-        return Target(stack.id, stack.root_id, stack.traversal, row[0], finish, plan)
+        return PlanTarget(stack.id, stack.root_id, stack.traversal, row[0], finish, plan)
 
     def _queue(self, type_name: str) -> str:
         try:
@@ -205,7 +205,7 @@ class Planner:
         self,
         db: Connection[TupleRow],
         stack: StackView,
-        target: Target,
+        target: PlanTarget,
         template: Template | None,
         members: int | None,
     ) -> Iterator[None]:
@@ -280,12 +280,12 @@ class Planner:
         }
         forced.update(self._always(drafts, stack.action))
         if stack.traversal > 1:
-            forced.update(children.disturbed(db, stack.id))
+            forced.update(children.stale_resources(db, stack.id))
         if stack.action == "RESTORE":  # what is inside is restored, too
             forced.update(drafts.nested)
         return forced
 
-    def _take_over_first(self, db: Connection[TupleRow], stack: StackView, target: Target) -> bool:
+    def _take_over_first(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> bool:
         """Write what an adoption that was overtaken was to take over; whether there is such."""
         goes_on = stack.traversal > 1 and stack.action not in DESTROYS | {"ROLLBACK"}
         pending = bulk_writer.pending_adoption(db, stack.id) if goes_on else None
@@ -313,7 +313,7 @@ class Planner:
             return None
         return narrowed(db, stack.id, template, kinds)
 
-    def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
+    def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> Iterator[None]:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
         other way. What is begun on leftovers is followed to its end.
         """
@@ -348,9 +348,9 @@ class Planner:
         node_id = bulk_writer.plan_removals(db, target, lease, self.settings.lease_seconds)
         if node_id is None:
             raise Superseded("another came to the end of the traversal")
-        return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.REMOVALS)
+        return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.CLEANUP_PLAN_LABEL)
 
-    def _remove(self, db: Connection[TupleRow], stack: StackView, target: Target) -> Iterator[None]:
+    def _remove(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> Iterator[None]:
         """Write the removal of leftovers; who stands on one goes before it."""
         rows = bulk_writer.leftovers(db, stack.id, stack.traversal)
         among = {row.id for row in rows}

@@ -89,7 +89,7 @@ class PlanVisit:
         if visit.lost_leases > planner.settings.action_retry_limit:
             reason = "Planning failed repeatedly; see the log"
             return stack_completion.fail(planner.database, stack.id, visit.traversal, reason)
-        db = planner.database.hot(durable=True)
+        db = planner.database.check_connection(durable=True)
         if may_be_small(visit) and allowance is not None:
             small = planner.run_small(db, visit, lease, allowance)
             if small is not None:
@@ -103,7 +103,7 @@ class PlanVisit:
         return []
 
     def small(
-        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_create.Read | None
+        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_create.PlanInputs | None
     ) -> repository.Settled | None:
         """Plan a small stack's first traversal or its removal without a claim of the node; None when it takes
         more.
@@ -112,7 +112,7 @@ class PlanVisit:
 
     def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
-        db = self.planner.database.hot(durable=True)
+        db = self.planner.database.check_connection(durable=True)
         try:
             plan = self.planner.begin_removals(db, visit, lease)
         except Superseded:  # since it was looked at
@@ -121,7 +121,7 @@ class PlanVisit:
 
     def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:
         stack = visit.stack
-        if visit.label == bulk_writer.REMOVALS:
+        if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
             return bulk_writer.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
         if stack.action in DESTROYS or stack.action in ACTS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
@@ -142,7 +142,7 @@ def may_be_small(visit: Visit) -> bool:
     """
     stack = visit.stack
     if stack.action in DESTROYS:
-        return visit.label != bulk_writer.REMOVALS
+        return visit.label != bulk_writer.CLEANUP_PLAN_LABEL
     return visit.traversal == 1 and stack.action == "CREATE"
 
 
@@ -167,7 +167,7 @@ def main(node_id: int, lease: int) -> None:
     stacks = ChildStacks(database, sealing, types, chosen, FileCache(database))
     planner = Planner(database, sealing, types, chosen, ParameterCache(database, sealing), stacks)
     db = database.connect(hot=True)
-    visits = repository.look(db, [node_id], lease)
+    visits = repository.read_claimed(db, [node_id], lease)
     if not visits:
         return
     concerning(visits[0].told)
@@ -182,7 +182,7 @@ def main(node_id: int, lease: int) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         db.cancel()  # what it was about to write is not written
         db.close()
-        repository.let_go(database.connect(hot=True), node_id, lease)
+        repository.release(database.connect(hot=True), node_id, lease)
         log.info("plan_handed_over")
 
 

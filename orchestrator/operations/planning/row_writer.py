@@ -15,7 +15,7 @@ from orchestrator.graph.layout import FINISH, Layout
 from orchestrator.operations.planning.adopted_resources import AdoptedThings
 from orchestrator.operations.planning.definitions import Drafts
 from orchestrator.store.planning import bulk_writer
-from orchestrator.store.planning.bulk_writer import NodeRow, Target
+from orchestrator.store.planning.bulk_writer import NodeRow, PlanTarget
 
 SLICE = 5_000  # rows of each table a transaction writes
 
@@ -35,7 +35,7 @@ class Work:
     def __init__(
         self,
         db: Connection[TupleRow],
-        target: Target,
+        target: PlanTarget,
         drafts: Drafts,
         changes: Changes,
         in_force: Mapping[str, tuple[int, bytes, int]],
@@ -61,13 +61,13 @@ class Work:
         changes, among = self.changes, set(self.visited)
         for part in parts(list(changes.leaving)):
             with self._slice():
-                bulk_writer.leave(self.db, {id_: changes.leaving[id_] for id_ in part})
+                bulk_writer.mark_deposed(self.db, {id_: changes.leaving[id_] for id_ in part})
         for part in parts(changes.taken_back):
             with self._slice():
-                bulk_writer.take_back(self.db, part)
+                bulk_writer.restore_deposed(self.db, part)
         for part in parts(changes.unmade):
             with self._slice():  # one that a late worker looks at just now goes with the leftovers
-                bulk_writer.leave(self.db, dict.fromkeys(part))
+                bulk_writer.mark_deposed(self.db, dict.fromkeys(part))
                 bulk_writer.drop_rows(self.db, part)
         if self.drafts.template is None:
             return
@@ -139,7 +139,7 @@ class Ids:
     def __init__(
         self,
         db: Connection[TupleRow],
-        target: Target,
+        target: PlanTarget,
         layout: Layout,
         work: Work | Visits,
         *,

@@ -39,7 +39,7 @@ def plan_small(
     queue: Callable[[str], str],
     ring: int,
     largest: int,
-    read: small_create.Read | None = None,
+    read: small_create.PlanInputs | None = None,
 ) -> Settled | None:
     """Plan a stack's first traversal, ringing `ring` nodes at most; None when it takes more than that, or
     its template has more than `largest` bytes. It is made from what was `read`, if that is known.

@@ -18,7 +18,7 @@ from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.planning import preview_reads
-from orchestrator.store.traversals.accept import refuse_beyond
+from orchestrator.store.traversals.accept import enforce_quota
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import ResourceProxy
@@ -75,8 +75,8 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
         request, _ = adopting(context, request)
     vetted = vet(context, request, stack_uuid="None")
     project = context.caller.project_id
-    with preview_reads.moment(context.database) as db:
-        refuse_beyond(db, project, context.quota("max_stacks_per_tenant"))
+    with preview_reads.consistent_snapshot(context.database) as db:
+        enforce_quota(db, project, context.quota("max_stacks_per_tenant"))
         if preview_reads.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
     return _shown(context, request, vetted)

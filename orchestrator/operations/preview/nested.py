@@ -98,7 +98,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
     context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
     if outlook is None:
         return [], []
-    with preview_reads.moment(context.database) as db:
+    with preview_reads.consistent_snapshot(context.database) as db:
         known = preview.there(db, row.id)
         data = asked_of({} if known is None else known.data)[1]
         around = replace(_around(preview, name, outlook), data=data)
@@ -146,7 +146,7 @@ def _around(preview: Preview, name: str, outlook: Outlook) -> Around:
 def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview]:
     """Yield a stack, and those below it, with all of whose resources the same becomes."""
     context = preview.context
-    with preview_reads.moment(context.database) as db:
+    with preview_reads.consistent_snapshot(context.database) as db:
         rows = [row for row in bulk_writer.rows(db, child.id) if not row.leftover]
     grandchildren = stacks.children(context.database, child)
     if turn == "unchanged":

@@ -24,7 +24,7 @@ from orchestrator.operations.software.type_store import Software
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer, preview_reads
-from orchestrator.store.planning.preview_reads import Db, Values
+from orchestrator.store.planning.preview_reads import Db, StoredProperties
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import ParameterValues
@@ -96,7 +96,7 @@ class Preview:
             LimitExceeded: looking at everything is too much for one answer.
         """
         seen = self._look() if self.intent.converge else None
-        with preview_reads.moment(self.context.database) as db:
+        with preview_reads.consistent_snapshot(self.context.database) as db:
             rows = bulk_writer.rows(db, self.stack.id)
             changes = compare(rows, self.wanted)
             if seen is not None:
@@ -114,7 +114,7 @@ class Preview:
         Raises:
             LimitExceeded: that is too much for one answer.
         """
-        with preview_reads.moment(self.context.database) as db:
+        with preview_reads.consistent_snapshot(self.context.database) as db:
             chosen = compare(bulk_writer.rows(db, self.stack.id), self.wanted).chosen
             kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
             most = self.context.settings.max_observed_in_preview
@@ -271,7 +271,7 @@ class Preview:
         return found
 
 
-def opened(stored: Values, cipher: Cipher) -> There:
+def opened(stored: StoredProperties, cipher: Cipher) -> There:
     """Return a resource with its values in the open."""
     known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
     return There(

@@ -51,7 +51,7 @@ from orchestrator.store.planning import small_create
 
 log = logger()
 
-HALTING = (ending.FAIL, action_sql.UNFIT, action_sql.RESTRICT)
+HALTING = (ending.FAIL, action_sql.FAIL_INVALID_STATE, action_sql.RESTRICT)
 LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
@@ -62,7 +62,11 @@ class Round:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
     def __init__(
-        self, engine: Engine, db: repository.Hot, lease: int | None, read: small_create.Read | None = None
+        self,
+        engine: Engine,
+        db: repository.CheckConnection,
+        lease: int | None,
+        read: small_create.PlanInputs | None = None,
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = Surroundings(db, engine.cipher, lease, engine.settings.endpoint)
@@ -225,7 +229,7 @@ class Round:
         row = self._row(heir, done) | as_wanted(done.outcome.observation)
         row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
         row |= {"was_fine": was_fine(visit), "was": visit.resource.status}  # of the one that goes
-        self.writes.setdefault(replacement_sql.SETTLE_HEIR, []).append((visit, done.known, row))
+        self.writes.setdefault(replacement_sql.SETTLE_INLINE_REPLACEMENT, []).append((visit, done.known, row))
         return True
 
     def _as_begun(self, visit: Visit, step: Step) -> Visit:
@@ -239,9 +243,9 @@ class Round:
                 assert visit.resource is not None
                 assert visit.definition is not None
                 if visit.resource.definition_id not in (None, visit.definition.id):
-                    return repository.as_adopted(self.db, visit)
+                    return repository.read_for_adoption(self.db, visit)
             case Create() | Resend() | Discard() if visit.act is not None or visit.halted:
-                return repository.as_begun(self.db, visit)
+                return repository.read_with_operation_inputs(self.db, visit)
         return visit
 
     def _begin(self, visit: Visit, known: Known) -> bool:
@@ -297,7 +301,7 @@ class Round:
             "sealed": cipher.seal(values) if known.secret else None,
             "kept": None if kept is None else cipher.seal(kept),
         }
-        asked_with, stored = repository.keep_copy(self.db, visit, row)
+        asked_with, stored = repository.upsert_resource_snapshot(self.db, visit, row)
         return asked_with, None if stored is None else cipher.open(stored)
 
     def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
@@ -312,7 +316,7 @@ class Round:
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
             with child_transitions.with_children(self.db, items) as tell:
-                result = repository.write(
+                result = repository.write_outcome(
                     self.db, statement, rows, self.lease, root, windows.allowance(root_id)
                 )
                 tell(result)
@@ -326,7 +330,9 @@ class Round:
             if (
                 self.lease is not None
             ):  # a provider is slow enough for a newer traversal to have come meanwhile
-                self.rings += repository.wake(self.db, [visit.node_id for visit, _, _ in items], root)
+                self.rings += repository.wake_newer_traversals(
+                    self.db, [visit.node_id for visit, _, _ in items], root
+                )
         if self.pauses:
             drops += self._pause(root)
             unwinding |= {visit.stack.id for visit, *_ in self.pauses if visit.halted}
@@ -370,9 +376,9 @@ class Round:
         held = self.moves
         self.moves = []
         if self.lease is not None:
-            fresh = repository.look(self.db, [visit.node_id], self.lease)
+            fresh = repository.read_claimed(self.db, [visit.node_id], self.lease)
         else:
-            fresh, _ = repository.glance(self.db, [visit.node_id], visit.traversal)
+            fresh, _ = repository.read_queued(self.db, [visit.node_id], visit.traversal)
         if not fresh or not self._visit(fresh[0]):
             drops.append(visit)
         found, self.moves = self.moves, held
@@ -390,7 +396,9 @@ class Round:
                 if self.lease is not None:
                     self._lost(visit, known, row)
         if self.lease is not None:
-            self.rings += repository.wake(self.db, [visit.node_id for visit, *_ in self.pauses], root)
+            self.rings += repository.wake_newer_traversals(
+                self.db, [visit.node_id for visit, *_ in self.pauses], root
+            )
         return left
 
     def _pause_after(self, visit: Visit, hook: str, known: Known, row: dict[str, Any]) -> bool:
@@ -409,7 +417,9 @@ class Round:
         if result.clean:
             windows = self.engine.windows
             self._take(
-                root_id, root, repository.pass_clean(self.db, result.clean, root, windows.allowance(root_id))
+                root_id,
+                root,
+                repository.settle_clean(self.db, result.clean, root, windows.allowance(root_id)),
             )
         rings = stack_completion.end_children(self.db, result.rings, root) if self.inner else result.rings
         self.rings += rings
@@ -426,4 +436,4 @@ class Round:
         log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)
         made = known.action != "CHECK" and known.physical_id != resource.physical_id
         if known.physical_id is not None and made:
-            repository.record_stray(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)
+            repository.record_orphan(self.db, visit, f"{resource.uuid}-{known.attempt}", known.physical_id)

@@ -52,9 +52,9 @@ def check_nodes(
 def _check_claimed(
     engine: Engine, ids: Sequence[int], traversal: int, lease: int, *, again: bool
 ) -> list[Ring]:
-    db = engine.database.hot(durable=True)
+    db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
-    visits = repository.look(db, ids if again else claimed, lease) if claimed or again else []
+    visits = repository.read_claimed(db, ids if again else claimed, lease) if claimed or again else []
     if again:  # a plan may be in the hands of a process of its own by now, with our lease
         visits = [one for one in visits if one.resource is not None or one.node_id in claimed]
     if not visits:  # late or repeated: somebody else did it
@@ -72,9 +72,9 @@ def _check_unclaimed(
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
     those that take a claim.
     """
-    db = engine.database.hot(durable=False)
-    planned = small_create.glance(db, ids[0]) if may_plan and len(ids) == 1 else None
-    visits, busy = repository.glance(db, ids, traversal) if planned is None else ([planned[0]], [])
+    db = engine.database.check_connection(durable=False)
+    planned = small_create.read_plan_node(db, ids[0]) if may_plan and len(ids) == 1 else None
+    visits, busy = repository.read_queued(db, ids, traversal) if planned is None else ([planned[0]], [])
     own: list[Visit] = []
     others: list[Visit] = []
     for visit in visits:
@@ -85,7 +85,7 @@ def _check_unclaimed(
         rings += round_.run(own)
         others += round_.left
     if busy:
-        repository.refuse(db, busy, traversal)
+        repository.defer_busy(db, busy, traversal)
     return rings, {visit.node_id for visit in others}
 
 

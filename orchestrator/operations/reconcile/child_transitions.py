@@ -22,7 +22,7 @@ from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import children
-from orchestrator.store.traversals.children import Moved as Begun
+from orchestrator.store.traversals.children import StartedChild as Begun
 
 TRIES = 5  # over deadlocks that PostgreSQL broke
 
@@ -39,7 +39,7 @@ Row = Callable[[Visit, Done], dict[str, Any]]
 
 
 def move(
-    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
 
@@ -57,7 +57,7 @@ def move(
                 return _spawn(db, visit, done, row_of, lease, root)
             with db.transaction():
                 return _move(db, visit, done, row_of, lease, root)
-        except children.Forgotten:
+        except children.ContentMissing:
             children.store(db, planned.wanted)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
@@ -66,7 +66,7 @@ def move(
 
 
 def _spawn(
-    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
@@ -79,7 +79,7 @@ def _spawn(
 
 
 def _move(
-    db: repository.Hot, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
@@ -93,7 +93,7 @@ def _move(
         asked = Asked(asked.traversal, planned.turn)
     known.data = noted(kept, asked)
     row = _row(visit, done, row_of)
-    settled = repository.write(db, ending.WAIT, [row], lease, root)
+    settled = repository.write_outcome(db, ending.WAIT, [row], lease, root)
     if row["resource_id"] not in settled.held:
         raise Lost
     return settled.rings + ([] if begun is None else [begun.ring])
@@ -115,13 +115,13 @@ def _row(visit: Visit, done: Done, row_of: Row) -> dict[str, Any]:
     return row
 
 
-def _begin(db: repository.Hot, visit: Visit, planned: Move) -> Begun | None:
+def _begin(db: repository.CheckConnection, visit: Visit, planned: Move) -> Begun | None:
     child = planned.child
     if planned.verb == "pause":
         return None
     assert child is not None
     if planned.verb == "wait":
-        if children.hold(db, child.id) != (child.traversal, child.status):
+        if children.lock_child(db, child.id) != (child.traversal, child.status):
             raise Elsewhere
         return None
     if planned.verb == "update":
@@ -138,7 +138,7 @@ def _begin(db: repository.Hot, visit: Visit, planned: Move) -> Begun | None:
     return begun
 
 
-def _snapshot(db: repository.Hot, child_id: int, uuid: UUID) -> Begun | None:
+def _snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -> Begun | None:
     ground = snapshots.lock(db, child_id)
     if ground is None:
         return None
@@ -148,7 +148,7 @@ def _snapshot(db: repository.Hot, child_id: int, uuid: UUID) -> Begun | None:
 
 @contextmanager
 def with_children(
-    db: repository.Hot, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
+    db: repository.CheckConnection, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
 ) -> Iterator[Callable[[repository.Settled], None]]:
     """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures, and
     that the child of a resource that goes is a stack of its own. Call what is yielded with what was settled.
@@ -170,5 +170,5 @@ def with_children(
 
     with db.transaction():
         for child_id in sorted(let_go.values()):
-            children.hold(db, child_id)  # a child before the rows of its parent
+            children.lock_child(db, child_id)  # a child before the rows of its parent
         yield tell

@@ -44,7 +44,7 @@ from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested_type import Bring, NestedType, Pause, Settled
 from orchestrator.store import snapshots
-from orchestrator.store.nodes.repository import Hot
+from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.signals import group_resize
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import ChildWanted
@@ -59,7 +59,7 @@ class NestedPlugin(Plugin):
 
     kind: NestedType
 
-    def attach(self, db: Hot, stacks: ChildStacks) -> NestedPlugin:
+    def attach(self, db: CheckConnection, stacks: ChildStacks) -> NestedPlugin:
         """Read the child; `stacks` knows what children are made from."""
         self.db, self.stacks = db, stacks
         fresh = self.resource.attempt == 0  # nothing was ever asked for
@@ -211,7 +211,7 @@ class NestedPlugin(Plugin):
         match told:
             case Settled(data=data, metadata=metadata, batched=batched):
                 if batched and self.child is not None:
-                    group_resize.touch(self.db, self.child.id)
+                    group_resize.mark_batched(self.db, self.child.id)
                 if data is not None:
                     known.data = data
                 if metadata is not None and metadata != (known.metadata or {}):
@@ -250,7 +250,7 @@ class NestedPlugin(Plugin):
         """Return a child as it is to be with what its own snapshot copied made from the copies."""
         kept = snapshots.restored(self.db, self.visit.stack.revision_id, self.resource.name)
         uuid_ = self.cipher.open(kept).get(CHILD) if kept else None
-        snapshot_id = None if uuid_ is None else snapshots.sound(self.db, child.id, str(uuid_))
+        snapshot_id = None if uuid_ is None else snapshots.complete_snapshot(self.db, child.id, str(uuid_))
         if snapshot_id is None:
             return ready
         return self.stacks.restored(ready, snapshot_id)

@@ -34,9 +34,9 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
     match outcome:
         case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
             if isinstance(outcome, Ended):
-                statement = ending.SETTLE_ENDED
+                statement = ending.SETTLE_PREVIOUS_OPERATION
             elif isinstance(outcome, Seen):
-                statement = action_sql.SETTLE_SEEN
+                statement = action_sql.SETTLE_REFRESHED
             elif visit.stack.action in ACTS and visit.kind == "update":
                 statement = action_sql.SETTLE_ACT
             row |= as_wanted(seen)
@@ -44,14 +44,14 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
             row["changed"] = done.known.value_digest != visit.resource.value_digest
         case Kept():
-            statement = ending.SETTLE_SAME if visit.kind == "update" else ending.SETTLE_KEPT
+            statement = ending.SETTLE_UNCHANGED if visit.kind == "update" else ending.SETTLE_CLEANUP_KEPT
         case Replaced():
             assert visit.definition is not None
             statement = ending.REPLACE
             row["definition_id"] = visit.definition.id
             row["started"] = was_fine(visit)
         case Gone(silent=silent, let_go=let_go):
-            statement = ending.SETTLE_GONE
+            statement = ending.SETTLE_DELETED
             row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
             if silent:
                 row["action"] = None
@@ -60,7 +60,7 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
             row["op"] = "DISCARD" if discard else done.known.op
         case Faulty(reason=reason, left_alone=left_alone):
-            statement = action_sql.FAULT if visit.act == "CHECK" else action_sql.UNFIT
+            statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
         case Restricted(action=action):

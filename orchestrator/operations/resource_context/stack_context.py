@@ -79,14 +79,14 @@ class _Required:
             opened = self._opened(row)
             if reference_id != (opened.get("reference_id", row.reference_id) or row.physical_id):
                 continue
-            now = peers.watch(db, row.id, self.id) if watch and not row.watched else row
+            now = peers.register_watcher(db, row.id, self.id) if watch and not row.watched else row
             if now is not None:
                 return self._peer(now)
         return None
 
     def forget(self) -> None:
         """Have those that are watched forget what signals told them."""
-        peers.forget(self.surroundings.db, self.id, self.surroundings.cipher.seal(None))
+        peers.clear_watched_metadata(self.surroundings.db, self.id, self.surroundings.cipher.seal(None))
 
     def _peer(self, row: peers.PeerRow) -> Peer:
         opened = self._opened(row)

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.engine.check.visit import StackView
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 
@@ -34,7 +34,9 @@ class ParameterCache:
         values = self._values.get(stack.revision_id)
         if values is not None:
             return values
-        rows = fetched(self.database.hot(durable=False), READ, {"id": str(stack.revision_id)})
+        rows = fetch_prepared(
+            self.database.check_connection(durable=False), READ, {"id": str(stack.revision_id)}
+        )
         [(parameters, sealed)] = rows
         return self.put(stack, parameters, sealed)
 

@@ -37,7 +37,7 @@ from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.signals import group_resize, ingest, queue
 from orchestrator.store.signals.ingest import Receiver
 from orchestrator.store.stacks.resources import get_resource
-from orchestrator.store.stacks.stacks import StackPlace, StackRow
+from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from orchestrator.store.traversals import children
 from orchestrator.template.parse import Limits, check_size
 
@@ -111,7 +111,7 @@ def signal_by_url(
     """
     bearer = context.caller.bearer
     assert bearer is not None
-    stack = StackPlace(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
+    stack = StackIdentity(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
     require(context.database, bearer, stack.id, name)
     row = bearer.gave if bearer.user is None else _receiver(context, stack, name)
     data = body.read().lstrip()
@@ -125,7 +125,7 @@ def signal_by_url(
 
 
 def signal_soon(
-    context: OperationContext, address: ingest.Address, body: Body, *, by_url: bool, shown: bool
+    context: OperationContext, address: ingest.SignalAddress, body: Body, *, by_url: bool, shown: bool
 ) -> tuple[list[Message], dict[str, Any] | None] | None:
     """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
 
@@ -136,7 +136,7 @@ def signal_soon(
     """
     bearer = context.caller.bearer
     if bearer is None:
-        found = context.database.together(ingest.reach, address)
+        found = context.database.batched(ingest.resolve_target, address)
         if found is None or found.deleted_at is not None:
             return None
         stack_id, row = found.stack_id, found.row
@@ -153,7 +153,7 @@ def signal_soon(
     if row.action in ingest.REFUSING and not kind.signals_always:
         return None
     metadata = _foreseen(context, row, kind, details) if shown and not kind.calls_out else None
-    ring = context.database.together(ingest.accept, _given(context, stack_id, row, kind, details))
+    ring = context.database.batched(ingest.accept, _given(context, stack_id, row, kind, details))
     if ring is None:
         return None
     return [SignalRing(row.id, row.name, address.uuid)] if ring else [], metadata
@@ -168,7 +168,7 @@ def _accept(
 ) -> list[Message]:
     if kind is None or not kind.takes_signals:
         raise ActionNotSupported("signal")
-    accepted = context.database.together(ingest.accept, _given(context, stack.id, row, kind, details))
+    accepted = context.database.batched(ingest.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
         _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
@@ -181,9 +181,9 @@ def _given(
     row: Receiver,
     kind: ResourceType,
     details: dict[str, Any] | None,
-) -> ingest.Given:
+) -> ingest.NewSignal:
     sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
-    return ingest.Given(stack_id, row.id, sealed, kind.signals_always, seconds)
+    return ingest.NewSignal(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 
 def _foreseen(
@@ -194,7 +194,7 @@ def _foreseen(
     Raises:
         InvalidRequest: the type does not take it.
     """
-    found = context.database.together(ingest.values, row.id)
+    found = context.database.batched(ingest.values, row.id)
     if found is None:
         raise ResourceNotAvailable(row.name)
     properties, data, metadata, sealed = found
@@ -222,7 +222,7 @@ def waiting(
     limit: int | None = None,
 ) -> list[store_hooks.Paused]:
     """Return the resources of a stack that wait at hooks; `after` a moment and node of one of them."""
-    with context.database.lent() as db:
+    with context.database.borrow() as db:
         return store_hooks.paused(db, stack.id, after, limit)
 
 
@@ -236,7 +236,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     """
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
-    with context.database.lent() as db, db.transaction():
+    with context.database.borrow() as db, db.transaction():
         done = queue.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
         if done:
             children.disturb(db, stack.id)
@@ -263,7 +263,9 @@ def _let_scale(context: OperationContext, resource_id: int) -> None:
         known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())
         values = stored_values(known)
         sealed = context.cipher.seal(values).decode() if known.secret else None
-        group_resize.keep(db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed)
+        group_resize.record_pending(
+            db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed
+        )
 
 
 def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
@@ -286,7 +288,7 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
 
 
 def _receiver(context: OperationContext, stack: Addressed, name: str) -> Receiver:
-    with context.database.lent() as db:
+    with context.database.borrow() as db:
         row = ingest.receiver(db, stack.id, name)
         if row is not None:
             return row
@@ -302,7 +304,7 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     row = get_resource(context.database, stack, name)
     if row is not None:
         return row.id
-    with context.database.lent() as db:
+    with context.database.borrow() as db:
         found = queue.with_physical_id(db, stack.id, name)
     if len(found) > 1:
         raise AmbiguousPhysicalId(name)
@@ -322,7 +324,7 @@ def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
 
 
 def _clear(context: OperationContext, stack: Addressed, name: str, hook: str) -> list[Message]:
-    with context.database.lent() as db, db.transaction():
+    with context.database.borrow() as db, db.transaction():
         return [*store_hooks.clear(db, stack.id, name, hook)]
 
 
@@ -336,8 +338,8 @@ def _refuse_now(
     """
     if row.action not in ingest.REFUSING or (kind is not None and kind.signals_always):
         return
-    with context.database.lent() as db:
-        queue.tell_refused(db, stack.id, row.id, row.action)
+    with context.database.borrow() as db:
+        queue.record_refusal_event(db, stack.id, row.id, row.action)
     raise NotSupported(f"Signal resource during {row.action}")
 
 

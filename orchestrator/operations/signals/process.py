@@ -31,7 +31,7 @@ from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.signals import queue, watchers
 from orchestrator.store.signals.ingest import REFUSING
-from orchestrator.store.signals.queue import Pending, Sent, Told
+from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffect
 
 log = logger()
 
@@ -45,15 +45,15 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
     began_at = time.monotonic()
     for _ in range(AT_ONCE):
         lease = new_lease()
-        db = engine.database.hot(durable=True)
+        db = engine.database.check_connection(durable=True)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return rings
         pending = queue.look(db, resource_id, lease, TOGETHER)
         if pending is None:  # who had the resource before took them in, or the lease was lost already
-            return [*rings, *queue.let_go(db, resource_id, lease)]
+            return [*rings, *queue.release(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
             rings += _TakeIn(engine, pending, lease).run()
-        if not queue.remain(db, resource_id):
+        if not queue.has_pending(db, resource_id):
             return rings
         again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > AT_ONCE_SECONDS:
@@ -68,7 +68,7 @@ class _TakeIn:
         self.engine, self.pending, self.lease = engine, pending, lease
         assert pending.visit.resource is not None
         self.resource = pending.visit.resource
-        self.db = engine.database.hot(durable=True)
+        self.db = engine.database.check_connection(durable=True)
         self.surroundings = Surroundings(self.db, engine.cipher, lease, engine.settings.endpoint)
         self.known = known_before(pending.visit, engine.cipher)
 
@@ -80,24 +80,26 @@ class _TakeIn:
                 return scale_group.follow(self.engine, self.pending, self.lease, details)
         if first.about is None and (kind is None or not kind.takes_signals):
             # It was another type's when the signal came.
-            return self._dismiss([first], Told("Signal failed: signal is not supported", "FAILED"))
+            return self._dismiss([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
         if kind is None:
             return self._dismiss([first])
         refused = self.resource.action in REFUSING and not kind.signals_always
         if first.about is not None:
             return self._told(kind, first, refused=refused)
         if refused:
-            return self._dismiss([first], Told(f"Cannot signal resource during {self.resource.action}"))
+            return self._dismiss(
+                [first], SignalEffect(f"Cannot signal resource during {self.resource.action}")
+            )
         if self.resource.physical_id is None:  # it is being made again
             return self._put_off(first)
         run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
         return self._sent(kind, run[:1] if kind.calls_out else run)
 
-    def _sent(self, kind: ResourceType, run: Sequence[Sent]) -> list[Message]:
+    def _sent(self, kind: ResourceType, run: Sequence[PendingSignal]) -> list[Message]:
         """Have the type take in what somebody sent."""
         visit = self.pending.visit
-        done: list[Sent] = []
-        events: list[Told] = []
+        done: list[PendingSignal] = []
+        events: list[SignalEffect] = []
         rings: list[Message] = []
         did_something = False
         for one in run:
@@ -115,7 +117,7 @@ class _TakeIn:
                 reason = failure_reason(_kind_of(error), self.resource.name, str(error))
                 stack = self.pending.visit.stack.uuid
                 log.warning("signal_failed", stack=stack, resource=self.resource.name, error=reason)
-                events.append(Told(f"Signal failed: {reason}", "FAILED"))
+                events.append(SignalEffect(f"Signal failed: {reason}", "FAILED"))
                 done.append(one)
             else:
                 done.append(one)
@@ -123,13 +125,13 @@ class _TakeIn:
                     continue
                 rings += sent
                 _keep(self.known, did)
-                events.append(Told(_reason(did, details)))
+                events.append(SignalEffect(_reason(did, details)))
                 did_something = True
         if not did_something:
             return self._dismiss(done, *events)
         return [*rings, *self._record(kind, done, events)]
 
-    def _told(self, kind: ResourceType, first: Sent, *, refused: bool) -> list[Message]:
+    def _told(self, kind: ResourceType, first: PendingSignal, *, refused: bool) -> list[Message]:
         """Take in what the engine tells a resource: no event tells of that.
 
         All that only say that it is to look go at once: what they tell of is there.
@@ -144,7 +146,9 @@ class _TakeIn:
             return self._dismiss(same)
         return self._record(kind, same, [])
 
-    def _record(self, kind: ResourceType, done: Sequence[Sent], events: Sequence[Told]) -> list[Message]:
+    def _record(
+        self, kind: ResourceType, done: Sequence[PendingSignal], events: Sequence[SignalEffect]
+    ) -> list[Message]:
         """Write down what the resource is after signals."""
         known, cipher = self.known, self.engine.cipher
         if self.resource.op is None and self.resource.status == "COMPLETE":
@@ -167,11 +171,11 @@ class _TakeIn:
         if seen.exists and seen.ready and not seen.error:
             operation.take(self.known, kind, seen)
 
-    def _dismiss(self, done: Sequence[Sent], *events: Told) -> list[Message]:
-        return [*queue.dismiss(self.db, self.pending, self.lease, done, events)]
+    def _dismiss(self, done: Sequence[PendingSignal], *events: SignalEffect) -> list[Message]:
+        return [*queue.reject(self.db, self.pending, self.lease, done, events)]
 
-    def _put_off(self, one: Sent) -> list[Message]:
-        return [*queue.put_off(self.db, self.pending, self.lease, one, back_off(one.tries))]
+    def _put_off(self, one: PendingSignal) -> list[Message]:
+        return [*queue.postpone(self.db, self.pending, self.lease, one, back_off(one.tries))]
 
     def _context(self) -> Context:
         visit, engine = self.pending.visit, self.engine
@@ -179,7 +183,7 @@ class _TakeIn:
         action = self.known.op or "CHECK"
         ctx = operation.context(visit, self.known, action, software=software, surroundings=self.surroundings)
         ctx = replace(ctx, around=StackAround(engine.stacks, visit))
-        cloud = cloud_of_stack(engine.database.lent, engine.cipher, engine.settings, visit.stack.root_id)
+        cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
         return operation.calling(ctx, engine.settings, visit.stack.project_id, cloud)
 
 

@@ -46,7 +46,7 @@ def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None
         ProviderBusy: somebody has just taken it.
     """
     assert policy.resource is not None
-    db, name = engine.database.hot(durable=True), policy.resource.name
+    db, name = engine.database.check_connection(durable=True), policy.resource.name
     found = group_resize.find(db, policy.stack.id, asked.group)
     if found is None:
         message = f'Alarm {name} could not find scaling group named "{asked.group}"'
@@ -78,15 +78,15 @@ def is_follow(details: Any) -> bool:
 
 def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, Any]) -> list[Message]:
     """See to a group whose child has ended; wait on if it has not."""
-    db, visit = engine.database.hot(durable=True), pending.visit
+    db, visit = engine.database.check_connection(durable=True), pending.visit
     assert visit.resource is not None
     told, root = details[FOLLOW], visit.stack.uuid
     with db.transaction():
         child = children.state(db, visit.resource.id)
-        if child is not None and children.hold(db, child.id) is not None:
+        if child is not None and children.lock_child(db, child.id) is not None:
             child = children.state(db, visit.resource.id)
             if child is not None and child.status == "IN_PROGRESS":
-                return [*group_resize.wait_on(db, pending, lease, root)]
+                return [*group_resize.wait_for_child(db, pending, lease, root)]
     known = known_before(visit, engine.cipher)
     kind = engine.types.get(visit.resource.kind)
     ours = child is not None and not child.gone and child.traversal == told["traversal"]
@@ -100,13 +100,13 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
         said = failure_reason("ResourceFailure", visit.resource.name, child.reason)
         failure = f"Signal failed: {said}"
     values, sealed = _stored(engine, known)
-    return [*group_resize.ended(db, pending, lease, root, values, sealed, failure)]
+    return [*group_resize.record_finished(db, pending, lease, root, values, sealed, failure)]
 
 
 def _send(
     engine: Engine, visit: Visit, lease: int, kind: ScalingGroup, asked: Adjustment
 ) -> list[Message] | None:
-    db, resource, root = engine.database.hot(durable=True), visit.resource, visit.stack.uuid
+    db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     assert resource is not None
     known, child = known_before(visit, engine.cipher), children.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
@@ -138,7 +138,7 @@ def _send(
                 known.data = noted(step.data, Asked(begun.traversal, 0))
                 values, sealed = _stored(engine, known)
                 details = engine.cipher.seal({FOLLOW: told})
-                rings = group_resize.begun(db, visit, lease, root, values, sealed, details)
+                rings = group_resize.record_started(db, visit, lease, root, values, sealed, details)
                 if rings is None:
                     raise _Lost
             log.info("group_resized", stack=root, resource=resource.name)
@@ -172,7 +172,7 @@ def _refresh(
     engine: Engine, visit: Visit, known: Known, kind: ScalingGroup, child: ChildState | None
 ) -> None:
     """Read what the group hands on, as it is now."""
-    live = engine.stacks.live(engine.database.hot(durable=True), visit, child)
+    live = engine.stacks.live(engine.database.check_connection(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
     ctx = _context(engine, visit, known, asked_of(known.data)[1])
     attributes = kind.child_attributes(ctx, live, body.get("asked") or ())

@@ -48,7 +48,7 @@ def remove_snapshots(
             return
         id_, uuid, unsettled = taken
         if unsettled:
-            snapshots.again(db, id_, LOOK_AGAIN_SECONDS)
+            snapshots.continue_delete(db, id_, LOOK_AGAIN_SECONDS)
         else:
             project_id, root_id = snapshots.owner_of(db, id_)
             cloud = None
@@ -85,15 +85,15 @@ def _go_on(
         snapshots.forget(db, gone)
         if refused:
             log.warning("snapshot_not_removed", snapshot=uuid, error=refused)
-            snapshots.later(db, id_, refused)
+            snapshots.postpone_delete(db, id_, refused)
             return
         if time.monotonic() > ends_at:
-            snapshots.again(db, id_, 0.0)
+            snapshots.continue_delete(db, id_, 0.0)
             return
         if waits:
-            snapshots.again(db, id_, LOOK_AGAIN_SECONDS)
+            snapshots.continue_delete(db, id_, LOOK_AGAIN_SECONDS)
             return
-    if snapshots.gone(db, id_):
+    if snapshots.delete_if_empty(db, id_):
         log.info("snapshot_removed", snapshot=uuid)
 
 

@@ -56,7 +56,7 @@ class Software:
         name, id_ = ("", None) if resource is None else (resource.name, resource.id)
         place = Place(stack.project_id, stack.name, stack.uuid, name, settings.endpoint)
         return cls(
-            lambda: nullcontext(database.hot(durable=True)),
+            lambda: nullcontext(database.check_connection(durable=True)),
             cipher,
             settings,
             place,
@@ -329,7 +329,7 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Have a resource look again at its deployment: the next sweep rings for it."""
-    again = ingest.Given(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    again = ingest.NewSignal(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
     ingest.accept(db, [again])
 
 

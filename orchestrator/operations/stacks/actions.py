@@ -69,7 +69,7 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
     with context.database.connect() as db, db.transaction():
         running = _running(db, stack, "UPDATE", "CREATE")
         traversals.halt(db, stack.id, running.traversal)
-        traversals.follow_open(db, stack.id, running.traversal)
+        traversals.enqueue_open_operations(db, stack.id, running.traversal)
         reason = f"Stack {running.action} cancelled"
         ended = traversals.end_failed(
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
@@ -103,7 +103,7 @@ def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[
             raise NotFound("Stack", stack.name)
         if now.state == "DELETE_IN_PROGRESS":
             raise ActionInProgress(stack.name, now.action)
-        opened = traversals.bump(db, stack.id, action)
+        opened = traversals.start_traversal(db, stack.id, action)
         children.disturb(db, stack.id)
     assert opened is not None  # it was there when it was locked
     return [opened.ring]

@@ -26,8 +26,8 @@ from orchestrator.operations.validation.request import Vetted, vet
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals.accept import Wanted, accept_create
-from orchestrator.store.traversals.traversals import Opened
+from orchestrator.store.traversals.accept import StackInsert, accept_create
+from orchestrator.store.traversals.traversals import StartedTraversal
 from orchestrator.template.environment import Environment
 from orchestrator.template.function_view import FACADE_PARAMETERS
 from orchestrator.template.template import Template
@@ -54,7 +54,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
 
 def accept(
     context: OperationContext, body: Body, lease: int | None = None
-) -> tuple[Opened, Wanted, Template]:
+) -> tuple[StartedTraversal, StackInsert, Template]:
     """Check a create and write it down; with a `lease` the caller goes on to plan it."""
     request, adopted = read_request(body.read(), fetcher(context.settings)), None
     if request.adopt_stack_data is not None:
@@ -96,7 +96,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
 
 def wanted_of(
     context: OperationContext, request: StackRequest, vetted: Vetted, stack_uuid: uuid.UUID
-) -> Wanted:
+) -> StackInsert:
     """Return a vetted request as it is written down."""
     hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
     shown = {
@@ -108,7 +108,7 @@ def wanted_of(
     template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
     environment["event_sinks"] = list(told.kept)
     refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
-    return Wanted(
+    return StackInsert(
         uuid=stack_uuid,
         name=request.stack_name,
         project_id=context.caller.project_id,

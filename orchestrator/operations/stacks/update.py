@@ -24,8 +24,8 @@ from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
-from orchestrator.store.traversals.accept import Overtaken, Wanted, accept_update
-from orchestrator.store.traversals.traversals import Opened
+from orchestrator.store.traversals.accept import ConcurrentUpdate, StackInsert, accept_update
+from orchestrator.store.traversals.traversals import StartedTraversal
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -44,7 +44,7 @@ class Proposal:
     asked: UpdateRequest
     request: StackRequest  # in full
     vetted: Vetted
-    wanted: Wanted
+    wanted: StackInsert
 
 
 def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
@@ -77,7 +77,7 @@ def _is_nothing(value: Any) -> bool:
 
 def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
-) -> tuple[Opened, Template]:
+) -> tuple[StartedTraversal, Template]:
     """Check an update and write it down; with a `lease` the caller goes on to plan it.
 
     What another request has changed meanwhile, a PATCH starts from anew.
@@ -94,7 +94,7 @@ def _accept(
     *,
     patch: bool,
     lease: int | None,
-) -> tuple[Opened, Template]:
+) -> tuple[StartedTraversal, Template]:
     """Do so; what is entered into `given` is over with the request."""
     credential: list[int | None] = []
     for _ in range(TRIES):
@@ -117,7 +117,7 @@ def _accept(
                     based_on=based_on,
                 )
                 children.disturb(db, stack.id)
-        except Overtaken:
+        except ConcurrentUpdate:
             stack = _again(context, stack)
             continue
         if opened is None:

@@ -13,7 +13,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.signals.ingest import Receiver
 
 Db = Connection[TupleRow]
@@ -111,20 +111,22 @@ def drop(db: Db, resource_id: int, lease: int) -> None:
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
     """Return what access keys open."""
-    found = {row[-1]: _row(row) for row in fetched(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})}
+    found = {
+        row[-1]: _row(row) for row in fetch_prepared(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})
+    }
     return [found.get(key) for key in keys]
 
 
 def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
     """Return what tokens open."""
     texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
-    found = {bytes(row[-1]): _row(row) for row in fetched(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
+    found = {bytes(row[-1]): _row(row) for row in fetch_prepared(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
     return [found.get(one) for one in hashes]
 
 
 def by_user(db: Db, user_id: str) -> AccessRow | None:
     """Return what a user of Keystone's opens by being the user of a resource."""
-    rows = fetched(db, BY_USER, {"user": user_id})
+    rows = fetch_prepared(db, BY_USER, {"user": user_id})
     return _row(rows[0]) if rows else None
 
 

@@ -14,43 +14,43 @@ from typing import Final, Generic, TypeVar
 
 import psycopg
 
-Asked = TypeVar("Asked")
-Told = TypeVar("Told")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
-MOST: Final = 100  # of one statement
+MAX_BATCH: Final = 100  # of one statement
 
 
-class _Waiting(Generic[Asked, Told]):
+class _Waiting(Generic[Request, Result]):
     """One caller: what it asks, then what it is told."""
 
     __slots__ = ("asked", "error", "over", "told", "turn")
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Request) -> None:
         self.asked = asked
-        self.told: list[Told] = []
+        self.told: list[Result] = []
         self.error: BaseException | None = None
         self.over = False
         self.turn = threading.Lock()  # free when it is answered, or is to go
         self.turn.acquire()
 
 
-class Together(Generic[Asked, Told]):
+class Batcher(Generic[Request, Result]):
     """One thing that can be asked for, by any number of threads."""
 
-    def __init__(self, ask: Callable[[Sequence[Asked]], Sequence[Told]]) -> None:
+    def __init__(self, ask: Callable[[Sequence[Request]], Sequence[Result]]) -> None:
         """`ask` answers several at once, each at its place; it is called by one thread at a time."""
         self._ask = ask
-        self._queue: deque[_Waiting[Asked, Told]] = deque()
+        self._queue: deque[_Waiting[Request, Result]] = deque()
         self._busy = False
         self._lock = threading.Lock()
 
-    def __call__(self, asked: Asked) -> Told:
+    def __call__(self, asked: Request) -> Result:
         """Return what one is told, together with whoever asks at the same time.
 
         Raises whatever `ask` does. Where it refuses several for what they are, it is asked for each alone;
         where the server is gone, all of them are told.
         """
-        mine = _Waiting[Asked, Told](asked)
+        mine = _Waiting[Request, Result](asked)
         with self._lock:
             self._queue.append(mine)
             goes, self._busy = not self._busy, True
@@ -65,7 +65,7 @@ class Together(Generic[Asked, Told]):
     def _go(self) -> None:
         """Ask for those who wait; the first of them is who calls this."""
         with self._lock:
-            batch = [self._queue.popleft() for _ in range(min(MOST, len(self._queue)))]
+            batch = [self._queue.popleft() for _ in range(min(MAX_BATCH, len(self._queue)))]
         try:
             self._answer(batch)
         finally:
@@ -78,7 +78,7 @@ class Together(Generic[Asked, Told]):
             if after is not None:
                 after.turn.release()
 
-    def _answer(self, batch: Sequence[_Waiting[Asked, Told]]) -> None:
+    def _answer(self, batch: Sequence[_Waiting[Request, Result]]) -> None:
         try:
             for one, told in zip(batch, self._ask([one.asked for one in batch]), strict=True):
                 one.told.append(told)

@@ -26,12 +26,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
-from orchestrator.store.connections.batching import Together
-from orchestrator.store.connections.prepared import HotConnection
+from orchestrator.store.connections.batching import Batcher
+from orchestrator.store.connections.prepared import PreparedConnection
 
 T = TypeVar("T")
-Asked = TypeVar("Asked")
-Told = TypeVar("Told")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
@@ -79,8 +79,8 @@ class Database:
         self._engine_pid = 0
         self._local = threading.local()
         self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # that nobody uses just now
-        self._together: dict[Any, Together[Any, Any]] = {}
-        self._outage = Outage(patience_seconds)
+        self._together: dict[Any, Batcher[Any, Any]] = {}
+        self._outage = ConnectBackoff(patience_seconds)
 
     @property
     def engine(self) -> Engine:
@@ -127,7 +127,7 @@ class Database:
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
-        kind = HotConnection if hot else psycopg.Connection
+        kind = PreparedConnection if hot else psycopg.Connection
         connection = self._outage.connect(
             lambda: kind.connect(
                 self.url,
@@ -146,7 +146,7 @@ class Database:
         return connection
 
     @contextmanager
-    def lent(self) -> Iterator[psycopg.Connection[TupleRow]]:
+    def borrow(self) -> Iterator[psycopg.Connection[TupleRow]]:
         """Lend a connection like a check's, of those kept for requests that are many and small.
 
         One on which the server has said something since was closed by it.
@@ -169,9 +169,9 @@ class Database:
             else:
                 kept.append(connection)
 
-    def together(
-        self, ask: Callable[[psycopg.Connection[TupleRow], Sequence[Asked]], Sequence[Told]], one: Asked
-    ) -> Told:
+    def batched(
+        self, ask: Callable[[psycopg.Connection[TupleRow], Sequence[Request]], Sequence[Result]], one: Request
+    ) -> Result:
         """Return what `ask`, a function of a module, tells of `one`: asked together with what other threads
         ask of it at this moment, on one connection (`store/connections/batching.py`).
         """
@@ -179,19 +179,19 @@ class Database:
         found = self._together.get(key)
         if found is None:
 
-            def lent(several: Sequence[Asked]) -> Sequence[Told]:
-                with self.lent() as db:
+            def lent(several: Sequence[Request]) -> Sequence[Result]:
+                with self.borrow() as db:
                     return ask(db, several)
 
-            found = self._together.setdefault(key, Together(lent))
-        told: Told = found(one)
+            found = self._together.setdefault(key, Batcher(lent))
+        told: Result = found(one)
         return told
 
     def _close_lent(self, _engine: Any) -> None:
         while self._lent:
             self._lent.pop().close()
 
-    def hot(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
+    def check_connection(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
         """Return this thread's own connection for checks, opened on first use and again after it broke.
 
         One that the server closed while this thread had nothing to do is found out here, not by a visit.
@@ -226,7 +226,7 @@ def _refuse_closed(connection: Any, _record: Any, _proxy: Any) -> None:
         raise DisconnectionError
 
 
-class Outage:
+class ConnectBackoff:
     """One server's absence, as this process knows it: waited for together, then told of at once.
 
     Whoever finds the server away tries again until it has been so for `patience` seconds. From then on one

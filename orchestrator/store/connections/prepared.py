@@ -22,7 +22,7 @@ from psycopg.rows import TupleRow
 
 PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|([sb])|%)")
 PREPARED = 400  # statements of one connection; there are some sixty, of a few types of values each
-GAVE_ROWS = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
+OK_STATUSES = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
 
 
 @lru_cache(maxsize=512)
@@ -80,12 +80,12 @@ def as_texts(values: Sequence[Any]) -> list[bytes | None] | None:
     return texts
 
 
-class HotConnection(psycopg.Connection[TupleRow]):
+class PreparedConnection(psycopg.Connection[TupleRow]):
     """A connection in autocommit with one cursor: rows are fetched before the next statement is run."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
     _known: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
-    _given = 0  # names so far; none is given twice
+    _next_name = 0  # names so far; none is given twice
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
@@ -141,22 +141,24 @@ class HotConnection(psycopg.Connection[TupleRow]):
             known = self._known = {}
         prepared = known.get((text, types))
         if prepared is None and len(known) < PREPARED:
-            prepared = Prepared(b"visit_%d" % self._given)
-            self._given += 1
+            prepared = Prepared(b"visit_%d" % self._next_name)
+            self._next_name += 1
             self._raise_failed(self.pgconn.prepare(prepared.name, text, types))
             known[text, types] = prepared
         return prepared
 
     def _raise_failed(self, result: Any) -> None:
-        if result.status in GAVE_ROWS:
+        if result.status in OK_STATUSES:
             return
         if not result.error_field(pq.DiagnosticField.SQLSTATE):  # the server did not say it
             raise errors.OperationalError(self.pgconn.error_message.decode(errors="replace").strip())
         raise errors.error_from_result(result)
 
 
-def fetched(db: psycopg.Connection[TupleRow], statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+def fetch_prepared(
+    db: psycopg.Connection[TupleRow], statement: str, values: Mapping[str, Any]
+) -> list[TupleRow]:
     """Run a statement with named placeholders on any connection; return its rows."""
-    if isinstance(db, HotConnection):
+    if isinstance(db, PreparedConnection):
         return db.fetched(statement, values)
     return db.execute(statement, values).fetchall()

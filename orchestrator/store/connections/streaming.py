@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, text
 
 from orchestrator.store.connections.database import HOT_SETTINGS, Database
 
-SLICE: Final = 1_000  # rows
+FETCH_SIZE: Final = 1_000  # rows
 
 _BY_KEYS: Final = text(
     "SELECT "
@@ -34,12 +34,12 @@ def streamed(database: Database, statement: Select[Any], limit: int | None = Non
     """
     if limit is not None:
         statement = statement.limit(limit)
-    if limit is not None and limit <= SLICE:
+    if limit is not None and limit <= FETCH_SIZE:
         with database.engine.connect() as connection:
             page = connection.execute(statement).all()
         yield from page
         return
-    options = {"stream_results": True, "yield_per": SLICE}
+    options = {"stream_results": True, "yield_per": FETCH_SIZE}
     with (
         database.engine.connect() as connection,
         connection.execute(statement, execution_options=options) as rows,

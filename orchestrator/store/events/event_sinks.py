@@ -85,6 +85,6 @@ def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
         db.execute(FORGET, (stack_id, OFF_KEPT))
 
 
-def switch(db: Db, stack_id: int, revision_id: int) -> None:
+def activate_named(db: Db, stack_id: int, revision_id: int) -> None:
     """Tell from now on the sinks that a revision of the stack names, and no others."""
     db.execute(SWITCH, {"stack_id": stack_id, "revision_id": revision_id})

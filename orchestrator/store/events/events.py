@@ -21,8 +21,8 @@ from sqlalchemy import BigInteger, ColumnElement, Select, any_, cast, func, lite
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
-from orchestrator.store.connections.streaming import SLICE, streamed
+from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
 from orchestrator.store.stacks.stacks import Direction, StackRow
 from orchestrator.store.tables.base import Xid8
 from orchestrator.store.tables.core import Event
@@ -108,8 +108,8 @@ def list_events(
 ) -> Iterator[EventRow]:
     """Yield the events asked for, fetched in slices: of the stack, and of those `below` it."""
     if not below and _is_plain(query):
-        with database.lent() as db:
-            rows = fetched(db, NEWEST, {"stack_id": stack.id, "limit": query.limit})
+        with database.borrow() as db:
+            rows = fetch_prepared(db, NEWEST, {"stack_id": stack.id, "limit": query.limit})
         yield from map(_row, rows)
         return
     every = [stack, *below]
@@ -176,7 +176,7 @@ def _exists(database: Database, statement: Select[Any]) -> bool:
 def _is_plain(query: EventQuery) -> bool:
     """Whether a query is the one that clients ask most: for the newest events, not too many of them."""
     narrowed = query.filters or query.sort_keys or query.marker or query.after
-    return not narrowed and query.sort_dir == "desc" and query.limit is not None and query.limit <= SLICE
+    return not narrowed and query.sort_dir == "desc" and query.limit is not None and query.limit <= FETCH_SIZE
 
 
 def _row(row: Sequence[Any]) -> EventRow:

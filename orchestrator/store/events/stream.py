@@ -37,7 +37,7 @@ START: Final = Position(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class EventPage:
     """Some events, and where to go on; `drained` when there were no more just then."""
 
     rows: tuple[EventRow, ...]
@@ -46,7 +46,7 @@ class Walked:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class EventScope:
     """Whose events: a project's stacks and so many levels of those nested in them, or one stack's and such.
 
     `texts` are filters as of `events.FILTERS`; `only_stacks` leaves out what is about resources.
@@ -88,12 +88,12 @@ _OF_PROJECT: Final = _WALKED.format(
 )
 
 
-def everybodys(database: Database, after: Position) -> Walked:
+def all_projects(database: Database, after: Position) -> EventPage:
     """Return the next events of all stacks of all projects: for who hands each on to its own."""
     return _walk(database, _EVERYBODYS, after, WALK, {})
 
 
-def of_project(database: Database, within: Within, after: Position, limit: int) -> Walked:
+def of_project(database: Database, within: EventScope, after: Position, limit: int) -> EventPage:
     """Return a project's next events, at most `limit`; there may be none among those looked at, and more
     behind them.
     """
@@ -109,13 +109,13 @@ def of_project(database: Database, within: Within, after: Position, limit: int) 
     return _walk(database, _OF_PROJECT.replace("{filters}", filters), after, limit, values)
 
 
-def present(database: Database) -> Position:
+def end_position(database: Database) -> Position:
     """Return the position behind everything that is written by now, and before what is not."""
     with database.engine.connect() as db:
         return Position(db.execute(text(_NOW)).scalar_one(), 0)
 
 
-def told_of_itself(database: Database, stack: StackRow) -> int:
+def stack_events(database: Database, stack: StackRow) -> int:
     """Return the transaction of the newest event of a stack, 0 when it has none."""
     with database.engine.connect() as db:
         return db.execute(text(_NEWEST), {"stack_id": stack.id}).scalar() or 0
@@ -129,7 +129,7 @@ SELECT xid::text::bigint FROM event WHERE stack_id = :stack_id ORDER BY xid DESC
 
 def _walk(
     database: Database, statement: str, after: Position, limit: int, values: Mapping[str, Any]
-) -> Walked:
+) -> EventPage:
     asked = {**values, "xid": str(after.xid), "id": after.id, "walk": WALK, "limit": limit}
     with by_keys(database) as db:
         found = db.execute(text(statement), asked).mappings().all()
@@ -140,7 +140,7 @@ def _walk(
         if row["id"] is not None
     )
     if len(rows) == limit:
-        return Walked(rows, Position(rows[-1].xid, rows[-1].id), False)
+        return EventPage(rows, Position(rows[-1].xid, rows[-1].id), False)
     if head["walked"] == WALK:
-        return Walked(rows, Position(head["last_xid"], head["last_id"]), False)
-    return Walked(rows, max(after, Position(head["xmin"], 0)), True)
+        return EventPage(rows, Position(head["last_xid"], head["last_id"]), False)
+    return EventPage(rows, max(after, Position(head["xmin"], 0)), True)

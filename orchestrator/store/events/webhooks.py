@@ -98,7 +98,7 @@ WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNI
 """
 
 ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
-HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
+OLDEST_OPEN_TRANSACTION: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
 RING_ALL: Final = "UPDATE webhook SET rung = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
 # One that is idle was told all there was for it until the last ring, so it need not look there again.
 RING: Final = """
@@ -187,7 +187,7 @@ def delete(db: Db, project_id: str, uuid: uuid_.UUID) -> bool:
     return db.execute(DELETE, (project_id, uuid)).fetchone() is not None
 
 
-def rearm(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) -> bool:
+def reactivate(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) -> bool:
     """Let a webhook try again, from a position or else from where it stands; return whether there is one."""
     values = {"project_id": project_id, "uuid": uuid, "xid": None, "event_id": None}
     if position is not None:
@@ -195,7 +195,7 @@ def rearm(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) 
     return db.execute(REARM, values).fetchone() is not None
 
 
-def ring(db: Db, rung_until: int | None) -> int | None:
+def mark_due(db: Db, rung_until: int | None) -> int | None:
     """Ring for webhooks that events concern which are settled since the last time; return until where.
 
     None, as in the beginning: nobody knows, and the next time rings for all.
@@ -203,7 +203,7 @@ def ring(db: Db, rung_until: int | None) -> int | None:
     row = db.execute(ANY_ACTIVE).fetchone()
     if row is None or not row[0]:
         return None
-    row = db.execute(HORIZON).fetchone()
+    row = db.execute(OLDEST_OPEN_TRANSACTION).fetchone()
     assert row is not None
     until = int(row[0])
     if rung_until is None:
@@ -220,7 +220,7 @@ def claim(db: Db, lease: int, seconds: float, limit: int, *, slow: bool) -> Sequ
         return cursor.execute(CLAIM, values).fetchall()
 
 
-def moved(
+def advance_position(
     db: Db, id_: int, lease: int, position: Position, count: int, seconds: float, *, slow: bool
 ) -> bool:
     """Write that a webhook was told `count` events up to a position; return whether it is still ours."""
@@ -231,7 +231,7 @@ def moved(
     return db.execute(RENEW, values).fetchone() is not None
 
 
-def let_go(db: Db, id_: int, lease: int, *, more: bool) -> None:
+def release(db: Db, id_: int, lease: int, *, more: bool) -> None:
     """Give a webhook back; `more` when there is something left for it."""
     db.execute(LET_GO, {"id": id_, "lease": lease, "more": more})
 

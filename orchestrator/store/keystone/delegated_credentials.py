@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
@@ -123,7 +123,7 @@ def abandon(db: Db, id_: int) -> None:
 
 def held(db: Db, root_id: int) -> Held | None:
     """Return what a root stack holds."""
-    rows: Any = fetched(db, HELD, {"stack_id": root_id})
+    rows: Any = fetch_prepared(db, HELD, {"stack_id": root_id})
     return Held(rows[0][0], rows[0][1], rows[0][2], bytes(rows[0][3])) if rows else None
 
 

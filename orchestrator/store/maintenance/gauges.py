@@ -53,7 +53,7 @@ STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS'
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Gauges:
     """One look at what is unfinished."""
 
     rung: Mapping[str, int]  # queue -> nodes a message is under way for
@@ -64,7 +64,7 @@ class Figures:
     webhook_seconds: float  # since the oldest event waits that a webhook was not told, or nought
 
 
-def figures(database: Database) -> Figures:
+def figures(database: Database) -> Gauges:
     """Read them.
 
     Raises:
@@ -76,7 +76,7 @@ def figures(database: Database) -> Figures:
         nodes = connection.execute(text(NODES)).all()
         stacks = connection.execute(text(STACKS)).all()
         *webhooks, oldest = connection.execute(text(WEBHOOKS)).one()
-    return Figures(
+    return Gauges(
         {queue: count for queue, count, _ in queues},
         {queue: max(0.0, seconds) for queue, _, seconds in queues},
         dict(tuple(row) for row in nodes),

@@ -21,12 +21,12 @@ Values = Mapping[str, Any]
 AGO = "now() - make_interval(secs => %({0})s::float8)"
 
 # A stack that nothing runs for: no traversal, and no visit of an ended one that still finishes.
-AT_REST = """s.status <> 'IN_PROGRESS' AND NOT EXISTS (
+STACK_IDLE = """s.status <> 'IN_PROGRESS' AND NOT EXISTS (
         SELECT 1 FROM graph_node w WHERE w.stack_id = s.id AND w.state IN ('checking', 'waiting'))"""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PurgeTarget:
     """Rows `x` of one table that may go; `probe` finds cheaply which stacks may have many."""
 
     name: str
@@ -50,7 +50,7 @@ DELETE FROM {self.table} WHERE {self.scope} AND id = ANY(ARRAY(
 
 # Finished visits. Nobody asks for those of a stack at rest; of one that has failed, what it did not come to
 # stays, for people to see. A traversal that begins now is not among the rows this sees.
-NODES: Final = Part(
+NODES: Final = PurgeTarget(
     "nodes",
     "graph_node",
     f"""SELECT x.id FROM stack s JOIN graph_node x ON x.stack_id = s.id
@@ -65,7 +65,7 @@ NODES: Final = Part(
 # Events by age; how a stack's last action ended stays, while one runs all of it, and always the newest. The
 # first of an action goes with the others: with it, all of them are there.
 # Ids grow with time, so only the first few are looked at: nothing is walked where nothing is old.
-EVENTS: Final = Part(
+EVENTS: Final = PurgeTarget(
     "events",
     "event",
     f"""SELECT x.id FROM stack s CROSS JOIN LATERAL (
@@ -84,7 +84,7 @@ EVENTS: Final = Part(
     scope="stack_id = ANY(%(stacks)s)",
 )
 
-FAILURES: Final = Part(
+FAILURES: Final = PurgeTarget(
     "failures",
     "failure",
     f"""SELECT x.id FROM stack s JOIN failure x ON x.stack_id = s.id AND x.traversal < s.traversal
@@ -93,11 +93,11 @@ FAILURES: Final = Part(
 )
 
 # Never the desired one, which is the one in progress, nor the last good one, nor what a snapshot names.
-REVISIONS: Final = Part(
+REVISIONS: Final = PurgeTarget(
     "revisions",
     "revision",
     f"""SELECT x.id FROM stack s JOIN revision x ON x.stack_id = s.id
-    WHERE s.id = ANY(%(stacks)s) AND {AT_REST} AND x.created_at < {AGO.format("revisions")}
+    WHERE s.id = ANY(%(stacks)s) AND {STACK_IDLE} AND x.created_at < {AGO.format("revisions")}
         AND x.number <= (SELECT max(v.number) FROM revision v WHERE v.stack_id = s.id) - %(kept)s
         AND x.id IS DISTINCT FROM s.revision_id AND x.id IS DISTINCT FROM s.good_revision_id
         AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.revision_id = x.id)""",
@@ -108,11 +108,11 @@ REVISIONS: Final = Part(
 
 # Definitions of revisions that are gone, unless a resource was built from one: how it is to be removed, and
 # what it is compared with, is written there. The visits of a traversal use those of the desired revision.
-DEFINITIONS: Final = Part(
+DEFINITIONS: Final = PurgeTarget(
     "definitions",
     "resource_definition",
     f"""SELECT x.id FROM stack s JOIN resource_definition x ON x.stack_id = s.id
-    WHERE s.id = ANY(%(stacks)s) AND {AT_REST} AND x.valid_to IS NOT NULL
+    WHERE s.id = ANY(%(stacks)s) AND {STACK_IDLE} AND x.valid_to IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM revision v WHERE v.stack_id = x.stack_id
             AND v.number >= x.valid_from AND v.number < x.valid_to AND v.id <> ALL(%(going)s))
         AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = x.stack_id AND r.name = x.name
@@ -124,7 +124,7 @@ DEFINITIONS: Final = Part(
 # Of every stack in turn. A revision goes before its definitions, and both before the texts.
 PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 
-STRAYS: Final = Part(
+STRAYS: Final = PurgeTarget(
     "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {AGO.format('events')}"
 )
 
@@ -166,12 +166,12 @@ LOCK_CONTENTS = "SELECT hash FROM content WHERE hash = ANY(%(hashes)s) FOR UPDAT
 DROP_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNNAMED}))"
 
 
-def remove(db: Db, part: Part, values: Values) -> int:
+def remove(db: Db, part: PurgeTarget, values: Values) -> int:
     """Remove a slice of a part; return how many rows."""
     return db.execute(part.remove, values).rowcount
 
 
-def count(db: Db, part: Part, values: Values) -> int:
+def count(db: Db, part: PurgeTarget, values: Values) -> int:
     """Return how many rows of a part may go."""
     row = db.execute(part.count, values).fetchone()
     assert row is not None
@@ -196,7 +196,7 @@ def remove_deleted(db: Db, stack_id: int) -> int:
     return db.execute("DELETE FROM stack WHERE id = %s AND deleted_at IS NOT NULL", (stack_id,)).rowcount
 
 
-def unnamed(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:
+def unreferenced(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:
     """Return those of the texts that no revision names but those `going`."""
     with db.transaction():
         db.execute(BY_FILES)

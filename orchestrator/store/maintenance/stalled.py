@@ -65,17 +65,17 @@ SELECT s.traversal, s.root_id, s.uuid::text FROM s
 INTERRUPTED = "UPDATE graph_node SET lost_leases = %s WHERE id = %s"
 
 
-def stalled(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
+def stalled_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
     """Return stacks in progress that nothing will ever move again: id, traversal, uuid."""
     return [(row[0], row[1], row[2]) for row in db.execute(STALLED, {"seconds": seconds}).fetchall()]
 
 
-def stranded(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
+def unplanned_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
     """Return stacks that wind down and wait for what nobody does: id, traversal, uuid."""
     return [(row[0], row[1], row[2]) for row in db.execute(STRANDED, {"seconds": seconds}).fetchall()]
 
 
-def begin_again(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[Ring]:
+def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[Ring]:
     """Put a fresh traversal in the place of one whose nodes are lost or make no sense; return what to ring.
 
     What was done is not done again: a traversal is planned from the resources, whatever came before it. To

@@ -144,7 +144,7 @@ LIMIT %(limit)s
 """
 
 
-def is_our_turn(db: Db, lock: int, apart: float) -> bool:
+def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
     """Return whether to sweep, which nobody else does until the transaction is over: unless somebody is at
     it, or began to less than `apart` seconds ago.
     """
@@ -160,7 +160,7 @@ def due(db: Db, limit: int) -> list[Ring]:
     return _queued(db.execute(DUE, {"limit": limit}).fetchall())
 
 
-def lost(db: Db, limit: int) -> list[Ring]:
+def expired_leases(db: Db, limit: int) -> list[Ring]:
     """Queue again the nodes whose worker let its lease run out."""
     return _queued(db.execute(LOST, {"limit": limit}).fetchall())
 
@@ -174,14 +174,14 @@ def roots(db: Db) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in db.execute(ROOTS).fetchall()]
 
 
-def ring_again(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
+def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
     """Ring for queued nodes whose message must have been lost, ever more rarely."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
     rows = db.execute(RING_AGAIN, values).fetchall()
     return [Ring(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
 
 
-def drop_over(db: Db, root_id: int, limit: int) -> int:
+def drop_superseded(db: Db, root_id: int, limit: int) -> int:
     """Take out of the queue what belongs to traversals that are over."""
     return db.execute(DROP_OVER, {"root": root_id, "limit": limit}).rowcount
 
@@ -204,6 +204,6 @@ def wound_down(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in db.execute(WOUND_DOWN, {"limit": limit}).fetchall()]
 
 
-def exhausted(db: Db, limit: int = 100) -> list[tuple[int, int]]:
+def keep_going_finished(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     """Return stacks that went on after a failure as far as they can: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(EXHAUSTED, {"limit": limit}).fetchall()]

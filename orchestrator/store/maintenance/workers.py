@@ -65,5 +65,5 @@ def remove(database: Database, uuid: UUID) -> None:
 
 def list_workers(database: Database) -> list[WorkerRow]:
     """Return all of them, by machine and name."""
-    with database.lent() as db, db.cursor(row_factory=class_row(WorkerRow)) as cursor:
+    with database.borrow() as db, db.cursor(row_factory=class_row(WorkerRow)) as cursor:
         return cursor.execute(LIST).fetchall()

@@ -7,14 +7,14 @@ from __future__ import annotations
 from orchestrator.store.nodes.outcome_builder import (
     EVENTS,
     HALTS,
-    HELD,
+    LEASE_IS_OURS,
     MARK_READY,
-    OURS,
     RELEASE,
+    RESOURCE_LEASE_IS_OURS,
     ROWS,
     SETTLED,
     WAKE,
-    forms,
+    variants,
 )
 
 # What an action did: the resource is built as it was.
@@ -29,7 +29,7 @@ SETTLE_ACT = (
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 )"""
     + MARK_READY
@@ -39,7 +39,7 @@ SETTLE_ACT = (
 )
 
 # As SETTLE_SAME, when it had not been COMPLETE, or was looked at and hands on something else by now.
-SETTLE_SEEN = (
+SETTLE_REFRESHED = (
     ROWS
     + f"""
 , r AS (
@@ -50,7 +50,7 @@ SETTLE_SEEN = (
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, observed = i.observed, observed_at = now(),
         lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 )"""
     + MARK_READY
@@ -72,13 +72,13 @@ _FAULTY = (
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         op = NULL, op_started_at = NULL,  -- of a stack's CHECK: others open none
         lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
     SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = {_TEXT}
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name, n.last_error AS reason,
         i.type, i.physical_id, i.action, n.retry_count
 ), cause AS (
@@ -90,10 +90,10 @@ _FAULTY = (
 )
 
 # A CHECK found a fault, and goes on to what requires it: the stack fails in the end.
-FAULT = _FAULTY + RELEASE + SETTLED
+CHECK_FAILED = _FAULTY + RELEASE + SETTLED
 
 # Any other action stops here.
-UNFIT = (
+FAIL_INVALID_STATE = (
     _FAULTY
     + HALTS
     + WAKE
@@ -103,16 +103,16 @@ UNFIT = (
 
 # What the environment forbids is refused with the same end, and told.
 RESTRICT = (
-    UNFIT.replace(_TEXT, "'ResourceActionRestricted: resources.' || i.name || ': ' || i.reason")
+    FAIL_INVALID_STATE.replace(_TEXT, "'ResourceActionRestricted: resources.' || i.name || ': ' || i.reason")
     .replace("(i.status, i.reason)", "('FAILED', i.reason)")
     .replace("ELSE i.status IS NOT NULL", "ELSE true")
 )
 
-UNCLAIMED, OF_ONE = forms((SETTLE_ACT, SETTLE_SEEN, FAULT, UNFIT, RESTRICT))
+UNCLAIMED, OF_ONE = variants((SETTLE_ACT, SETTLE_REFRESHED, CHECK_FAILED, FAIL_INVALID_STATE, RESTRICT))
 
 # A copy that a snapshot asked for: written before the request, with what came back, and with what it is a
 # copy of. Nothing when the snapshot is gone.
-COPY = """
+UPSERT_RESOURCE_SNAPSHOT = """
 INSERT INTO resource_snapshot AS known (snapshot_id, name, type, runs_as, token, physical_id, action, status,
     metadata, data, sealed, kept)
 SELECT s.id, %(name)s, %(type)s, %(runs_as)s, %(token)s, %(physical_id)s, 'SNAPSHOT', 'COMPLETE',

@@ -48,7 +48,7 @@ _PAUSED = f"""
     SET state = CASE WHEN x.alive THEN 'paused' ELSE 'dropped' END, hooks = ARRAY[%(hook)s], lease = NULL,
         leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now(), last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id CROSS JOIN (SELECT EXISTS (SELECT 1 FROM s) AS alive) AS x
-    WHERE n.id = i.node_id AND {parts.OURS}
+    WHERE n.id = i.node_id AND {parts.LEASE_IS_OURS}
     RETURNING n.state
 ), told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
@@ -76,7 +76,7 @@ _GONE_PAUSED = (
     UPDATE resource r
     SET action = i.action, status = i.status, status_reason = i.reason, physical_id = NULL, attempt = 0,
         updated_at = now(), op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i WHERE {parts.HELD}
+    FROM i WHERE {parts.RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 )"""
     + _PAUSED
@@ -84,11 +84,11 @@ _GONE_PAUSED = (
 
 
 # Whether the resource is gone, and whether the node was claimed -> the statement that pauses after it.
-AFTER = {
-    (False, True): parts.of_one(_SETTLE_PAUSED),
-    (False, False): parts.of_one(parts.unclaimed(_SETTLE_PAUSED)),
-    (True, True): parts.of_one(_GONE_PAUSED),
-    (True, False): parts.of_one(parts.unclaimed(_GONE_PAUSED)),
+POST_HOOK_FORMS = {
+    (False, True): parts.single_row_form(_SETTLE_PAUSED),
+    (False, False): parts.single_row_form(parts.leaseless_form(_SETTLE_PAUSED)),
+    (True, True): parts.single_row_form(_GONE_PAUSED),
+    (True, False): parts.single_row_form(parts.leaseless_form(_GONE_PAUSED)),
 }
 
 # Every node of the name that waits at the hook goes on: two copies of a resource may be waiting to be
@@ -113,7 +113,7 @@ SELECT 1 FROM stack s WHERE s.id = %(stack_id)s
 FOR UPDATE
 """
 
-GIVE_UP = f"""
+RELEASE_PAUSED = f"""
 WITH n AS (
     UPDATE graph_node n SET state = 'dropped', waiting_since = NULL
     FROM stack s

@@ -56,7 +56,7 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     """Write what a visit did, as `nodes.write` would, and pause its node; False when the resource was not
     ours.
     """
-    statement = sql.AFTER[hook == "post-delete", lease is not None]
+    statement = sql.POST_HOOK_FORMS[hook == "post-delete", lease is not None]
     told = {"hook": hook, "paused": hooks.pausing(hook), "lease": lease}
     return bool(repository.retried(db, statement, {**repository.of_one(row, statement), **told}))
 
@@ -78,7 +78,7 @@ def give_up(db: Db, stack_id: int) -> None:
     """Let go of what waits in traversals that are over. Run in a transaction."""
     values = {"stack_id": stack_id, "reason": hooks.GIVEN_UP}
     if db.execute(sql.LOCK_WAITING, values).fetchone() is not None:
-        db.execute(sql.GIVE_UP, values)
+        db.execute(sql.RELEASE_PAUSED, values)
 
 
 def paused(

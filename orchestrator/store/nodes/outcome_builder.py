@@ -57,7 +57,7 @@ WITH i AS MATERIALIZED (
 )"""
 
 
-def of_one(statement: str) -> str:
+def single_row_form(statement: str) -> str:
     """Return an ending for just one row.
 
     Its events are told in the order they are written in: a list of VALUES, joined with one row, is gone
@@ -70,11 +70,11 @@ def of_one(statement: str) -> str:
 
 
 # A node is ours to settle while our claim of it stands.
-OURS = f"{CHECKING} AND n.lease = %(lease)s"
+LEASE_IS_OURS = f"{CHECKING} AND n.lease = %(lease)s"
 
 # A resource may be written while its lease is ours and, for rows with a traversal, while that is the
 # stack's.
-HELD = """r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s AND (i.traversal IS NULL
+RESOURCE_LEASE_IS_OURS = """r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s AND (i.traversal IS NULL
         OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
 
 EVENTS = """
@@ -137,7 +137,7 @@ MARK_READY = f"""
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.needed_by, i.changed
 )"""
 
@@ -159,7 +159,7 @@ OURS_OR_THOUGHT_LOST = "(n.state = 'checking' AND n.lease = %(lease)s OR n.state
 # once, in the traversal that is the stack's, while it still visits the resource that was seen (it may have
 # gone on to another that took its place), and that only while nobody holds it and it has the status that the
 # visit saw: it may have been marked since.
-MINE = f"""
+LOCK_QUEUED_NODE = f"""
 , mine AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
@@ -168,14 +168,16 @@ MINE = f"""
     ORDER BY i.node_id FOR UPDATE OF n
 )
 , r AS ("""
-FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+RESOURCE_IS_FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was"""
 
 
-def unclaimed(statement: str) -> str:
+def leaseless_form(statement: str) -> str:
     """Return an ending for a node that no claim was made for."""
-    text = statement.replace("\n, r AS (", MINE, 1).replace(f"i WHERE {HELD}", f"i, mine WHERE {FREE}", 1)
-    for claimed in (OURS, OURS_OR_THOUGHT_LOST):
+    text = statement.replace("\n, r AS (", LOCK_QUEUED_NODE, 1).replace(
+        f"i WHERE {RESOURCE_LEASE_IS_OURS}", f"i, mine WHERE {RESOURCE_IS_FREE}", 1
+    )
+    for claimed in (LEASE_IS_OURS, OURS_OR_THOUGHT_LOST):
         text = text.replace(claimed, QUEUED)
     return text
 
@@ -186,7 +188,7 @@ LOCKED = "SELECT n.id FROM i JOIN graph_node n"
 LOCKED_WITH_DEPENDENTS = "SELECT n.id, n.id || n.needed_by AS moved FROM i JOIN graph_node n"
 
 
-def moved(of: str = "r", becomes: str = "") -> str:
+def settle_and_release(of: str = "r", becomes: str = "") -> str:
     """Return the UPDATE of a node (the first of them) and its dependents, once `of` has its row; the node is
     given what `becomes` sets besides.
     """
@@ -210,7 +212,7 @@ def moved(of: str = "r", becomes: str = "") -> str:
 )"""
 
 
-def in_one(statement: str, marked: str, released: str) -> str:
+def merged_release_form(statement: str, marked: str, released: str) -> str:
     """Return an unclaimed ending of one row that does with `released` what `marked` and RELEASE do."""
     if marked not in statement or RELEASE not in statement:
         return statement
@@ -218,15 +220,15 @@ def in_one(statement: str, marked: str, released: str) -> str:
     return text.replace(marked, "", 1).replace(RELEASE, released, 1)
 
 
-def forms(
-    endings: Collection[str], marked: str = MARK_READY, released: str = moved()
+def variants(
+    endings: Collection[str], marked: str = MARK_READY, released: str = settle_and_release()
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the forms for nodes that no claim was made for, and those of all for just one row.
 
     `marked` is what marks the node in these endings, and `released` what stands for that and for RELEASE
     where there is just one.
     """
-    free = {ending: unclaimed(ending) for ending in endings}
+    free = {ending: leaseless_form(ending) for ending in endings}
     one = {ending: ending for ending in endings}
-    one |= {ending: in_one(ending, unclaimed(marked), released) for ending in free.values()}
-    return free, {ending: of_one(form).replace(COUNTED, EACH) for ending, form in one.items()}
+    one |= {ending: merged_release_form(ending, leaseless_form(marked), released) for ending in free.values()}
+    return free, {ending: single_row_form(form).replace(COUNTED, EACH) for ending, form in one.items()}

@@ -12,20 +12,20 @@ from __future__ import annotations
 from orchestrator.store.nodes.outcome_builder import (
     EVENTS,
     HALTS,
-    HELD,
+    LEASE_IS_OURS,
     MARK_READY,
-    OURS,
     OURS_OR_THOUGHT_LOST,
     RELEASE,
+    RESOURCE_LEASE_IS_OURS,
     ROWS,
     SETTLED,
     WAKE,
     WOKEN,
-    forms,
+    variants,
 )
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 
-WAKE_LATE = f"""
+WAKE_NEWER_TRAVERSALS = f"""
 WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),
     woken AS ({WOKEN})
 SELECT 'ring', id, traversal, queue, label FROM woken
@@ -46,7 +46,7 @@ SETTLE = (
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 )"""
     + MARK_READY
@@ -56,14 +56,14 @@ SETTLE = (
 )
 
 # As SETTLE, when what is there is what is wanted: what it stands on is brought up to date.
-SETTLE_SAME = (
+SETTLE_UNCHANGED = (
     ROWS
     + f"""
 , r AS (
     UPDATE resource r
     SET definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, type = i.type, runs_as = i.runs_as, lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD} RETURNING r.id
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS} RETURNING r.id
 )"""
     + MARK_READY
     + RELEASE
@@ -72,7 +72,7 @@ SETTLE_SAME = (
 
 # An operation for an older definition has ended: the resource is settled as that one built it, and its node
 # goes round again.
-SETTLE_ENDED = (
+SETTLE_PREVIOUS_OPERATION = (
     ROWS
     + f"""
 , r AS (
@@ -86,13 +86,13 @@ SETTLE_ENDED = (
         requires = i.requires, input_digests = i.input_digests,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
     SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0, last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.traversal, n.queue, n.label
 )"""
     + EVENTS
@@ -114,7 +114,7 @@ REPLACE = (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id, r.replaced_by
 ), made AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
@@ -127,7 +127,7 @@ REPLACE = (
     SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
         retry_count = 0, last_error = NULL
     FROM i JOIN made m ON m.replaces = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.traversal, n.queue, n.label
 ), told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -142,12 +142,12 @@ UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
 )
 
 # As SETTLE, when nothing changed: the resource keeps its row as it is.
-SETTLE_KEPT = (
+SETTLE_CLEANUP_KEPT = (
     ROWS
     + f"""
 , r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD} RETURNING r.id
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS} RETURNING r.id
 )"""
     + MARK_READY
     + RELEASE
@@ -155,11 +155,11 @@ SETTLE_KEPT = (
 )
 
 # As SETTLE, when the provider confirmed absence: the resource's row goes.
-SETTLE_GONE = (
+SETTLE_DELETED = (
     ROWS
     + f"""
 , r AS (
-    DELETE FROM resource r USING i WHERE {HELD} RETURNING r.id
+    DELETE FROM resource r USING i WHERE {RESOURCE_LEASE_IS_OURS} RETURNING r.id
 )"""
     + MARK_READY
     + EVENTS.replace("ORDER BY", "AND i.action IS NOT NULL ORDER BY")
@@ -174,7 +174,7 @@ done AS (
     UPDATE graph_node n
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
         last_error = NULL
-    FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.needed_by, n.dirty AS changed
 )"""
     + RELEASE
@@ -182,7 +182,7 @@ done AS (
 )
 
 # What none of its requirements handed anything new: as it is wanted, without a visit (PROTOCOL.md 8).
-PASS = (
+SETTLE_CLEAN_NODES = (
     """
 WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
 clean AS MATERIALIZED (
@@ -213,7 +213,7 @@ BEGIN = (
         properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
             sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
@@ -234,7 +234,7 @@ WAIT = (
             input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
         lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
@@ -244,7 +244,7 @@ WAIT = (
         retry_count = n.retry_count + i.retried::int,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
-    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    FROM i JOIN r ON r.id = i.resource_id WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
 )"""
     + EVENTS.replace("(i.status, i.reason)", "(NULL, NULL)").replace("ELSE true", "ELSE false")
     + WAKE
@@ -267,7 +267,7 @@ FAIL = (
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id
 ), done AS (
     UPDATE graph_node n
@@ -287,7 +287,18 @@ FAIL = (
     + "\nUNION ALL SELECT 'ring', id, traversal, queue, label FROM woken"
 )
 
-UNCLAIMED, OF_ONE = forms((SETTLE, SETTLE_SAME, SETTLE_ENDED, SETTLE_KEPT, SETTLE_GONE, REPLACE, WAIT, FAIL))
+UNCLAIMED, OF_ONE = variants(
+    (
+        SETTLE,
+        SETTLE_UNCHANGED,
+        SETTLE_PREVIOUS_OPERATION,
+        SETTLE_CLEANUP_KEPT,
+        SETTLE_DELETED,
+        REPLACE,
+        WAIT,
+        FAIL,
+    )
+)
 
 # The traversal is over for these nodes: give everything back and wake who was held up.
 DROP = (

@@ -5,7 +5,15 @@ though only those for nodes that no claim was made for are ever used.
 
 from __future__ import annotations
 
-from orchestrator.store.nodes.outcome_builder import HELD, OURS, RELEASE, ROWS, SETTLED, forms, moved
+from orchestrator.store.nodes.outcome_builder import (
+    LEASE_IS_OURS,
+    RELEASE,
+    RESOURCE_LEASE_IS_OURS,
+    ROWS,
+    SETTLED,
+    settle_and_release,
+    variants,
+)
 
 MARK_READY = f"""
 , done AS (
@@ -13,10 +21,10 @@ MARK_READY = f"""
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id, lease = NULL,
         leased_until = NULL, retry_count = 0, last_error = NULL
     FROM i JOIN made m ON m.replaces = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {OURS}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
     RETURNING n.id, n.needed_by, i.changed
 )"""
-MOVED = moved(
+MOVED = settle_and_release(
     "made",
     """
         resource_id = CASE WHEN l.nth = 0 THEN l.made ELSE n.resource_id END, retry_count = 0,""",
@@ -24,7 +32,7 @@ MOVED = moved(
 
 # What is written is the heir's, but for the id of the resource: that of the one whose place it takes. Users
 # read of the old one that its update is over (`was_fine`), then how the new one was made.
-SETTLE_HEIR = (
+SETTLE_INLINE_REPLACEMENT = (
     ROWS
     + f"""
 , fresh AS MATERIALIZED (
@@ -34,7 +42,7 @@ SETTLE_HEIR = (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
-    FROM i WHERE {HELD}
+    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
     RETURNING r.id, r.replaced_by, r.type, r.physical_id
 ), made AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces, action, status, status_reason,
@@ -69,4 +77,4 @@ SETTLE_HEIR = (
     + SETTLED
 )
 
-UNCLAIMED, OF_ONE = forms((SETTLE_HEIR,), MARK_READY, MOVED)
+UNCLAIMED, OF_ONE = variants((SETTLE_INLINE_REPLACEMENT,), MARK_READY, MOVED)

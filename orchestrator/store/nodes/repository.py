@@ -18,13 +18,13 @@ from psycopg.types.json import Json
 from orchestrator.engine.check.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import Superseded
-from orchestrator.store.connections.prepared import fetched, numbered
+from orchestrator.store.connections.prepared import fetch_prepared, numbered
 from orchestrator.store.nodes import action_sql as act
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import replacement_sql as heir
 from orchestrator.store.nodes import visit_sql as sql
 
-Hot = Connection[TupleRow]
+CheckConnection = Connection[TupleRow]
 
 PASSED_AT_ONCE = 512
 UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED | heir.UNCLAIMED
@@ -56,7 +56,7 @@ def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
     )
 
 
-def claim(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
+def claim(db: CheckConnection, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
     """Take these nodes and their resources for one visit; return those we got. Committed on return."""
     values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
     claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
@@ -65,19 +65,19 @@ def claim(db: Hot, ids: Sequence[int], traversal: int, lease: int, seconds: floa
     return claimed
 
 
-def _refuse(db: Hot, ids: Sequence[int], claimed: Collection[int], traversal: int) -> None:
-    db.execute(sql.REFUSE, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
+def _refuse(db: CheckConnection, ids: Sequence[int], claimed: Collection[int], traversal: int) -> None:
+    db.execute(sql.DEFER_BUSY, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
 
 
-def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
+def read_queued(db: CheckConnection, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
     """Read what queued nodes need, claiming nothing; return the visits and the nodes whose resource another
     holds.
     """
     visits, busy = [], []
     if len(ids) == 1:
-        rows = fetched(db, sql.GLANCE_AT_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
+        rows = fetch_prepared(db, sql.READ_QUEUED_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
     else:
-        rows = fetched(db, sql.GLANCE, {"ids": list(ids), "traversal": str(traversal)})
+        rows = fetch_prepared(db, sql.READ_QUEUED, {"ids": list(ids), "traversal": str(traversal)})
     for row in rows:
         if row[-1]:
             busy.append(row[0])
@@ -86,17 +86,17 @@ def glance(db: Hot, ids: Sequence[int], traversal: int) -> tuple[list[Visit], li
     return visits, busy
 
 
-def refuse(db: Hot, ids: Sequence[int], traversal: int) -> None:
+def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
     """Let nodes whose resource is being operated on come due soon."""
-    db.execute(sql.REFUSE, {"ids": list(ids), "traversal": traversal})
+    db.execute(sql.DEFER_BUSY, {"ids": list(ids), "traversal": traversal})
 
 
-def look(db: Hot, ids: Sequence[int], lease: int) -> list[Visit]:
+def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read what the claimed nodes need, in a snapshot later than the claim (PROTOCOL.md 2)."""
-    return [visit_of(row) for row in fetched(db, sql.LOOK, {"ids": list(ids), "lease": lease})]
+    return [visit_of(row) for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})]
 
 
-def as_adopted(db: Hot, visit: Visit) -> Visit:
+def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
     """Return a visit to a resource that is to be taken over, with the definition that it was adopted with.
 
     Raises:
@@ -105,16 +105,16 @@ def as_adopted(db: Hot, visit: Visit) -> Visit:
     return _looked_again(db, visit, sql.LOOK_AS_ADOPTED)
 
 
-def as_begun(db: Hot, visit: Visit) -> Visit:
+def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
     """Return a visit to an open operation, with the definition and the requirements that it was begun with.
 
     Raises:
         Superseded: nobody claimed it, and its resource is gone meanwhile.
     """
-    return _looked_again(db, visit, sql.LOOK_AS_BEGUN)
+    return _looked_again(db, visit, sql.READ_WITH_OPERATION_INPUTS)
 
 
-def _looked_again(db: Hot, visit: Visit, statement: str) -> Visit:
+def _looked_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
     row = db.execute(statement, {"id": visit.node_id}).fetchone()
     seen = None if row is None else visit_of(row)
     if seen is None or seen.resource is None:
@@ -122,13 +122,13 @@ def _looked_again(db: Hot, visit: Visit, statement: str) -> Visit:
     return seen
 
 
-def begin(db: Hot, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
+def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
     """Open an operation, durably, before its provider is called; return the resources that were ours."""
     return frozenset(row[0] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
-def write(
-    db: Hot,
+def write_outcome(
+    db: CheckConnection,
     statement: str,
     rows: Sequence[Mapping[str, Any]],
     lease: int | None,
@@ -171,17 +171,17 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def run(db: Hot, statement: str, values: Mapping[str, Any], root: str, tries: int = 5) -> Settled:
+def run(db: CheckConnection, statement: str, values: Mapping[str, Any], root: str, tries: int = 5) -> Settled:
     """Run another statement that moves nodes."""
     return settled(retried(db, statement, values, tries), root)
 
 
-def settle_nodes(db: Hot, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
+def settle_nodes(db: CheckConnection, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
     """Settle nodes that visit no resource: joins and plans."""
     return settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
 
 
-def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
+def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) -> Settled:
     """Settle nodes that nothing new reached, and those that this leaves clean, down to the last; return what
     it freed besides.
     """
@@ -190,34 +190,36 @@ def pass_clean(db: Hot, ids: Sequence[int], root: str, ring: int) -> Settled:
     while todo:
         part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
         values = {"ids": part, "ring": max(0, ring - len(rings))}
-        passed = settled(retried(db, ending.PASS, values), root)
+        passed = settled(retried(db, ending.SETTLE_CLEAN_NODES, values), root)
         rings += passed.rings
         unrung += passed.unrung
         todo += passed.clean
     return Settled(rings, frozenset(), unrung)
 
 
-def drop(db: Hot, ids: Sequence[int], lease: int, root: str) -> Settled:
+def drop(db: CheckConnection, ids: Sequence[int], lease: int, root: str) -> Settled:
     """Let go of nodes whose traversal is over."""
     return settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
 
 
-def drop_unclaimed(db: Hot, ids: Sequence[int]) -> None:
+def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
     """Take nodes out of the queue that nobody claimed, if their traversal is over."""
     db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})
 
 
-def wake(db: Hot, ids: Sequence[int], root: str) -> list[Ring]:
+def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[Ring]:
     """Ring for nodes of newer traversals that these nodes' visits held up."""
-    return settled(retried(db, ending.WAKE_LATE, {"ids": list(ids)}), root).rings
+    return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).rings
 
 
-def top_up(db: Hot, root_id: int, root: str, window: int) -> Settled:
+def top_up(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
     """Ring queued nodes of a root stack until `window` messages are outstanding (PROTOCOL.md 15)."""
-    return settled(fetched(db, sql.TOP_UP, {"root": root_id, "window": window}), root)
+    return settled(fetch_prepared(db, sql.REFILL_WINDOW, {"root": root_id, "window": window}), root)
 
 
-def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> tuple[str, bytes | None]:
+def upsert_resource_snapshot(
+    db: CheckConnection, visit: Visit, values: Mapping[str, Any]
+) -> tuple[str, bytes | None]:
     """Keep what is known of the copy of a resource that a snapshot asks for, or find the one that an older
     traversal asked for; return its token, and what was told of it.
     """
@@ -225,16 +227,16 @@ def keep_copy(db: Hot, visit: Visit, values: Mapping[str, Any]) -> tuple[str, by
     assert resource is not None
     named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
     where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
-    statement = act.COPY if visit.act == "SNAPSHOT" else act.COPY_BEGUN
+    statement = act.UPSERT_RESOURCE_SNAPSHOT if visit.act == "SNAPSHOT" else act.COPY_BEGUN
     row = db.execute(statement, {**named, **where, **values}).fetchone()
     return (values["token"], None) if row is None else (row[0], row[1])
 
 
-def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:
+def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: str) -> None:
     """Keep note of a thing made under a lease that was lost (PROTOCOL.md 4)."""
     assert visit.resource is not None
     db.execute(
-        sql.STRAY,
+        sql.INSERT_ORPHAN,
         {
             "stack_id": visit.stack.id,
             "resource_id": visit.resource.id,
@@ -245,7 +247,7 @@ def record_stray(db: Hot, visit: Visit, token: str, physical_id: str) -> None:
     )
 
 
-def renew(db: Hot, held: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
+def renew(db: CheckConnection, held: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
     """Lengthen the leases of (node, resource, lease)."""
     db.execute(
         sql.RENEW,
@@ -258,16 +260,18 @@ def renew(db: Hot, held: Sequence[tuple[int, int | None, int]], seconds: float) 
     )
 
 
-def let_go(db: Hot, node_id: int, lease: int) -> None:
+def release(db: CheckConnection, node_id: int, lease: int) -> None:
     """Give a claimed node back as if nobody had looked at it: one that visits no resource."""
-    db.execute(sql.LET_GO, {"id": node_id, "lease": lease})
+    db.execute(sql.RELEASE, {"id": node_id, "lease": lease})
 
 
-def retried(db: Hot, statement: str, values: Mapping[str, Any], tries: int = 5) -> list[tuple[Any, ...]]:
+def retried(
+    db: CheckConnection, statement: str, values: Mapping[str, Any], tries: int = 5
+) -> list[tuple[Any, ...]]:
     """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
     while True:
         try:
-            return fetched(db, statement, values)
+            return fetch_prepared(db, statement, values)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             tries -= 1
             if not tries:

@@ -21,7 +21,7 @@ CHECKING = "n.state IN ('checking', '')"
 NODE_SEEN = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
 STACK_SEEN = """s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal,
     s.action, s.status, s.revision_id, (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id"""
-SEEN = f"""
+VISIT_COLUMNS = f"""
 {NODE_SEEN},
     {STACK_SEEN},
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
@@ -37,7 +37,7 @@ SEEN = f"""
 
 # What it reads from. What a subquery in SEEN would be is joined: PostgreSQL goes through all expressions of a
 # statement with a subquery in one of them, each time that it runs.
-AROUND = """
+VISIT_JOINS = """
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
 LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
 LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
@@ -58,17 +58,17 @@ CROSS JOIN LATERAL (
 ) AS inputs
 """
 
-LOOK = f"""
-SELECT {SEEN}
+READ_CLAIMED = f"""
+SELECT {VISIT_COLUMNS}
 FROM graph_node n
-{AROUND}WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
+{VISIT_JOINS}WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
 
 # The same for a resource that is to be taken over, with the definition that it has, whatever the node's, and
 # the revision that this came with.
 LOOK_AS_ADOPTED = (
-    LOOK.replace("coalesce(n.definition_id, r.definition_id)", "r.definition_id")
+    READ_CLAIMED.replace("coalesce(n.definition_id, r.definition_id)", "r.definition_id")
     .replace("n.id = ANY(%(ids)s) AND n.lease = %(lease)s", "n.id = %(id)s")
     .replace(" AND NOT q.leftover", "")
     .replace(
@@ -79,7 +79,7 @@ LOOK_AS_ADOPTED = (
 )
 
 # The same for an operation that is open, with what it was begun with. Of all it stands on, that has a digest.
-LOOK_AS_BEGUN = LOOK_AS_ADOPTED.replace(
+READ_WITH_OPERATION_INPUTS = LOOK_AS_ADOPTED.replace(
     "q.name = ANY(d.requires)",
     "q.id = ANY(r.requires) AND r.input_digests[array_position(r.requires, q.id)] <> ''",
 )
@@ -111,24 +111,24 @@ RETURNING n.id
 
 # What a check of types that call nobody reads. It claims nothing: the statement that writes its outcome takes
 # the node and the resource, if both are still free (operations/adr/0001).
-GLANCED = f"SELECT {SEEN}, r.leased_until >= clock_timestamp()"
+GLANCED = f"SELECT {VISIT_COLUMNS}, r.leased_until >= clock_timestamp()"
 STILL_QUEUED = f"n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}"
-GLANCE = f"""
+READ_QUEUED = f"""
 {GLANCED}
 FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
-{AROUND}WHERE x.id > 0 AND {STILL_QUEUED}
+{VISIT_JOINS}WHERE x.id > 0 AND {STILL_QUEUED}
 """
 # With no list to go through there is one step less that would pass on all those columns.
-GLANCE_AT_ONE = f"""
+READ_QUEUED_ONE = f"""
 {GLANCED}
 FROM graph_node n
-{AROUND}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {STILL_QUEUED}
+{VISIT_JOINS}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {STILL_QUEUED}
 """
 
 # Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of
 # milliseconds.
-REFUSE = f"""
+DEFER_BUSY = f"""
 UPDATE graph_node n
 SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
     due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
@@ -137,7 +137,7 @@ WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
     AND r.id = ANY (ARRAY[n.resource_id]) AND r.leased_until >= clock_timestamp()
 """
 
-STRAY = """
+INSERT_ORPHAN = """
 INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
 VALUES (%(stack_id)s, %(resource_id)s, %(token)s, %(type)s, %(physical_id)s)
 """
@@ -152,12 +152,12 @@ WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 """
 
 # The sweep rings for it: nobody else may be told any more.
-LET_GO = """
+RELEASE = """
 UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
 """
 
-TOP_UP = """
+REFILL_WINDOW = """
 WITH outstanding AS (
     SELECT count(*) AS n FROM (
         SELECT 1 FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NOT NULL

@@ -114,7 +114,7 @@ class DefinitionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PlanTarget:
     """Whose rows are written."""
 
     stack_id: int
@@ -126,7 +126,7 @@ class Target:
 
 
 @contextmanager
-def slice_of(db: Db, target: Target) -> Iterator[None]:
+def slice_of(db: Db, target: PlanTarget) -> Iterator[None]:
     """Run one slice in a transaction during which no newer traversal begins, and nobody takes the plan over.
 
     Raises:
@@ -179,7 +179,7 @@ def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
     return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
 
 
-def is_begun(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
+def has_written_slices(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
     """Whether the plan of this node, interrupted, has written nodes: those of a plan come after its own."""
     row = db.execute(BEGUN, (stack_id, traversal, plan)).fetchone()
     return row is not None and row[0]
@@ -191,12 +191,12 @@ def new_ids(db: Db, table: str, count: int) -> list[int]:
     return [row[0] for row in db.execute(query, (table, count)).fetchall()]
 
 
-def hold_finish(db: Db, target: Target, feeders: int) -> None:
+def hold_finish(db: Db, target: PlanTarget, feeders: int) -> None:
     """Let the finish node wait for `feeders` nodes besides the plan."""
     db.execute(HOLD_FINISH, (feeders + 1, target.finish_id))
 
 
-def copy_definitions(db: Db, target: Target, rows: Iterable[DefinitionRow]) -> None:
+def copy_definitions(db: Db, target: PlanTarget, rows: Iterable[DefinitionRow]) -> None:
     """Write definitions, valid from the target's revision on."""
     with db.cursor() as cursor, cursor.copy(COPY_DEFINITION) as copy:
         for row in rows:
@@ -214,7 +214,7 @@ def copy_definitions(db: Db, target: Target, rows: Iterable[DefinitionRow]) -> N
             )
 
 
-def copy_resources(db: Db, target: Target, rows: Iterable[tuple[int, str, str, str | None]]) -> None:
+def copy_resources(db: Db, target: PlanTarget, rows: Iterable[tuple[int, str, str, str | None]]) -> None:
     """Write new resources: (id, name, type as written, the type it runs as where that is another)."""
     with db.cursor() as cursor, cursor.copy(COPY_RESOURCE) as copy:
         for id_, name, type_, runs_as in rows:
@@ -257,7 +257,7 @@ def take_over(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> Non
         db.execute(TAKE_OVER, tuple(list(column) for column in zip(*rows, strict=True)))
 
 
-def copy_nodes(db: Db, target: Target, rows: Iterable[NodeRow]) -> None:
+def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
     """Write nodes; those nothing holds back are queued from the start."""
     with db.cursor() as cursor, cursor.copy(COPY_NODE) as copy:
         for row in rows:
@@ -321,7 +321,9 @@ def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any
         yield from cursor.execute(query, values)
 
 
-REMOVALS = "removals"  # the label of the plan node of a traversal's second plan (operations/adr/0002)
+CLEANUP_PLAN_LABEL = (
+    "removals"  # the label of the plan node of a traversal's second plan (operations/adr/0002)
+)
 
 LEFTOVERS = f"""
 {ROWS.strip()} AND leftover AND NOT EXISTS (
@@ -355,14 +357,14 @@ def count_leftovers(db: Db, stack_id: int, traversal: int, limit: int) -> int:
     return int(row[0])
 
 
-def plan_removals(db: Db, target: Target, lease: int, seconds: float) -> int | None:
+def plan_removals(db: Db, target: PlanTarget, lease: int, seconds: float) -> int | None:
     """Let a claimed finish node wait for a plan node, which takes its lease over for `seconds`; return that
     node's id, None when the finish node is no longer ours.
 
     Raises:
         Superseded: the traversal is over.
     """
-    values = {"finish": target.finish_id, "lease": lease, "seconds": seconds, "label": REMOVALS}
+    values = {"finish": target.finish_id, "lease": lease, "seconds": seconds, "label": CLEANUP_PLAN_LABEL}
     with slice_of(db, target):
         row = db.execute(PLAN_REMOVALS, values).fetchone()
     return None if row is None else row[0]
@@ -375,19 +377,19 @@ def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
     }
 
 
-def close_definitions(db: Db, target: Target, names: Sequence[str]) -> None:
+def close_definitions(db: Db, target: PlanTarget, names: Sequence[str]) -> None:
     """End the definitions that the target's revision changes or no longer has."""
     number = target.revision_number
     db.execute(CLOSE_DEFINITIONS, (number, target.stack_id, number, list(names)))
 
 
-def leave(db: Db, replaced: Mapping[int, int | None]) -> None:
+def mark_deposed(db: Db, replaced: Mapping[int, int | None]) -> None:
     """Let rows be leftovers, each for the row that takes its place, if one does."""
     ids = list(replaced)
     db.execute(LEAVE_FOR, (ids, [replaced[id_] for id_ in ids]))
 
 
-def take_back(db: Db, ids: Sequence[int]) -> None:
+def restore_deposed(db: Db, ids: Sequence[int]) -> None:
     """Let leftovers be what the template has again."""
     db.execute(TAKE_BACK, (list(ids),))
 

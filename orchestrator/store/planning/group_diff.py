@@ -60,7 +60,7 @@ WHERE stack_id = %s AND valid_to IS NULL AND name = ANY(%s)
 AS_A_SCAN: Final = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin")
 
 
-def differing(db: Db, stack_id: int, spans: Sequence[Span], limit: int) -> list[str]:
+def changed_members(db: Db, stack_id: int, spans: Sequence[Span], limit: int) -> list[str]:
     """Return the members, `limit` at most, that are not as the spans want them: to be made, changed, mended,
     redefined or removed.
     """

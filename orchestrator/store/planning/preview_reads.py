@@ -32,7 +32,7 @@ SELECT EXISTS (
 """
 
 
-class Values(NamedTuple):
+class StoredProperties(NamedTuple):
     """One resource as stored; of a sealed one the values are in `sealed`."""
 
     id: int
@@ -54,16 +54,16 @@ class Values(NamedTuple):
 
 
 @contextmanager
-def moment(database: Database) -> Iterator[Db]:
+def consistent_snapshot(database: Database) -> Iterator[Db]:
     """Give a connection that sees everything as it is when it first reads, and writes nothing."""
     with database.connect() as db, db.transaction():
         db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield db
 
 
-def values(db: Db, stack_id: int, ids: Collection[int]) -> list[Values]:
+def values(db: Db, stack_id: int, ids: Collection[int]) -> list[StoredProperties]:
     """Return these resources of a stack."""
-    return [Values(*row) for row in db.execute(VALUES, (stack_id, list(ids))).fetchall()]
+    return [StoredProperties(*row) for row in db.execute(VALUES, (stack_id, list(ids))).fetchall()]
 
 
 def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str]) -> set[int]:

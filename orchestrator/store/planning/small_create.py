@@ -13,13 +13,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import StackView, Visit
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes.visit_sql import NODE_SEEN, QUEUED, STACK_SEEN
 from orchestrator.store.planning.bulk_writer import DefinitionRow, NodeRow
 
 Db = Connection[TupleRow]
 
-ASKED = """encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.sealed, s.depth,
+PLAN_INPUT_COLUMNS = """encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.sealed,
+s.depth,
     (SELECT f.id FROM graph_node f
         WHERE f.stack_id = s.id AND f.traversal = s.traversal AND f.kind = 'finish'),
     (SELECT length(c.body) FROM content c WHERE c.hash = v.template_hash),
@@ -32,7 +33,7 @@ ASKED = """encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters,
         FROM generate_series(1, %(ahead)s::integer))
 """
 READ = f"""
-SELECT {ASKED}FROM stack s JOIN revision v ON v.id = s.revision_id
+SELECT {PLAN_INPUT_COLUMNS}FROM stack s JOIN revision v ON v.id = s.revision_id
 WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
     AND s.revision_id = %(revision_id)s::bigint
 """
@@ -42,7 +43,7 @@ WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
 GLANCE = f"""
 SELECT {NODE_SEEN},
     {STACK_SEEN},
-    {ASKED}FROM graph_node n
+    {PLAN_INPUT_COLUMNS}FROM graph_node n
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id]) JOIN revision v ON v.id = ANY (ARRAY[s.revision_id])
 WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_leases = 0
     AND n.traversal + 0 = 1 AND s.traversal = n.traversal AND s.halted_traversal IS NULL
@@ -50,7 +51,7 @@ WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_lea
 """
 
 # The stack is taken for share, so that no newer traversal begins before this one's nodes are there.
-OURS = """ours AS MATERIALIZED (
+LOCK_PLAN_NODE = """ours AS MATERIALIZED (
     SELECT n.id, s.id AS stack_id, s.root_id, s.traversal
     FROM graph_node n JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.id = %(plan_id)s::bigint AND CASE WHEN %(lease)s::bigint IS NULL THEN n.state = 'queued'
@@ -58,7 +59,7 @@ OURS = """ours AS MATERIALIZED (
         AND s.traversal = n.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
     FOR UPDATE OF n FOR SHARE OF s
 )"""
-ENDS = """finish AS (
+SETTLE_PLAN_NODE = """finish AS (
     UPDATE graph_node n SET blocked_by = %(feeders)s::integer
     FROM ours WHERE n.id = %(finish_id)s::bigint AND n.state = 'blocked'
 ), plan AS (
@@ -73,7 +74,7 @@ FROM nodes WHERE state = 'queued'
 UNION ALL SELECT 'held', id, NULL, NULL, NULL FROM ours
 """
 WRITE = f"""
-WITH {OURS}, x AS MATERIALIZED (
+WITH {LOCK_PLAN_NODE}, x AS MATERIALIZED (
     SELECT x.* FROM ours CROSS JOIN json_to_recordset(%(rows)s::json) AS x(definition_id bigint,
         resource_id bigint, node_id bigint, name text, type text, runs_as text, digest text, body json,
         requires text[], dep_attrs jsonb, queue text, needed_by bigint[], blocked_by integer, nth integer)
@@ -93,7 +94,7 @@ WITH {OURS}, x AS MATERIALIZED (
         CASE WHEN x.blocked_by = 0 AND x.nth <= %(ring)s::integer THEN now() END
     FROM x CROSS JOIN ours
     RETURNING id, traversal, queue, label, state, rung_at
-), {ENDS}{SETTLED}"""
+), {SETTLE_PLAN_NODE}{SETTLED}"""
 IDS: Final = """
 SELECT nextval('resource_definition_id_seq'),
     nextval('resource_id_seq'),
@@ -102,10 +103,10 @@ FROM generate_series(1, %(count)s::integer)
 """
 
 
-AHEAD: Final = 12  # resources whose ids are taken before it is known how many there are
+PREALLOCATED_IDS: Final = 12  # resources whose ids are taken before it is known how many there are
 
 
-class Read(NamedTuple):
+class PlanInputs(NamedTuple):
     """What a first plan is made from."""
 
     template_hash: str
@@ -120,28 +121,28 @@ class Read(NamedTuple):
     ids: Sequence[Sequence[int]]  # of AHEAD definitions, resources and nodes
 
 
-def glance(db: Db, node_id: int) -> tuple[Visit, Read] | None:
+def read_plan_node(db: Db, node_id: int) -> tuple[Visit, PlanInputs] | None:
     """Return the visit to a queued plan node, and what the plan is made from, if that is a child's first."""
-    for row in fetched(db, GLANCE, {"node_id": str(node_id), "ahead": str(AHEAD)}):
-        return Visit(*row[:7], StackView(*row[7:21]), None, None, ()), Read(*row[21:])  # type: ignore[call-arg]  # a row of Any
+    for row in fetch_prepared(db, GLANCE, {"node_id": str(node_id), "ahead": str(PREALLOCATED_IDS)}):
+        return Visit(*row[:7], StackView(*row[7:21]), None, None, ()), PlanInputs(*row[21:])  # type: ignore[call-arg]  # a row of Any
     return None
 
 
 def new_ids(db: Db, count: int) -> list[tuple[Any, ...]]:
     """Return `count` ids of a definition, a resource and a node."""
-    return fetched(db, IDS, {"count": str(count)})
+    return fetch_prepared(db, IDS, {"count": str(count)})
 
 
-def read(db: Db, stack_id: int, traversal: int, revision_id: int) -> Read | None:
+def read(db: Db, stack_id: int, traversal: int, revision_id: int) -> PlanInputs | None:
     """Return what a plan is made from; None when the traversal is over."""
     values = {
         "stack_id": str(stack_id),
         "traversal": str(traversal),
         "revision_id": str(revision_id),
-        "ahead": str(AHEAD),
+        "ahead": str(PREALLOCATED_IDS),
     }
-    for row in fetched(db, READ, values):
-        return Read(*row)
+    for row in fetch_prepared(db, READ, values):
+        return PlanInputs(*row)
     return None
 
 
@@ -179,7 +180,7 @@ def write(
                 "nth": nth,
             }
         )
-    return fetched(db, WRITE, plan_values(plan, finish_id, feeders, made, ring))
+    return fetch_prepared(db, WRITE, plan_values(plan, finish_id, feeders, made, ring))
 
 
 def plan_values(

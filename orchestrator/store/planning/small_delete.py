@@ -13,10 +13,16 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.plan_changes import Row
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning.bulk_writer import NodeRow
-from orchestrator.store.planning.small_create import AHEAD, ENDS, OURS, SETTLED, plan_values
+from orchestrator.store.planning.small_create import (
+    LOCK_PLAN_NODE,
+    PREALLOCATED_IDS,
+    SETTLE_PLAN_NODE,
+    SETTLED,
+    plan_values,
+)
 
 Db = Connection[TupleRow]
 
@@ -38,7 +44,7 @@ WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
 
 # What earlier traversals left goes with it, but what somebody is at.
 WRITE = f"""
-WITH {OURS}, x AS MATERIALIZED (
+WITH {LOCK_PLAN_NODE}, x AS MATERIALIZED (
     SELECT x.* FROM ours CROSS JOIN json_to_recordset(%(rows)s::json) AS x(node_id bigint, resource_id bigint,
         name text, queue text, needed_by bigint[], blocked_by integer, nth integer, leaving boolean)
 ), r AS (
@@ -52,7 +58,7 @@ WITH {OURS}, x AS MATERIALIZED (
         CASE WHEN x.blocked_by = 0 AND x.nth <= %(ring)s::integer THEN now() END
     FROM x CROSS JOIN ours
     RETURNING id, traversal, queue, label, state, rung_at
-), {ENDS}, old AS (
+), {SETTLE_PLAN_NODE}, old AS (
     DELETE FROM graph_node n WHERE n.id = ANY (ARRAY(
         SELECT o.id FROM ours JOIN graph_node o ON o.stack_id = ours.stack_id
         WHERE o.traversal < ours.traversal AND o.state <> 'checking'
@@ -60,7 +66,7 @@ WITH {OURS}, x AS MATERIALIZED (
 ){SETTLED}"""
 
 
-class Read(NamedTuple):
+class PlanInputs(NamedTuple):
     """What a removal is planned from."""
 
     environment: Mapping[str, Any]
@@ -72,18 +78,18 @@ class Read(NamedTuple):
     ids: Sequence[int]  # of AHEAD nodes
 
 
-def read(db: Db, stack_id: int, traversal: int, revision_id: int, most: int) -> Read | None:
+def read(db: Db, stack_id: int, traversal: int, revision_id: int, most: int) -> PlanInputs | None:
     """Return what a removal is planned from; None when the traversal is over."""
     values = {
         "stack_id": str(stack_id),
         "traversal": str(traversal),
         "revision_id": str(revision_id),
         "most": str(most),
-        "ahead": str(AHEAD),
+        "ahead": str(PREALLOCATED_IDS),
     }
-    for environment, files, depth, finish_id, is_begun, found, ids in fetched(db, READ, values):
+    for environment, files, depth, finish_id, is_begun, found, ids in fetch_prepared(db, READ, values):
         rows = [Row(*row) for row in found or ()]
-        return Read(environment, files, depth, finish_id, is_begun, rows, ids)
+        return PlanInputs(environment, files, depth, finish_id, is_begun, rows, ids)
     return None
 
 

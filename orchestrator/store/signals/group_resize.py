@@ -115,7 +115,7 @@ def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[Ring]:
     return _run(db, LET_GO, visit, lease, root, {})
 
 
-def begun(
+def record_started(
     db: Db,
     visit: Visit,
     lease: int,
@@ -131,14 +131,14 @@ def begun(
     return done.rings if visit.resource.id in done.held else None
 
 
-def keep(
+def record_pending(
     db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
 ) -> list[Ring]:
     """Write a group's values and give it back."""
     return _run(db, KEPT, visit, lease, root, columns(values, sealed))
 
 
-def ended(
+def record_finished(
     db: Db,
     pending: Pending,
     lease: int,
@@ -152,12 +152,12 @@ def ended(
     return _run(db, ENDED, pending.visit, lease, root, given)
 
 
-def wait_on(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
+def wait_for_child(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
     """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
     return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
 
 
-def touch(db: Db, child_id: int) -> None:
+def mark_batched(db: Db, child_id: int) -> None:
     """Let the stacks among a group's members that were made in any step but the last say that they were
     updated.
 

@@ -15,7 +15,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
@@ -76,7 +76,7 @@ class Receiver:
         return self.runs_as or self.type
 
 
-class Given(NamedTuple):
+class NewSignal(NamedTuple):
     """A signal to be written down."""
 
     stack_id: int
@@ -86,7 +86,7 @@ class Given(NamedTuple):
     ring_seconds: float  # the sweep rings for it then, unless it is taken in
 
 
-def accept(db: Db, several: Sequence[Given]) -> list[bool | None]:
+def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     """Write signals down, durably; for each whether to ring for it, None when its resource takes none now."""
     rows = [
         {
@@ -100,12 +100,14 @@ def accept(db: Db, several: Sequence[Given]) -> list[bool | None]:
         for nth, one in enumerate(several)
     ]
     first: dict[tuple[int, int], int] = {}
-    for stack_id, resource_id, id_ in fetched(db, ACCEPT, {"rows": _json(rows), "refusing": _REFUSING}):
+    for stack_id, resource_id, id_ in fetch_prepared(
+        db, ACCEPT, {"rows": _json(rows), "refusing": _REFUSING}
+    ):
         first.setdefault((stack_id, resource_id), id_)
     if not first:
         return [None] * len(several)
     asked = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
-    ring = {row[0] for row in fetched(db, OLDEST, asked)}
+    ring = {row[0] for row in fetch_prepared(db, OLDEST, asked)}
     told: list[bool | None] = []
     for one in several:
         told.append(one.resource_id in ring if one[:2] in first else None)
@@ -113,7 +115,7 @@ def accept(db: Db, several: Sequence[Given]) -> list[bool | None]:
     return told
 
 
-class Address(NamedTuple):
+class SignalAddress(NamedTuple):
     """Where somebody says that a resource is."""
 
     uuid: str  # of its stack
@@ -122,7 +124,7 @@ class Address(NamedTuple):
     name: str
 
 
-class Reached(NamedTuple):
+class ResolvedTarget(NamedTuple):
     """What is there."""
 
     stack_id: int
@@ -133,25 +135,25 @@ class Reached(NamedTuple):
     row: Receiver
 
 
-def reach(db: Db, several: Sequence[Address]) -> list[Reached | None]:
+def resolve_target(db: Db, several: Sequence[SignalAddress]) -> list[ResolvedTarget | None]:
     """Return the resources that are to be found somewhere; None where there is none."""
     rows = [
         {"nth": nth, "uuid": one.uuid, "stack": one.stack, "project_id": one.project_id, "name": one.name}
         for nth, one in enumerate(several)
     ]
-    told: list[Reached | None] = [None] * len(several)
-    for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetched(
+    told: list[ResolvedTarget | None] = [None] * len(several)
+    for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetch_prepared(
         db, REACH, {"rows": _json(rows)}
     ):
         row = Receiver(id_, name, type_, runs_as, action, physical_id)
         stack_id, uuid, stack_name, project_id, deleted_at = stack
-        told[nth] = Reached(stack_id, uuid, stack_name, project_id, deleted_at, row)
+        told[nth] = ResolvedTarget(stack_id, uuid, stack_name, project_id, deleted_at, row)
     return told
 
 
 def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:
     """Return the resource of a name that takes a signal."""
-    rows = fetched(db, RECEIVER, {"stack_id": stack_id, "name": name})
+    rows = fetch_prepared(db, RECEIVER, {"stack_id": stack_id, "name": name})
     return Receiver(*rows[0]) if rows else None
 
 
@@ -161,7 +163,8 @@ Values = tuple[Any, Any, Any, str | None]
 def values(db: Db, several: Sequence[int]) -> list[Values | None]:
     """Return properties, data and metadata of resources, and all of them sealed when any is secret."""
     found = {
-        row[0]: (row[1], row[2], row[3], row[4]) for row in fetched(db, VALUES, {"ids": numbers(several)})
+        row[0]: (row[1], row[2], row[3], row[4])
+        for row in fetch_prepared(db, VALUES, {"ids": numbers(several)})
     }
     return [found.get(id_) for id_ in several]
 

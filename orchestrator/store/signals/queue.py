@@ -17,11 +17,11 @@ from psycopg.types.json import Json
 
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring, SignalRing
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import TELL
 from orchestrator.store.nodes.outcome_builder import WOKEN
-from orchestrator.store.nodes.visit_sql import AROUND, SEEN
+from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.signals import watchers as peers
 
 Db = Connection[TupleRow]
@@ -72,12 +72,12 @@ FROM (
         0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
         NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
-{AROUND}"""
-VISIT = f"SELECT {SEEN}{_VISITED}"  # a resource that is ours, as if a node visited it
+{VISIT_JOINS}"""
+VISIT = f"SELECT {VISIT_COLUMNS}{_VISITED}"  # a resource that is ours, as if a node visited it
 
 # The same with its oldest signals.
 LOOK = f"""
-SELECT {SEEN}, g.ids, g.abouts, g.details, g.tries{_VISITED}
+SELECT {VISIT_COLUMNS}, g.ids, g.abouts, g.details, g.tries{_VISITED}
 CROSS JOIN LATERAL (
     SELECT array_agg(o.id ORDER BY o.id) AS ids, array_agg(o.about ORDER BY o.id) AS abouts,
         array_agg(o.details ORDER BY o.id) AS details, array_agg(o.tries ORDER BY o.id) AS tries
@@ -191,7 +191,7 @@ SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r W
 """
 
 
-class Sent(NamedTuple):
+class PendingSignal(NamedTuple):
     """A signal on its way."""
 
     id: int
@@ -202,7 +202,7 @@ class Sent(NamedTuple):
     tries: int
 
 
-class Told(NamedTuple):
+class SignalEffect(NamedTuple):
     """What an event is to tell of a signal; without a status, it has the resource's."""
 
     reason: str
@@ -213,7 +213,7 @@ class Told(NamedTuple):
 class Pending:
     """The oldest signals of a resource, with the resource as it is, held under our lease."""
 
-    sent: tuple[Sent, ...]
+    sent: tuple[PendingSignal, ...]
     visit: Visit  # of no node
 
     @property
@@ -227,7 +227,7 @@ class Pending:
         return self.visit.resource.name if self.visit.resource is not None else ""
 
 
-def tell_refused(db: Db, stack_id: int, resource_id: int, action: str) -> None:
+def record_refusal_event(db: Db, stack_id: int, resource_id: int, action: str) -> None:
     """Write the event of a signal that came at the wrong time."""
     values = {
         "stack_id": stack_id,
@@ -246,26 +246,26 @@ def is_planning(db: Db, stack_id: int) -> bool:
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
     """Take a resource that has a signal to take in now; False when there is none or somebody else has it."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
-    if fetched(db, CLAIM, values):
+    if fetch_prepared(db, CLAIM, values):
         return True
-    fetched(db, HELD_UP, {"resource_id": resource_id})
+    fetch_prepared(db, HELD_UP, {"resource_id": resource_id})
     return False
 
 
-def remain(db: Db, resource_id: int) -> bool:
+def has_pending(db: Db, resource_id: int) -> bool:
     """Return whether a resource has signals to take in, now or later.
 
     Asked when those before are committed: what came since with one of them still there rang for nobody.
     """
-    return bool(fetched(db, REMAIN, {"resource_id": resource_id})[0][0])
+    return bool(fetch_prepared(db, REMAIN, {"resource_id": resource_id})[0][0])
 
 
 def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
     """Read the oldest signals of a resource that is ours."""
-    rows = fetched(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
+    rows = fetch_prepared(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
     if not rows:
         return None
-    sent = [Sent(*one) for one in zip(*rows[0][-4:], strict=True)]
+    sent = [PendingSignal(*one) for one in zip(*rows[0][-4:], strict=True)]
     return Pending(tuple(sent), repository.visit_of(rows[0]))
 
 
@@ -273,8 +273,8 @@ def record(
     db: Db,
     pending: Pending,
     lease: int,
-    done: Sequence[Sent],
-    events: Sequence[Told],
+    done: Sequence[PendingSignal],
+    events: Sequence[SignalEffect],
     values: Mapping[str, Any],
     sealed: str | None,
     told: bytes,
@@ -291,7 +291,7 @@ def record(
         try:
             with db.transaction():
                 ended = repository.run(db, RECORD, given, root, tries=1)
-                rows = fetched(db, TELL_WATCHERS, watchers) if ended.held else []
+                rows = fetch_prepared(db, TELL_WATCHERS, watchers) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
         looks = [SignalRing(row[1], row[4], root) for row in rows if row[0] == "told"]
@@ -312,19 +312,19 @@ def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
     }
 
 
-def dismiss(
-    db: Db, pending: Pending, lease: int, done: Sequence[Sent], events: Sequence[Told] = ()
+def reject(
+    db: Db, pending: Pending, lease: int, done: Sequence[PendingSignal], events: Sequence[SignalEffect] = ()
 ) -> list[Ring]:
     """Let signals go that did nothing."""
     return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
 
 
-def put_off(db: Db, pending: Pending, lease: int, one: Sent, seconds: float) -> list[Ring]:
+def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: float) -> list[Ring]:
     """Try a signal again later; those after it wait."""
     return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
 
 
-def let_go(db: Db, resource_id: int, lease: int) -> list[Ring]:
+def release(db: Db, resource_id: int, lease: int) -> list[Ring]:
     """Let go of a resource that was claimed for signals which somebody took in just before."""
     return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
 
@@ -333,7 +333,7 @@ def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) 
     return repository.run(db, statement, values, pending.visit.stack.uuid).rings
 
 
-def _which(pending: Pending, lease: int, done: Sequence[Sent]) -> dict[str, Any]:
+def _which(pending: Pending, lease: int, done: Sequence[PendingSignal]) -> dict[str, Any]:
     assert pending.visit.resource is not None
     return {
         "signal_ids": [one.id for one in done],
@@ -342,7 +342,7 @@ def _which(pending: Pending, lease: int, done: Sequence[Sent]) -> dict[str, Any]
     }
 
 
-def _events(events: Sequence[Told]) -> dict[str, list[str | None]]:
+def _events(events: Sequence[SignalEffect]) -> dict[str, list[str | None]]:
     return {"statuses": [one.status for one in events], "reasons": [one.reason for one in events]}
 
 

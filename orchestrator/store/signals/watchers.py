@@ -15,7 +15,7 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
@@ -67,20 +67,20 @@ class PeerRow:
 def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[PeerRow]:
     """Return these resources, those that stay first."""
     return (
-        [PeerRow(*row) for row in fetched(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})]
+        [PeerRow(*row) for row in fetch_prepared(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})]
         if ids
         else []
     )
 
 
-def watch(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
+def register_watcher(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
     """Have a resource told when another one is signalled; return that one as it is now."""
-    fetched(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
-    rows = fetched(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
+    fetch_prepared(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
+    rows = fetch_prepared(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
     return PeerRow(*rows[0]) if rows else None
 
 
-def forget(db: Db, watcher_id: int, details: bytes) -> None:
+def clear_watched_metadata(db: Db, watcher_id: int, details: bytes) -> None:
     """Have those that a resource watches forget what signals told them, and watch them no longer."""
     with db.transaction():
         db.execute(FORGET_ALL, {"watcher_id": watcher_id, "details": details})

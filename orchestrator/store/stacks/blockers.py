@@ -18,7 +18,9 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import by_keys
 from orchestrator.store.stacks.stacks import StackRow
 
-WALK: Final = 20_000  # nodes one page looks at, and how far apart a node and what holds it are looked for
+SCAN_LIMIT: Final = (
+    20_000  # nodes one page looks at, and how far apart a node and what holds it are looked for
+)
 NAMES: Final = 10  # of those that hold a node up, or that it holds up
 REQUIRED: Final = 200  # requirements of each node of a page that are looked up
 COUNTED: Final = 1_000  # where counting for an answer ends
@@ -36,7 +38,7 @@ class Marker(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Blocker:
     """Somebody who holds a node up, or is held up by it."""
 
     name: str
@@ -76,7 +78,7 @@ class Unfinished:
     child_uuid: str | None  # of the stack that it waits for
     child_name: str | None
     child_state: str | None
-    waits_for: tuple[Held, ...] = ()  # NAMES at most
+    waits_for: tuple[Blocker, ...] = ()  # NAMES at most
     waits_for_count: int = 0  # at least so many
     holds_up: tuple[str, ...] = ()  # NAMES at most
     holds_up_count: int = 0  # COUNTED at most
@@ -110,7 +112,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StackState:
     """Where a stack stands, besides its row."""
 
     rests_since: dt.datetime | None  # its last own event
@@ -263,13 +265,13 @@ WHERE stack_id = :stack_id AND traversal = :traversal ORDER BY id LIMIT :most
 """
 
 
-def standing(database: Database, stack: StackRow) -> Standing:
+def standing(database: Database, stack: StackRow) -> StackState:
     """Return where a stack stands."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
         found = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
         causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
-    return Standing(
+    return StackState(
         found.rests_since,
         min(found.running, COUNTED),
         found.planning_since,
@@ -320,11 +322,11 @@ def _chosen(
             if len(rows) == room:
                 return chosen, Marker(group, rows[-1].resource_id, rows[-1].id)
             continue
-        walked, last, found = db.execute(text(WALKS[group]), {**place, "walk": WALK}).one()
+        walked, last, found = db.execute(text(WALKS[group]), {**place, "walk": SCAN_LIMIT}).one()
         chosen += [id_ for id_, _ in found]
         if len(found) == room:
             return chosen, Marker(group, found[-1][1], found[-1][0])
-        if walked == WALK:
+        if walked == SCAN_LIMIT:
             return chosen, Marker(group, last, 0)
     return chosen, None
 
@@ -356,31 +358,31 @@ def _detailed(db: Connection, stack: StackRow, ids: Sequence[int]) -> tuple[Unfi
 
 def _holders(
     db: Connection, stack: StackRow, blocked: Sequence[tuple[int, int | None]]
-) -> dict[int, list[Held]]:
+) -> dict[int, list[Blocker]]:
     """Return who holds up each of these nodes: by what their definitions require, or else by what releases
     them, through joins.
     """
     where = {"stack_id": stack.id, "traversal": stack.traversal}
-    found: dict[int, list[Held]] = {}
+    found: dict[int, list[Blocker]] = {}
     defined = [(id_, definition) for id_, definition in blocked if definition is not None]
     if defined:
         ids, definitions = (list(column) for column in zip(*defined, strict=True))
         required = REQUIRED if len(blocked) > 1 else COUNTED
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
         for id_, label, state in db.execute(text(REQUIREMENTS), values):
-            found.setdefault(id_, []).append(Held(label, state))
+            found.setdefault(id_, []).append(Blocker(label, state))
     asked: dict[int, set[int]] = {id_: {id_} for id_, _ in blocked if id_ not in found}  # node -> for whom
     for _ in range(4):  # joins above joins: a thousand to the fourth feeders
         if not asked:
             break
         joins: dict[int, set[int]] = {}
         ids = sorted(asked)
-        values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + WALK, "most": 5 * COUNTED}
+        values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + SCAN_LIMIT, "most": 5 * COUNTED}
         for target, feeder, kind, label, state in db.execute(text(FEEDERS), values):
             if kind == "join":
                 joins.setdefault(feeder, set()).update(asked[target])
             elif kind != "plan":
                 for id_ in asked[target]:
-                    found.setdefault(id_, []).append(Held(label, state))
+                    found.setdefault(id_, []).append(Blocker(label, state))
         asked = joins
     return found

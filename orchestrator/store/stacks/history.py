@@ -23,7 +23,7 @@ LARGEST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class RevisionHistory:
     """What became of one revision; without an outcome it is being carried out, if there is a traversal."""
 
     id: int
@@ -41,7 +41,7 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class RevisionEffects:
     """How many resources met with what while a revision was in force, each counted once; its last word."""
 
     created: int
@@ -69,20 +69,20 @@ class FailureRow:
 
 def list_chapters(
     database: Database, stack: StackRow, *, before: int | None = None, limit: int | None = None
-) -> Iterator[Chapter]:
+) -> Iterator[RevisionHistory]:
     """Yield a stack's revisions, the newest first, those with a number less than `before`."""
     statement = _chapters(stack).order_by(Revision.number.desc())
     if before is not None:
         statement = statement.where(Revision.number < before)
     for row in streamed(database, statement, limit):
-        yield Chapter(**row._mapping)
+        yield RevisionHistory(**row._mapping)
 
 
-def chapter(database: Database, stack: StackRow, number: int) -> Chapter | None:
+def chapter(database: Database, stack: StackRow, number: int) -> RevisionHistory | None:
     """Return what became of the revision of that number."""
     with database.engine.connect() as connection:
         row = connection.execute(_chapters(stack).where(Revision.number == number)).one_or_none()
-    return Chapter(**row._mapping) if row is not None else None
+    return RevisionHistory(**row._mapping) if row is not None else None
 
 
 def numbered(database: Database, stack: StackRow, number: int) -> RevisionRow | None:
@@ -131,7 +131,7 @@ FROM netted
 """
 
 
-def deeds(database: Database, stack: StackRow, of: Chapter) -> Deeds | None:
+def revision_effects(database: Database, stack: StackRow, of: RevisionHistory) -> RevisionEffects | None:
     """Return what a revision did; None when its events are no longer kept."""
     values = {"stack_id": stack.id, "stack": str(stack.uuid), "first": of.first_event}
     if of.first_event is None:
@@ -139,7 +139,7 @@ def deeds(database: Database, stack: StackRow, of: Chapter) -> Deeds | None:
     with database.engine.connect() as connection:
         after = connection.execute(text(NEXT_ACTION), values).scalar()
         row = connection.execute(text(DEEDS), {**values, "next": after or LARGEST}).one()
-    return Deeds(*row[:6]) if row[6] else None
+    return RevisionEffects(*row[:6]) if row[6] else None
 
 
 def list_failures(
@@ -180,7 +180,7 @@ WHERE stack_id = :stack_id AND created_at <= :until
 """
 
 
-def what_failed(database: Database, stack: StackRow) -> list[int]:
+def failures_of(database: Database, stack: StackRow) -> list[int]:
     """Return the traversals that tell why a stack is as it is: with a rollback what was rolled back, of a
     stack that is being deleted or gone what failed last before.
     """
@@ -194,7 +194,7 @@ def what_failed(database: Database, stack: StackRow) -> list[int]:
     return [stack.traversal] if before is None else [before]
 
 
-def begun_at(database: Database, stack: StackRow, traversals: Sequence[int]) -> dt.datetime | None:
+def started_at(database: Database, stack: StackRow, traversals: Sequence[int]) -> dt.datetime | None:
     """Return when the first of these traversals began, None when nobody wrote it down."""
     statement = select(func.min(Revision.created_at)).where(
         Revision.stack_id == stack.id, Revision.traversal.in_(list(traversals))
@@ -234,7 +234,7 @@ def count_failures(database: Database, stack: StackRow, traversals: Sequence[int
 
 def _chapters(stack: StackRow) -> Select[Any]:
     """Select what became of a stack's revisions; `stack` may be a moment old, the good one may not."""
-    columns = [getattr(Revision, name) for name in Chapter.__slots__ if not name.startswith("is_")]
+    columns = [getattr(Revision, name) for name in RevisionHistory.__slots__ if not name.startswith("is_")]
     return (
         select(
             *columns,

@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
 
 FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
@@ -87,8 +87,8 @@ class Progress:
 def read(database: Database, stack: StackRow) -> Progress:
     """Return how far a stack is: a small one as it is now, a large one as last counted."""
     values = {"stack_id": stack.id, "traversal": stack.traversal, "most": FRESH + 1}
-    with database.lent() as db:
-        [(counts, counted_at, final, fresh, total, now)] = fetched(db, READ, values)
+    with database.borrow() as db:
+        [(counts, counted_at, final, fresh, total, now)] = fetch_prepared(db, READ, values)
     stored = Progress(counts or {}, counted_at)
     if final or stored.total > FRESH or (total or 0) > FRESH:
         return stored

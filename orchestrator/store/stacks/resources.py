@@ -18,8 +18,8 @@ from sqlalchemy.orm import aliased
 
 from orchestrator.errors import LimitExceeded
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
-from orchestrator.store.connections.streaming import SLICE, streamed
+from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
 from orchestrator.store.stacks.stacks import StackRow, descendants
 from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision, Stack
 
@@ -108,13 +108,13 @@ def list_resources(
     `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
     walk over the whole stack.
     """
-    if not with_values and (limit is None or limit <= SLICE):
-        most = SLICE + 1 if limit is None else limit
+    if not with_values and (limit is None or limit <= FETCH_SIZE):
+        most = FETCH_SIZE + 1 if limit is None else limit
         found = _page(database, stack, filters or {}, after, most)
         if limit is not None:
             yield from found
             return
-        if len(found) <= SLICE:
+        if len(found) <= FETCH_SIZE:
             yield from _with_dependents(database, stack, found, of_all=not filters and after is None)
             return
     current = _current(stack, with_values=with_values)
@@ -141,8 +141,8 @@ def _page(
     if filters:
         values |= {name: list(filters[name]) if name in filters else None for name in FILTERS}
         statement = FIRST_FILTERED if after is None else NEXT_FILTERED
-    with database.lent() as db:
-        rows = fetched(db, statement, values)
+    with database.borrow() as db:
+        rows = fetch_prepared(db, statement, values)
     unknown: list[Any] = [(), "", None, None, None]
     return [ResourceRow._make((*row[:9], *unknown, *row[9:])) for row in rows]
 
@@ -155,8 +155,8 @@ def _with_dependents(
         yield from rows
         return
     values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": [row.name for row in rows]}
-    with database.lent() as db:
-        pairs = fetched(db, REQUIRED if of_all else REQUIRED_OF, values)
+    with database.borrow() as db:
+        pairs = fetch_prepared(db, REQUIRED if of_all else REQUIRED_OF, values)
     found: dict[str, list[str]] = {row.name: [] for row in rows}
     for dependent, required in pairs:
         for name in required:

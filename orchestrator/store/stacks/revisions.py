@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import LargeBinary, func, select
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.core import Content, Revision
 
@@ -74,8 +74,8 @@ def desired(database: Database, stack: StackRow) -> RevisionRow | None:
 
 def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionRow | None:
     """Return a revision of the stack."""
-    with database.lent() as db:
-        rows = fetched(db, ONE, {"id": revision_id, "stack_id": stack.id})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, ONE, {"id": revision_id, "stack_id": stack.id})
     return RevisionRow(*rows[0]) if rows else None
 
 

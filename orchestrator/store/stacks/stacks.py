@@ -33,7 +33,7 @@ from sqlalchemy.orm import aliased
 from sqlalchemy.types import DateTime, Text
 
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.tables.core import Stack
 
@@ -91,7 +91,7 @@ WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
 ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
     AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
 # Whoever has no root of that name: a nested stack of the project's, or one that its users are kept in.
-OTHERS: Final = f"""{_ONE} s.id = (
+BY_NAME_NESTED: Final = f"""{_ONE} s.id = (
     SELECT x.id FROM (
         SELECT n.id, n.depth, n.created_at FROM stack n
         WHERE n.project_id = %(project_id)s AND n.name = %(name)s
@@ -109,7 +109,7 @@ WHERE s.uuid = %(uuid)s AND s.name = %(name)s
 
 
 @dataclass(frozen=True, slots=True)
-class StackPlace:
+class StackIdentity:
     """One stack, for requests that are many and need to know no more of it."""
 
     id: int
@@ -187,24 +187,26 @@ def find(
     `everywhere` is for admins: by id they find any project's, by name their own.
     """
     uuid = _like_uuid(name_or_id)
-    with database.lent() as db:
+    with database.borrow() as db:
         rows = []
         if uuid is not None:
-            rows = fetched(db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id})
+            rows = fetch_prepared(
+                db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id}
+            )
         # Nearly always it is a root of the project itself: there is an index for those alone.
         named = {"project_id": project_id, "name": name_or_id}
-        rows = rows or fetched(db, ROOT, named) or fetched(db, OTHERS, named)
+        rows = rows or fetch_prepared(db, ROOT, named) or fetch_prepared(db, BY_NAME_NESTED, named)
     return _row(rows[0]) if rows else None
 
 
-def place(database: Database, project_id: str | None, name: str, stack_id: str) -> StackPlace | None:
+def locate(database: Database, project_id: str | None, name: str, stack_id: str) -> StackIdentity | None:
     """Return where a project's stack of that name and id is; as `get` does, sooner."""
     uuid = _like_uuid(stack_id)
     if uuid is None:
         return None
-    with database.lent() as db:
-        rows = fetched(db, PLACE, {"uuid": uuid, "name": name, "project_id": project_id})
-    return StackPlace(*rows[0]) if rows else None
+    with database.borrow() as db:
+        rows = fetch_prepared(db, PLACE, {"uuid": uuid, "name": name, "project_id": project_id})
+    return StackIdentity(*rows[0]) if rows else None
 
 
 def get(database: Database, project_id: str | None, name: str, stack_id: str) -> StackRow | None:
@@ -212,8 +214,8 @@ def get(database: Database, project_id: str | None, name: str, stack_id: str) ->
     uuid = _like_uuid(stack_id)
     if uuid is None:
         return None
-    with database.lent() as db:
-        rows = fetched(db, WITH_BOTH, {"uuid": uuid, "name": name, "project_id": project_id})
+    with database.borrow() as db:
+        rows = fetch_prepared(db, WITH_BOTH, {"uuid": uuid, "name": name, "project_id": project_id})
     return _row(rows[0]) if rows else None
 
 

@@ -32,7 +32,7 @@ class Xid8(UserDefinedType[int]):
         return lambda value: int(value) if value is not None else None
 
 
-class Word(UserDefinedType[str]):
+class EnumText(UserDefinedType[str]):
     """A text out of a list of words: a domain in PostgreSQL.
 
     A CHECK constraint says the same at three times the price: every statement parses the list anew.
@@ -49,7 +49,7 @@ class Word(UserDefinedType[str]):
         return self.name
 
 
-def one_of(column: str, words: tuple[str, ...]) -> str:
+def check_in(column: str, words: tuple[str, ...]) -> str:
     """Return a CHECK that `column` is one of `words`."""
     return f"{column} IN ({', '.join(repr(w) for w in words)})"
 
@@ -65,7 +65,7 @@ DOMAINS = {
 
 def create_domain(name: str, words: tuple[str, ...]) -> str:
     """Return the statement that makes a domain."""
-    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({one_of('VALUE', words)})"
+    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({check_in('VALUE', words)})"
 
 
 class Base(DeclarativeBase):
@@ -98,4 +98,4 @@ for _name, _words in DOMAINS.items():
 now = func.now()
 
 # Of the tables with a row per resource, visit or event: dead rows are made use of while they are few.
-OFTEN_VACUUMED = {"autovacuum_vacuum_scale_factor": "0.05", "autovacuum_analyze_scale_factor": "0.05"}
+AGGRESSIVE_AUTOVACUUM = {"autovacuum_vacuum_scale_factor": "0.05", "autovacuum_analyze_scale_factor": "0.05"}

@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from orchestrator.engine.states import OUTCOMES, STACK_ACTIONS, STATUSES
-from orchestrator.store.tables.base import OFTEN_VACUUMED, Base, Json, Word, Xid8, now, one_of
+from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, Json, Xid8, check_in, now
 
 
 class Content(Base):
@@ -90,8 +90,8 @@ class Stack(Base):
     request_id: Mapped[str | None]  # of whoever asked for this traversal: for the log alone
 
     __table_args__ = (
-        CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
-        CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
+        CheckConstraint(check_in("status", STATUSES), name="status_known"),
         CheckConstraint("halted_traversal <= traversal", name="halted_is_past"),
         CheckConstraint("(owner_id IS NULL) = (depth = 0)", name="root_has_no_owner"),
         CheckConstraint("(owner_id IS NULL) = (root_id = id)", name="root_is_its_own"),
@@ -99,7 +99,7 @@ class Stack(Base):
             "(deleted_at IS NOT NULL) = (action = 'DELETE' AND status = 'COMPLETE')",
             name="deleted_is_complete",
         ),
-        CheckConstraint(one_of("convergence_policy", ("off", "report", "heal")), name="policy_known"),
+        CheckConstraint(check_in("convergence_policy", ("off", "report", "heal")), name="policy_known"),
         Index(
             "uq_stack_live_name",
             "project_id",
@@ -159,10 +159,10 @@ class Revision(Base):
 
     __table_args__ = (
         UniqueConstraint("stack_id", "number"),
-        CheckConstraint(one_of("outcome", OUTCOMES), name="outcome_known"),
+        CheckConstraint(check_in("outcome", OUTCOMES), name="outcome_known"),
         CheckConstraint("(outcome IS NULL) = (ended_at IS NULL)", name="outcome_has_a_time"),
         CheckConstraint("outcome IS NULL OR traversal IS NOT NULL", name="outcome_of_a_traversal"),
-        CheckConstraint(one_of("action", STACK_ACTIONS), name="action_known"),
+        CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
         Index("ix_revision_template_hash", "template_hash"),
         Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
         Index(
@@ -219,8 +219,8 @@ class Resource(Base):
     definition_id: Mapped[int | None]  # what it was last built from
     physical_id: Mapped[str | None]
     reference_id: Mapped[str | None]  # what get_resource gives, when it is not the physical id
-    action: Mapped[str] = mapped_column(Word("resource_action"), server_default="INIT")
-    status: Mapped[str] = mapped_column(Word("resource_status"), server_default="COMPLETE")
+    action: Mapped[str] = mapped_column(EnumText("resource_action"), server_default="INIT")
+    status: Mapped[str] = mapped_column(EnumText("resource_status"), server_default="COMPLETE")
     status_reason: Mapped[str] = mapped_column(server_default="state changed")
     properties: Mapped[Json | None]  # resolved, as it was built with
     attributes: Mapped[Json | None]
@@ -228,7 +228,7 @@ class Resource(Base):
     data: Mapped[Json | None]  # the type's own notes
     sealed: Mapped[bytes | None]  # the last four and reference_id, encrypted, when any of it is secret
     attempt: Mapped[int] = mapped_column(server_default=text("0"))
-    op: Mapped[str | None] = mapped_column(Word("resource_op"))
+    op: Mapped[str | None] = mapped_column(EnumText("resource_op"))
     op_started_at: Mapped[dt.datetime | None]
     lost_at: Mapped[dt.datetime | None]  # until when a worker that lost its lease may still have been calling
     lease: Mapped[int | None]
@@ -259,7 +259,7 @@ class Resource(Base):
         Index("ix_resource_stack_name", "stack_id", "name"),
         Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
         Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
-        {"postgresql_with": {"fillfactor": "60", **OFTEN_VACUUMED}},
+        {"postgresql_with": {"fillfactor": "60", **AGGRESSIVE_AUTOVACUUM}},
     )
 
 
@@ -272,7 +272,7 @@ class GraphNode(Base):
     stack_id: Mapped[int]
     root_id: Mapped[int]
     traversal: Mapped[int]
-    kind: Mapped[str] = mapped_column(Word("node_kind"))
+    kind: Mapped[str] = mapped_column(EnumText("node_kind"))
     resource_id: Mapped[int | None]
     definition_id: Mapped[int | None]  # what an update node builds from
     queue: Mapped[str]
@@ -281,7 +281,7 @@ class GraphNode(Base):
     blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
     dirty: Mapped[bool] = mapped_column(server_default=text("true"))
     hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # to pause at; paused: at the first
-    state: Mapped[str] = mapped_column(Word("node_state"))
+    state: Mapped[str] = mapped_column(EnumText("node_state"))
     observed_ready: Mapped[bool] = mapped_column(server_default=text("false"))
     observed_ready_at: Mapped[dt.datetime | None]
     retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
@@ -316,7 +316,7 @@ class GraphNode(Base):
             "resource_id",
             postgresql_where=text("state IN ('checking', 'waiting', 'paused')"),
         ),
-        {"postgresql_with": {"fillfactor": "70", **OFTEN_VACUUMED}},
+        {"postgresql_with": {"fillfactor": "70", **AGGRESSIVE_AUTOVACUUM}},
     )
 
 
@@ -342,7 +342,7 @@ class Event(Base):
     __table_args__ = (
         Index("ix_event_order", "stack_id", "xid", "id"),
         Index("ix_event_xid", "xid"),  # of all stacks, for who follows more than one tree
-        {"postgresql_with": OFTEN_VACUUMED},
+        {"postgresql_with": AGGRESSIVE_AUTOVACUUM},
     )
 
 
@@ -404,8 +404,8 @@ class Snapshot(Base):
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
-        CheckConstraint(one_of("action", ("CREATE", "DELETE")), name="action_known"),
-        CheckConstraint(one_of("status", STATUSES), name="status_known"),
+        CheckConstraint(check_in("action", ("CREATE", "DELETE")), name="action_known"),
+        CheckConstraint(check_in("status", STATUSES), name="status_known"),
         CheckConstraint("(action = 'DELETE') = (due_at IS NOT NULL)", name="delete_is_due"),
         Index("ix_snapshot_stack", "stack_id", "created_at"),
         Index("ix_snapshot_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),

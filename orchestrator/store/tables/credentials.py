@@ -8,7 +8,7 @@ import uuid as uuid_
 from sqlalchemy import CheckConstraint, Identity, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.tables.base import Base, now, one_of
+from orchestrator.store.tables.base import Base, check_in, now
 
 STATES = ("making", "held", "going")
 
@@ -35,7 +35,7 @@ class Credential(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
-        CheckConstraint(one_of("state", STATES), name="state_known"),
+        CheckConstraint(check_in("state", STATES), name="state_known"),
         CheckConstraint("(state = 'held') = (due_at IS NULL)", name="held_is_not_due"),
         CheckConstraint("state <> 'held' OR stack_id IS NOT NULL", name="held_by_a_stack"),
         Index("uq_credential_held", "stack_id", unique=True, postgresql_where=text("state = 'held'")),

@@ -7,7 +7,7 @@ import datetime as dt
 from sqlalchemy import CheckConstraint, Identity, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.tables.base import Base, now, one_of
+from orchestrator.store.tables.base import Base, check_in, now
 
 STATES = ("making", "held", "going")
 
@@ -35,7 +35,7 @@ class StackUser(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
-        CheckConstraint(one_of("state", STATES), name="state_known"),
+        CheckConstraint(check_in("state", STATES), name="state_known"),
         CheckConstraint("state <> 'held' OR keystone_id IS NOT NULL", name="held_is_known"),
         CheckConstraint("state = 'held' OR due_at IS NOT NULL", name="looked_after"),
         Index("ix_stack_user_resource", "resource_id"),

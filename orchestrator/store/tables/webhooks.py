@@ -8,7 +8,7 @@ import uuid as uuid_
 from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.tables.base import Base, Xid8, now, one_of
+from orchestrator.store.tables.base import Base, Xid8, check_in, now
 
 
 class Webhook(Base):
@@ -44,7 +44,7 @@ class Webhook(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
-        CheckConstraint(one_of("state", ("active", "dead", "off")), name="state_known"),
+        CheckConstraint(check_in("state", ("active", "dead", "off")), name="state_known"),
         CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
         CheckConstraint("nested_depth >= 0", name="depth_counts"),
         Index("ix_webhook_project", "project_id", "id"),

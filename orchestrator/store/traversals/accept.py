@@ -22,15 +22,15 @@ from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
     Locked,
-    Opened,
-    bring,
-    bump,
+    StartedTraversal,
+    attach_revision,
     first_nodes,
     lock,
+    start_traversal,
 )
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
-HOLD_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
+LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
 
 COUNT_STACKS = """
 SELECT count(*) FROM (
@@ -84,12 +84,12 @@ EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
 
 
-class Overtaken(Exception):
+class ConcurrentUpdate(Exception):
     """What is wanted was made of what the stack was wanted to be, and that is something else by now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StackInsert:
     """A stack as asked for, checked and ready to be written down."""
 
     uuid: uuid.UUID
@@ -113,8 +113,13 @@ class Wanted:
 
 
 def accept_create(
-    db: Connection[TupleRow], wanted: Wanted, *, quota: int, lease: int | None = None, seconds: float = 30.0
-) -> Opened:
+    db: Connection[TupleRow],
+    wanted: StackInsert,
+    *,
+    quota: int,
+    lease: int | None = None,
+    seconds: float = 30.0,
+) -> StartedTraversal:
     """Write a new stack with its first revision, plan node and finish node.
 
     Raises:
@@ -123,7 +128,7 @@ def accept_create(
         Unavailable: its credential was given up meanwhile.
     """
     with db.transaction():
-        refuse_beyond(db, wanted.project_id, quota)
+        enforce_quota(db, wanted.project_id, quota)
         action = "CREATE" if wanted.adopted is None else "ADOPT"
         try:
             row = db.execute(
@@ -150,7 +155,7 @@ def accept_create(
         if wanted.adopted is not None:
             db.execute("UPDATE revision SET adopted = %s WHERE id = %s", (wanted.adopted, revision_id))
         sinks.add(db, stack_id, wanted.sinks)
-        bring(db, stack_id, 1, revision_id, row[1])
+        attach_revision(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         if wanted.credential_id is not None:
             delegated_credentials.take(db, wanted.credential_id, stack_id)
@@ -165,7 +170,7 @@ def accept_create(
         )
 
 
-def refuse_beyond(db: Connection[TupleRow], project_id: str, quota: int) -> None:
+def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
     """Refuse another stack where the project has `quota` of them; a negative one is none.
 
     Raises:
@@ -183,13 +188,13 @@ def refuse_beyond(db: Connection[TupleRow], project_id: str, quota: int) -> None
 def accept_update(
     db: Connection[TupleRow],
     stack_id: int,
-    wanted: Wanted,
+    wanted: StackInsert,
     *,
     action: str,
     lease: int | None = None,
     converge: bool = False,
     based_on: int | None = None,
-) -> Opened | None:
+) -> StartedTraversal | None:
     """Write a stack's next revision and begin the traversal that brings it there, with `converge` from what
     is really there; None when it is gone. `based_on` is the traversal in which what is wanted was read.
 
@@ -198,21 +203,21 @@ def accept_update(
         NotSupported: it is suspended.
     """
     with db.transaction():
-        now = _lock_awake(db, stack_id)
+        now = _lock_unless_suspended(db, stack_id)
         if now is None:
             return None
         if based_on is not None and now.traversal != based_on:
-            raise Overtaken
+            raise ConcurrentUpdate
         revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
         sinks.add(db, stack_id, wanted.sinks)
-        sinks.switch(db, stack_id, revision_id)
+        sinks.activate_named(db, stack_id, revision_id)
         tags = list(wanted.tags)
         db.execute(
             SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
         )
         if wanted.credential_id is not None:
             delegated_credentials.take(db, wanted.credential_id, stack_id)
-        return bump(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
+        return start_traversal(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
 
 
 def accept_rollback(
@@ -223,7 +228,7 @@ def accept_rollback(
     created_by: str = "",
     ended: Outcome = "superseded",
     retain: bool = False,
-) -> Opened | None:
+) -> StartedTraversal | None:
     """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone. Run
     in a transaction.
 
@@ -251,9 +256,9 @@ def accept_rollback(
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
-        sinks.switch(db, stack_id, made[0])
+        sinks.activate_named(db, stack_id, made[0])
     assert made is not None
-    return bump(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
+    return start_traversal(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
 
 
 # A snapshot can be restored while it is there, and whole.
@@ -267,7 +272,7 @@ OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE i
 
 def accept_restore(
     db: Connection[TupleRow], stack_id: int, snapshot_id: int, *, template: bytes | None, created_by: str
-) -> Opened | None:
+) -> StartedTraversal | None:
     """Begin to bring a stack back to a snapshot's revision, with another `template` if there is one; None
     when stack or snapshot is gone.
 
@@ -275,7 +280,7 @@ def accept_restore(
         NotSupported: the stack is suspended.
     """
     with db.transaction():
-        if _lock_awake(db, stack_id) is None:
+        if _lock_unless_suspended(db, stack_id) is None:
             return None
         sound = db.execute(SOUND, (snapshot_id, stack_id)).fetchone()
         if sound is None:
@@ -289,13 +294,13 @@ def accept_restore(
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
         db.execute(RESTORES, (snapshot_id, made[0]))
-        sinks.switch(db, stack_id, made[0])
+        sinks.activate_named(db, stack_id, made[0])
         if template is not None:
             db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
-        return bump(db, stack_id, "RESTORE", revision_id=made[0])
+        return start_traversal(db, stack_id, "RESTORE", revision_id=made[0])
 
 
-def _lock_awake(db: Connection[TupleRow], stack_id: int) -> Locked | None:
+def _lock_unless_suspended(db: Connection[TupleRow], stack_id: int) -> Locked | None:
     now = lock(db, stack_id)
     if now is not None and now.action == "SUSPEND":
         raise NotSupported("Updating a stack when it is suspended")
@@ -315,7 +320,7 @@ def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
     return number
 
 
-def _revise(db: Connection[TupleRow], stack_id: int, wanted: Wanted, *, number: int, action: str) -> int:
+def _revise(db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, number: int, action: str) -> int:
     template_hash, *hashes = _put(db, wanted.template, *(text.encode() for text in wanted.files.values()))
     files = {name: hash_.hex() for name, hash_ in zip(wanted.files, hashes, strict=True)}
     row = db.execute(
@@ -342,6 +347,6 @@ def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
     """Store texts, those that are new, and hold all of them for the transaction; return their hashes."""
     hashes = [hashlib.sha256(body).digest() for body in bodies]
     for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # one order for everybody: no deadlocks
-        while db.execute(HOLD_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
+        while db.execute(LOCK_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
             db.execute(INSERT_CONTENT, (hash_, body))
     return hashes

@@ -61,7 +61,7 @@ class Ended(NamedTuple):
     rings: Sequence[Ring]  # what that wakes
 
 
-def end(db: repository.Hot, node_id: int, root: str) -> Ended | None:
+def end(db: repository.CheckConnection, node_id: int, root: str) -> Ended | None:
     """End the child stack whose finish node this is; None when that takes more, or is over."""
     rows = repository.retried(db, END, {"node_id": str(node_id)})
     rings = repository.settled(rows, root).rings

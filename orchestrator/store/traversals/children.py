@@ -18,12 +18,12 @@ from sqlalchemy import text
 
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.messages import Ring
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.repository import Settled
-from orchestrator.store.traversals.accept import HOLD_CONTENT, INSERT_CONTENT
-from orchestrator.store.traversals.traversals import STACK_EVENT, bump
+from orchestrator.store.traversals.accept import INSERT_CONTENT, LOCK_CONTENT
+from orchestrator.store.traversals.traversals import STACK_EVENT, start_traversal
 
 Db = Connection[TupleRow]
 
@@ -38,14 +38,14 @@ SELECT c.traversal, c.status FROM stack c WHERE c.id = %(id)s::bigint AND c.dele
 """
 
 # A stack that was deleted by others leaves its place to the next.
-MAKE_ROOM = """
+DETACH_DELETED_CHILD = """
 UPDATE stack SET parent_resource_id = NULL
 WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
 """
 
 # All of it at once: the resource's node waits, and there are the stack, its first revision, its plan and
 # finish nodes, and the event. What is not said is as with the stack around it. Without `r` there is nothing.
-BIRTH = (
+INSERT_CHILD_SQL = (
     """
 , p AS MATERIALIZED (
     SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
@@ -91,20 +91,20 @@ BIRTH = (
 )
 
 
-def _bearing(wait: str) -> str:
+def INSERT_CHILD_ROW(wait: str) -> str:
     """Return a statement that lets a node wait, and makes the child that it waits for."""
     head, held = wait.split("\nSELECT 'held'")
     return (
         head
-        + BIRTH
+        + INSERT_CHILD_SQL
         + "\nSELECT 'held'"
         + held
         + "\nUNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born"
     )
 
 
-SPAWN = _bearing(ending.OF_ONE[ending.WAIT])
-SPAWN_UNCLAIMED = _bearing(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
+SPAWN = INSERT_CHILD_ROW(ending.OF_ONE[ending.WAIT])
+SPAWN_UNCLAIMED = INSERT_CHILD_ROW(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
 
 REVISE = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
@@ -118,7 +118,7 @@ RETURNING id
 
 # What is the parent's to say travels to a child whenever it is moved. It never rolls back by itself: its
 # parent would ask again, and it would fail again, for ever.
-TRAVEL = """
+START_CHILD_TRAVERSAL = """
 UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
     credentials = p.credentials, user_project_id = p.user_project_id,
     timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins), request_id = p.request_id
@@ -152,7 +152,7 @@ FROM chosen WHERE s.id = chosen.id
 )
 
 # The way up: a stack and those around it, but not the root. What it is brought to next forgets it.
-DISTURB = """
+MARK_STALE = """
 WITH RECURSIVE up AS (
     SELECT s.id, s.owner_id FROM stack s WHERE s.id = %(stack_id)s
     UNION ALL
@@ -161,7 +161,7 @@ WITH RECURSIVE up AS (
 INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
 ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- nobody forgets it before this is seen
 """
-CALM = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
+CLEAR_STALE = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
 DISTURBED = """
 SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
 WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
@@ -187,7 +187,7 @@ UPDATE stack s SET root_id = own.id, depth = s.depth - own.depth FROM below, own
 CAUSES = """
 SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LIMIT %s
 """
-SPREAD = """
+PROPAGATE_FAILURES = """
 WITH one AS (
     DELETE FROM failure
     WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND resource_name = %(name)s
@@ -204,7 +204,7 @@ SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     coalesce(observed = 'failed', false)
 FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
 """
-BESIDE = """
+SIBLINGS = """
 SELECT name, properties, metadata, convert_from(sealed, 'UTF8') FROM resource
 WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
     AND (physical_id = %(id)s OR reference_id = %(id)s)
@@ -214,7 +214,7 @@ FAILED = """
 SELECT name FROM resource
 WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
 """
-AROUND = """
+INHERITED = """
 SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
 WHERE v.id = %(revision_id)s::bigint
 """
@@ -242,7 +242,7 @@ class ChildWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StartedChild:
     """A child's traversal that has begun."""
 
     traversal: int
@@ -251,7 +251,7 @@ class Moved:
 
 def state(db: Db, resource_id: int) -> ChildState | None:
     """Return the child of a resource, None when it has none."""
-    for row in fetched(db, STATE, {"resource_id": str(resource_id)}):
+    for row in fetch_prepared(db, STATE, {"resource_id": str(resource_id)}):
         return ChildState(*row)
     return None
 
@@ -262,7 +262,7 @@ _stored: set[bytes] = set()
 MOST_REMEMBERED = 1_000
 
 
-class Forgotten(Exception):
+class ContentMissing(Exception):
     """The child's template is not stored: it was purged, or never was."""
 
 
@@ -278,7 +278,7 @@ def spawn(
         Forgotten: the template is to be stored before.
     """
     if again:
-        db.execute(MAKE_ROOM, {"resource_id": str(row["resource_id"])})
+        db.execute(DETACH_DELETED_CHILD, {"resource_id": str(row["resource_id"])})
     if hashlib.sha256(wanted.template).digest() not in _stored:
         store(db, wanted)
     statement = SPAWN if lease is not None else SPAWN_UNCLAIMED
@@ -296,7 +296,7 @@ def spawn(
     try:
         rows = repository.retried(db, statement, values)
     except errors.ForeignKeyViolation as error:
-        raise Forgotten from error
+        raise ContentMissing from error
     return repository.settled(rows, root)
 
 
@@ -309,22 +309,22 @@ def store(db: Db, wanted: ChildWanted) -> None:
     _stored.add(hash_)
 
 
-def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Moved | None:
+def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> StartedChild | None:
     """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
     if not _travel(db, child_id, wanted.timeout_mins):
         return None
-    db.execute(CALM, {"stack_id": child_id})
-    while db.execute(HOLD_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
+    db.execute(CLEAR_STALE, {"stack_id": child_id})
+    while db.execute(LOCK_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
         store(db, wanted)
     action = "UPDATE" if wanted.restores is None else "RESTORE"
     restores = None if wanted.restores is None else str(wanted.restores)
     values = {**_revision(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
     values["sealed"] = values.pop("revision_sealed")
-    [(revision_id,)] = fetched(db, REVISE, values)
+    [(revision_id,)] = fetch_prepared(db, REVISE, values)
     return _bumped(db, child_id, action, revision_id=revision_id, converge=converge)
 
 
-def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> Moved | None:
+def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> StartedChild | None:
     """Begin an action that has no template of its own; None when the child is gone. In a transaction."""
     if not _travel(db, child_id):
         return None
@@ -337,17 +337,17 @@ def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
         "stack_id": str(child_id),
         "timeout_mins": None if timeout_mins is None else str(timeout_mins),
     }
-    return bool(fetched(db, TRAVEL, values))
+    return bool(fetch_prepared(db, START_CHILD_TRAVERSAL, values))
 
 
-def _bumped(db: Db, child_id: int, action: str, **more: Any) -> Moved | None:
-    opened = bump(db, child_id, action, **more)
-    return None if opened is None else Moved(opened.traversal, opened.ring)
+def _bumped(db: Db, child_id: int, action: str, **more: Any) -> StartedChild | None:
+    opened = start_traversal(db, child_id, action, **more)
+    return None if opened is None else StartedChild(opened.traversal, opened.ring)
 
 
-def hold(db: Db, child_id: int) -> tuple[int, str] | None:
+def lock_child(db: Db, child_id: int) -> tuple[int, str] | None:
     """Lock a live child until the transaction ends; return its traversal and status."""
-    for traversal, status in fetched(db, HOLD, {"id": str(child_id)}):
+    for traversal, status in fetch_prepared(db, HOLD, {"id": str(child_id)}):
         return traversal, status
     return None
 
@@ -359,10 +359,10 @@ def halt_below(db: Db, stack_id: int, traversal: int) -> None:
 
 def disturb(db: Db, stack_id: int) -> None:
     """Let the stacks around a child, when next they are updated, see to it: others have changed it."""
-    db.execute(DISTURB, {"stack_id": stack_id})
+    db.execute(MARK_STALE, {"stack_id": stack_id})
 
 
-def disturbed(db: Db, stack_id: int) -> list[str]:
+def stale_resources(db: Db, stack_id: int) -> list[str]:
     """Return the names of the resources whose stacks, or what is below them, others have changed."""
     return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
 
@@ -380,7 +380,7 @@ def causes(db: Db, child: ChildState) -> list[str]:
 def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
     """Tell of a resource's failure by the causes in its child, one by one."""
     values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
-    db.execute(SPREAD, values)
+    db.execute(PROPAGATE_FAILURES, values)
 
 
 COUNT_BELOW = text("""
@@ -405,7 +405,7 @@ def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
 
 def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
     """Return the resource of a stack with this reference or physical id, if there is one."""
-    return db.execute(BESIDE, {"stack_id": stack_id, "id": id_}).fetchall()
+    return db.execute(SIBLINGS, {"stack_id": stack_id, "id": id_}).fetchall()
 
 
 def failed(db: Db, child_id: int) -> list[str]:
@@ -416,7 +416,7 @@ def failed(db: Db, child_id: int) -> list[str]:
 def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
     """Return what a stack says about its children: a revision's environment and files, and its own depth."""
     values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
-    [(environment, files, depth)] = fetched(db, AROUND, values)
+    [(environment, files, depth)] = fetch_prepared(db, INHERITED, values)
     return environment or {}, files or {}, depth
 
 

@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.messages import Ring
 from orchestrator.engine.states import Outcome
 from orchestrator.logs import request_id
-from orchestrator.store.connections.prepared import fetched
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import hooks
 
 STACK_EVENT = """
@@ -92,7 +92,7 @@ UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
     FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
         AND x.action = 'CREATE' AND x.status = 'IN_PROGRESS'
 """
-CUT_SNAPSHOT_SHORT = """
+FAIL_UNFINISHED_SNAPSHOT = """
 UPDATE snapshot
 SET status = 'FAILED', status_reason = 'Stack ' || %(action)s || ' began before it was complete'
 WHERE stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'IN_PROGRESS'
@@ -242,7 +242,7 @@ WHERE NOT EXISTS (
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class StartedTraversal:
     """A traversal that has begun, with its plan node."""
 
     traversal: int
@@ -260,7 +260,7 @@ def first_nodes(
     needed_by: Sequence[int] = (),
     lease: int | None = None,
     seconds: float = 30.0,
-) -> Opened:
+) -> StartedTraversal:
     """Insert a traversal's plan node and the finish node it holds; with a `lease` the caller goes on to plan
     itself.
     """
@@ -274,10 +274,10 @@ def first_nodes(
     }
     row = db.execute(FIRST_NODES, values).fetchone()
     assert row is not None
-    return Opened(traversal, row[0], Ring(row[0], traversal, "bulk", "plan", root))
+    return StartedTraversal(traversal, row[0], Ring(row[0], traversal, "bulk", "plan", root))
 
 
-def bump(
+def start_traversal(
     db: Connection[TupleRow],
     stack_id: int,
     action: str,
@@ -288,7 +288,7 @@ def bump(
     converge: bool = False,
     retain: bool = False,
     ended: Outcome = "superseded",
-) -> Opened | None:
+) -> StartedTraversal | None:
     """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run
     in a transaction.
 
@@ -308,8 +308,8 @@ def bump(
     if row is None:
         return None
     traversal, root_id, root, event = row
-    bring(db, stack_id, traversal, revision_id, event, ended)
-    db.execute(CUT_SNAPSHOT_SHORT, {"stack_id": stack_id, "action": action})
+    attach_revision(db, stack_id, traversal, revision_id, event, ended)
+    db.execute(FAIL_UNFINISHED_SNAPSHOT, {"stack_id": stack_id, "action": action})
     return renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
 
 
@@ -321,7 +321,7 @@ def renew(
     root: str,
     traversal: int,
     lease: int | None = None,
-) -> Opened:
+) -> StartedTraversal:
     """Insert the first nodes of a traversal that follows another, with all that hung on the other's end."""
     hooks.give_up(db, stack_id)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
@@ -337,7 +337,7 @@ def renew(
     )
 
 
-def bring(
+def attach_revision(
     db: Connection[TupleRow],
     stack_id: int,
     traversal: int,
@@ -375,7 +375,7 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] |
     """Settle a claimed finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is
     no longer the stack's, or has failed.
     """
-    for row in fetched(db, COMPLETE, {"node_id": node_id, "lease": lease}):
+    for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
         return _rings(row[1])
     return None
 
@@ -418,7 +418,7 @@ def end_failed(
         "longest": LONGEST_CAUSE,
     }
     hooks.give_up(db, stack_id)
-    for row in fetched(db, END_FAILED, values):
+    for row in fetch_prepared(db, END_FAILED, values):
         return EndedFailed(row[0], row[1], row[2], row[3], _rings(row[4]))
     return None
 
@@ -456,7 +456,7 @@ def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
     db.execute(HALT, {"stack_id": stack_id, "traversal": traversal})
 
 
-def follow_open(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
+def enqueue_open_operations(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
     """Let a halted traversal come to every operation that is open, whoever opened it. Once is enough: it
     opens no more.
     """
