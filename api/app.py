@@ -42,7 +42,7 @@ def create_app(
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     version.require_current(database.url)
     sealing = cipher(settings)
-    offload.start()
+    offload.preload_forkserver()
     return assemble(
         Parts(
             settings,
@@ -62,7 +62,7 @@ def operations() -> Operations:
         create=offload.create,
         delete=create_delete.delete,
         update=offload.update,
-        act=actions.act,
+        act=actions.start_action,
         signal=accept.signal,
         signal_by_url=accept.signal_by_url,
         mark_unhealthy=accept.mark_unhealthy,
@@ -73,7 +73,7 @@ def operations() -> Operations:
         differ=offload.differ,
         preview_create=offload.preview_create,
         preview_update=offload.preview_update,
-        signal_soon=accept.signal_soon,
+        signal_soon=accept.signal_fast,
     )
 
 

@@ -25,15 +25,15 @@ from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs, logger
-from orchestrator.operations.children.child_stacks import ChildStacks
-from orchestrator.operations.events.webhook_delivery import Courier
-from orchestrator.operations.keystone.delegated_credentials import Custodian
-from orchestrator.operations.keystone.stack_users import Keeper
-from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.events.webhook_delivery import WebhookSender
+from orchestrator.operations.keystone.delegated_credentials import CredentialReaper
+from orchestrator.operations.keystone.stack_users import StackUserReaper
+from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import PlanVisit, stop_planners
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.planning.process import PlanNodeHandler, stop_planners
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
@@ -59,11 +59,11 @@ dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
 PROVIDER = "provider"  # the queue of those who may call, and wait
 
-_engines: dict[int, Engine] = {}
+_engines: dict[int, WorkerContext] = {}
 _lock = threading.Lock()
 
 
-def engine() -> Engine:
+def engine() -> WorkerContext:
     """Return this process's engine, made on first use: after a fork nothing of the parent's is shared."""
     made = _engines.get(os.getpid())
     if made is None:
@@ -72,17 +72,17 @@ def engine() -> Engine:
     return made
 
 
-def make_engine() -> Engine:
+def make_engine() -> WorkerContext:
     """Return an engine on the configured database."""
     chosen = settings()
     database = open_database(chosen, "orchestrator-worker")
     sealing, types = cipher(chosen), load_registry()
     parameters = ParameterCache(database, sealing)
     windows, files = Windows(chosen.ring_window), FileCache(database)
-    stacks = ChildStacks(database, sealing, types, chosen, files)
-    plan = PlanVisit(Planner(database, sealing, types, chosen, parameters, stacks))
+    stacks = ChildStackLoader(database, sealing, types, chosen, files)
+    plan = PlanNodeHandler(Planner(database, sealing, types, chosen, parameters, stacks))
     leases = Leases(database, chosen.lease_seconds)
-    return Engine(database, sealing, types, chosen, parameters, windows, leases, plan, files, stacks)
+    return WorkerContext(database, sealing, types, chosen, parameters, windows, leases, plan, files, stacks)
 
 
 @celeryd_init.connect  # before Celery warns of anything
@@ -119,7 +119,7 @@ def _start_tick(sender: Any, **_: Any) -> None:
     database = open_database(chosen, "orchestrator-sweep")
     tick = Tick(
         Sweep(database, chosen, load_registry(), cipher(chosen), APART * chosen.sweep_interval_seconds),
-        Reporting(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
+        Heartbeat(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,
         chosen.sweep_interval_seconds,
     )
@@ -127,12 +127,16 @@ def _start_tick(sender: Any, **_: Any) -> None:
     tick.start()
     _threads.append(tick)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
-        couriers = Couriers(Courier(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen))
+        couriers = Couriers(
+            WebhookSender(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen)
+        )
         couriers.start()
         _threads.append(couriers)
         if chosen.auth == "keystone":
             beside = open_database(chosen, "orchestrator-custodian")
-            custody = Custody(Custodian(beside, cipher(chosen), chosen), Keeper(beside, chosen))
+            custody = Custody(
+                CredentialReaper(beside, cipher(chosen), chosen), StackUserReaper(beside, chosen)
+            )
             custody.start()
             _threads.append(custody)
 

@@ -12,8 +12,8 @@ import psycopg
 import sqlalchemy.exc
 
 from orchestrator.logs import logger
-from orchestrator.operations.keystone.delegated_credentials import Custodian
-from orchestrator.operations.keystone.stack_users import Keeper
+from orchestrator.operations.keystone.delegated_credentials import CredentialReaper
+from orchestrator.operations.keystone.stack_users import StackUserReaper
 
 log = logger()
 
@@ -23,7 +23,9 @@ POLL_SECONDS: Final = 1.0
 class Custody(threading.Thread):
     """Looks for what is due until stopped; whatever fails is logged and tried again."""
 
-    def __init__(self, custodian: Custodian, keeper: Keeper, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, custodian: CredentialReaper, keeper: StackUserReaper, poll_seconds: float = POLL_SECONDS
+    ) -> None:
         """Take who removes it."""
         super().__init__(name="custody", daemon=True)
         self.custodian, self.keeper, self.poll_seconds = custodian, keeper, poll_seconds

@@ -7,7 +7,7 @@ import threading
 import psycopg
 
 from orchestrator.logs import logger
-from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
 from tasks.publisher import Dispatcher
 
@@ -19,7 +19,7 @@ STOP_SECONDS = 2.0  # that the end of the process waits for a sweep's
 class Tick(threading.Thread):
     """Sweeps every `seconds`; whatever fails is logged and tried again."""
 
-    def __init__(self, sweep: Sweep, reporting: Reporting, dispatcher: Dispatcher, seconds: float) -> None:
+    def __init__(self, sweep: Sweep, reporting: Heartbeat, dispatcher: Dispatcher, seconds: float) -> None:
         """Take what to run and where its messages go."""
         super().__init__(name="tick", daemon=True)
         self.sweep, self.reporting, self.dispatcher, self.seconds = sweep, reporting, dispatcher, seconds

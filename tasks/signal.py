@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.logs import logger
-from orchestrator.operations.signals.process import take_in
+from orchestrator.operations.signals.process import process_signals
 from orchestrator.store.connections.database import UNREACHABLE
 from tasks.app import app, dispatcher, engine
 from tasks.publisher import SIGNAL_TASK
@@ -21,7 +21,7 @@ log = logger()
 def signal(self: Any, resource_id: int) -> None:
     """Let a resource take in what it was sent, and enqueue what that woke."""
     try:
-        rings = take_in(engine(), resource_id)
+        rings = process_signals(engine(), resource_id)
     except UNREACHABLE as error:
         log.warning("database_unreachable", resource=resource_id, error=str(error))
         return  # the sweep rings again

@@ -15,7 +15,7 @@ import psycopg
 import sqlalchemy.exc
 
 from orchestrator.logs import logger
-from orchestrator.operations.events.webhook_delivery import Courier
+from orchestrator.operations.events.webhook_delivery import WebhookSender
 from orchestrator.store.events.webhooks import Claimed
 
 log = logger()
@@ -28,7 +28,7 @@ POLL_SECONDS: Final = 0.25
 class Couriers(threading.Thread):
     """Takes what is due and hands it to threads, until stopped."""
 
-    def __init__(self, courier: Courier, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, courier: WebhookSender, poll_seconds: float = POLL_SECONDS) -> None:
         """Take who delivers."""
         super().__init__(name="couriers", daemon=True)
         self.courier, self.poll_seconds = courier, poll_seconds
@@ -67,7 +67,7 @@ class Couriers(threading.Thread):
 
     def _serve(self, claimed: Claimed, lease: int, slow: bool) -> None:
         try:
-            self.courier.serve(claimed, lease)
+            self.courier.deliver_pending(claimed, lease)
         except Exception:  # its lease ends, and it is taken again
             log.exception("delivery_broken", webhook=str(claimed.uuid))
         finally:

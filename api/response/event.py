@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from api.response.serialization import Links, below, link
-from orchestrator.operations.events.event_body import facts, more_facts
+from orchestrator.operations.events.event_body import event_body, event_stack_fields
 from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 
 
 def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as a list has it (spec/rest-api.md §8), and where it stands among the others."""
-    place, told = links.of(stack), facts(row, stack)
+    place, told = links.of(stack), event_body(row, stack)
     resource = below(place, "resources", row.resource_name)
     told["links"] = linked = [
         link("self", f"{resource}/events/{told['id']}"),
@@ -26,4 +26,4 @@ def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = N
 
 def as_told(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as those who follow several stacks hear of it: which stack's, and of what type."""
-    return as_listed(row, stack, links, root) | more_facts(row, stack)
+    return as_listed(row, stack, links, root) | event_stack_fields(row, stack)

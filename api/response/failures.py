@@ -10,7 +10,7 @@ from api.response.errors import described
 from api.response.serialization import Links, below, link, time
 from orchestrator.engine.history.failure_kinds import read
 from orchestrator.errors import Diagnostic
-from orchestrator.operations.diagnosis.failure_locations import Places
+from orchestrator.operations.diagnosis.failure_locations import FailureLocator
 from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
@@ -59,7 +59,7 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
     """
     database, levels = parts().database, parts().settings.max_nested_stack_depth
     found, _ = tree(database, stack, history.failures_of(database, stack), levels)
-    places = Places(database, LONGEST_FILE)
+    places = FailureLocator(database, LONGEST_FILE)
     told = []
     for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):
         reading = read(leaf.row.reason)

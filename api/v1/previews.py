@@ -22,8 +22,8 @@ from api.response.serialization import WHOLE, Links, json_response, link, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
 from api.v1.stacks import NO_DESCRIPTION
-from orchestrator.operations.preview.create import Unmade
-from orchestrator.operations.preview.update import Item, UpdatePreview
+from orchestrator.operations.preview.create import PlannedResource
+from orchestrator.operations.preview.update import ResourceChange, UpdatePreview
 from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -66,7 +66,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
     return json_response({"stack": shown})
 
 
-def _created(identity: _Identity, one: Unmade) -> Form | list[Any]:
+def _created(identity: _Identity, one: PlannedResource) -> Form | list[Any]:
     """Return a resource that would be made; one that stands for a stack is the list of what is in that."""
     if one.nested is not None:
         inner = _Identity(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
@@ -182,7 +182,7 @@ def _unchanged(stack: StackRow | None, identity: _Identity, names: Collection[st
                 yield identity.made(row, row.required_by)
 
 
-def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[Item]) -> Iterator[Form]:
+def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[ResourceChange]) -> Iterator[Form]:
     for start in range(0, len(items), WHOLE):
         part = items[start : start + WHOLE]
         ids = [item.row_id for item in part if item.row_id is not None]
@@ -192,7 +192,7 @@ def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[Item])
             yield _touched_one(identity, item, row)
 
 
-def _touched_one(identity: _Identity, item: Item, row: ResourceRow | None) -> Form:
+def _touched_one(identity: _Identity, item: ResourceChange, row: ResourceRow | None) -> Form:
     expected = item.expected
     if row is None:
         form = identity.unmade(

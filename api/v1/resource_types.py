@@ -12,7 +12,7 @@ from api.middleware.authorization import require_named
 from api.request import query_params
 from api.response.errors import fault
 from api.response.serialization import json_response
-from orchestrator.operations.validation.available_types import OfferedTypes
+from orchestrator.operations.validation.available_types import AvailableTypes
 from orchestrator.resources import type_schema as types
 from orchestrator.security.policy import policy_of, type_gate
 from orchestrator.store.maintenance import workers
@@ -51,9 +51,9 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
     )
 
 
-def _offered() -> OfferedTypes:
+def _offered() -> AvailableTypes:
     has = parts()
-    return OfferedTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
+    return AvailableTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
 
 
 @catalogue.get("/<project_id>/build_info")

@@ -97,7 +97,7 @@ def _body(row: SnapshotRow, stack: StackRow, has: Parts) -> Iterator[bytes]:
         "creation_time": time(row.created_at),
     }
     yield orjson.dumps(head)[:-1] + b',"data":'
-    yield from export.of_snapshot(has.database, has.cipher, stack, row)
+    yield from export.export_snapshot(has.database, has.cipher, stack, row)
     yield b"}"
 
 

@@ -18,9 +18,9 @@ from api.v1.diagnosis import progress_body
 from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
-from orchestrator.operations.runtime.parameter_cache import pseudo
-from orchestrator.operations.stacks.actions import named
-from orchestrator.operations.stacks.update import changes_nothing
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
+from orchestrator.operations.stacks.actions import requested_action
+from orchestrator.operations.stacks.update import is_empty_patch
 from orchestrator.store.stacks import progress, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
@@ -122,7 +122,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
     context = operation_context()
     with received(request, context.settings) as body:
         if patch:
-            require_named("stacks:update_no_change" if changes_nothing(body) else "stacks:update_patch")
+            require_named("stacks:update_no_change" if is_empty_patch(body) else "stacks:update_patch")
             stack = canonical(stack_name, stack_id)
         accepted = parts().operations.update(context, stack, body, patch=patch)
     parts().publish(accepted.rings)
@@ -134,7 +134,7 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
     """Begin an action of the stack."""
     stack, context = canonical(stack_name, stack_id), operation_context()
     with received(request, context.settings, small=True) as body:
-        require_named(f"actions:{named(body)}")
+        require_named(f"actions:{requested_action(body)}")
         rings = parts().operations.act(context, stack, body)
     parts().publish(rings)
     return json_response(None)
@@ -222,10 +222,10 @@ def _common(row: StackRow, links: Links) -> dict[str, Any]:
 def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
     """Return every parameter as text, hidden ones masked, the pseudo ones first."""
     if revision is None:
-        return pseudo(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))
+        return pseudo_parameters(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))
     template = Template.from_outline(revision.outline)
     schemas = template.parameters
-    values = pseudo(str(stack.uuid), stack.name, stack.project_id, template.form)
+    values = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id, template.form)
     given = {name: value for name, value in revision.parameters.items() if name in schemas}
     hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # is sealed
     return ParameterValues({**values, **given}, hidden).public(schemas)

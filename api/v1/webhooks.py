@@ -63,4 +63,4 @@ def rearm(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as ab
     """Let a webhook that was given up try again."""
     context = operation_context()
     with received(request, context.settings, small=True) as body:
-        return json_response({"webhook": operations.rearm(context, webhook_id, body)})
+        return json_response({"webhook": operations.reactivate(context, webhook_id, body)})

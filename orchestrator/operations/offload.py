@@ -20,7 +20,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.logs import bind_request, concerning, configure_logs, logger, request_id
-from orchestrator.operations.children.child_stacks import ChildStacks
+from orchestrator.operations.children.child_stacks import ChildStackLoader
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
 from orchestrator.operations.planning.planner import Planner
@@ -69,7 +69,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
     """Accept a new stack, in this process or, when the body is large, in another."""
     if body.path is None:
         return stacks.create(context, body)
-    accepted: Accepted = _apart(context, body.path, _create)
+    accepted: Accepted = _run_in_subprocess(context, body.path, _create)
     return accepted
 
 
@@ -77,7 +77,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     """Accept an update, in this process or, when the body is large, in another."""
     if body.path is None:
         return updates.update(context, stack, body, patch=patch)
-    accepted: Accepted = _apart(context, body.path, partial(_update, stack=stack, patch=patch))
+    accepted: Accepted = _run_in_subprocess(context, body.path, partial(_update, stack=stack, patch=patch))
     return accepted
 
 
@@ -85,7 +85,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     """Say what a create would make, in this process or, when the body is large, in another."""
     if body.path is None:
         return create_preview.preview_create(context, body)
-    preview: CreatePreview = _apart(context, body.path, _preview_create)
+    preview: CreatePreview = _run_in_subprocess(context, body.path, _preview_create)
     return preview
 
 
@@ -101,7 +101,7 @@ def preview_update(
     if body.path is None:
         return update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested)
     work = partial(_preview_update, stack=stack, patch=patch, show_nested=show_nested)
-    preview: UpdatePreview = _apart(context, body.path, work)
+    preview: UpdatePreview = _run_in_subprocess(context, body.path, work)
     return preview
 
 
@@ -110,16 +110,16 @@ def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, An
     if body.path is None:
         return template_report.validate(context, body, **how)
     work = partial(_validate, how=how)
-    result: dict[str, Any] = _apart(context, body.path, work)
+    result: dict[str, Any] = _run_in_subprocess(context, body.path, work)
     return result
 
 
 def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
     """Compare two revisions, in this process or, when a template is large, in another."""
     if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
-        return revision_diff.differ(context, stack, before, after)
+        return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
-    found: dict[str, Any] = _apart(context, None, work)
+    found: dict[str, Any] = _run_in_subprocess(context, None, work)
     return found
 
 
@@ -127,17 +127,21 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     """Begin to restore a snapshot, in this process or, when its template is large, in another."""
     if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
-    rings: list[Ring] = _apart(context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id))
+    rings: list[Ring] = _run_in_subprocess(
+        context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id)
+    )
     return rings
 
 
-def start() -> None:
+def preload_forkserver() -> None:
     """Load what the children share, so that each starts within milliseconds."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([__name__])
 
 
-def _apart(context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]) -> Any:
+def _run_in_subprocess(
+    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+) -> Any:
     """Run `work` in a process of its own and return what it answers, or raise what it raised."""
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
@@ -197,11 +201,11 @@ def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> N
     opened, template = updates.accept(context, stack, Body(path=job.path), patch=patch, lease=lease)
     answer.send(Accepted(str(stack.uuid), stack.name, []))
     answer.close()
-    _go_on(context, opened, lease, template)
+    _continue_planning(context, opened, lease, template)
 
 
 def _differ(job: _Job, answer: Connection, *, stack: StackRow, before: int, after: int) -> None:
-    answer.send(revision_diff.differ(_context(job), stack, before, after))
+    answer.send(revision_diff.diff_revisions(_context(job), stack, before, after))
 
 
 def _preview_create(job: _Job, answer: Connection) -> None:
@@ -221,18 +225,20 @@ def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str
 
 def _create(job: _Job, answer: Connection) -> None:
     context, lease = _context(job), new_lease()
-    opened, wanted, template = stacks.accept(context, Body(path=job.path), lease)
+    opened, wanted, template = stacks.validate_and_insert(context, Body(path=job.path), lease)
     answer.send(Accepted(str(wanted.uuid), wanted.name, []))
     answer.close()
     del wanted
-    _go_on(context, opened, lease, template)
+    _continue_planning(context, opened, lease, template)
 
 
-def _go_on(context: OperationContext, opened: StartedTraversal, lease: int, template: Template) -> None:
+def _continue_planning(
+    context: OperationContext, opened: StartedTraversal, lease: int, template: Template
+) -> None:
     """Plan what was accepted and answered."""
     database, settings = context.database, context.settings
     parameters = ParameterCache(database, context.cipher)
-    stacks = ChildStacks(database, context.cipher, context.types, settings, FileCache(database))
+    stacks = ChildStackLoader(database, context.cipher, context.types, settings, FileCache(database))
     planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)

@@ -37,7 +37,9 @@ class StackRequest:
     # request's own parameters beat them, which in Heat they do not.
     environment_files: tuple[str, ...] = ()
     parameters_win: bool = False
-    forgiving: bool = False  # values of parameters that the template does not have are overlooked
+    ignore_unknown_parameters: bool = (
+        False  # values of parameters that the template does not have are overlooked
+    )
     adopt_stack_data: str | None = None  # a stack in the form of an export, whose things are taken over
 
 
@@ -54,7 +56,7 @@ class UpdateRequest:
     converge: bool
 
 
-def refuse_nul(*texts: bytes) -> None:
+def reject_nul_bytes(*texts: bytes) -> None:
     """Refuse JSON texts with the character NUL in them.
 
     Raises:
@@ -73,7 +75,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     """
     if not body.startswith(b"{"):
         return {}
-    refuse_nul(body)
+    reject_nul_bytes(body)
     try:
         document: dict[str, Any] = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -25,7 +25,7 @@ LOOK_AGAIN_SECONDS = 1.0  # whether the snapshots of a stack being deleted are g
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 
-def finish(database: Database, visit: Visit, lease: int) -> list[Ring]:
+def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Ring]:
     """Settle a finish node nothing holds back any more."""
     db = database.check_connection(durable=True)
     stack = visit.stack
@@ -106,7 +106,7 @@ def _end(
         return []
     log.info("stack_failed", stack_id=stack_id, action=ended.action)
     if ended.delete_on_failure and ended.action == "CREATE":
-        opened = remove(db, stack_id)
+        opened = start_delete(db, stack_id)
         return [*ended.rings, opened.ring] if opened else ended.rings
     if ended.rollback_disabled or ended.action not in ROLLS_BACK:
         return ended.rings
@@ -115,7 +115,7 @@ def _end(
     return [*ended.rings, opened.ring] if opened else ended.rings
 
 
-def remove(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
+def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
     """Begin to remove a stack in the running transaction, over whatever runs; None when it is gone."""
     opened = traversals.start_traversal(db, stack_id, "DELETE")
     snapshots.remove_all(db, stack_id)
@@ -123,7 +123,7 @@ def remove(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
     return opened
 
 
-def give_up(database: Database, stack_id: int, traversal: int) -> list[Ring]:
+def fail_immediately(database: Database, stack_id: int, traversal: int) -> list[Ring]:
     """End a halted traversal whose open operations nobody follows: the next one will."""
     db = database.check_connection(durable=True)
     with db.transaction():

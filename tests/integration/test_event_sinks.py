@@ -13,7 +13,7 @@ from test_webhooks import PRIVATE, SECRET, Receiver, api, courier, project, rece
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.events.webhook_delivery import Courier
+from orchestrator.operations.events.webhook_delivery import WebhookSender
 from orchestrator.operations.stacks import create_delete, rollback, update
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
@@ -59,7 +59,7 @@ def told(receiver: Receiver) -> list[tuple[str, str]]:
 
 
 def test_a_sink_is_told_from_the_first_event_on_until_no_environment_names_it(
-    api: Client, world: World, context: OperationContext, courier: Courier, receiver: Receiver
+    api: Client, world: World, context: OperationContext, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url, secret=SECRET))
     work(world, courier)
@@ -77,7 +77,7 @@ def test_a_sink_is_told_from_the_first_event_on_until_no_environment_names_it(
 
 
 def test_going_back_to_a_revision_is_telling_whom_it_named(
-    world: World, context: OperationContext, courier: Courier, receiver: Receiver
+    world: World, context: OperationContext, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url))
     update.update(context, stack, body())
@@ -89,7 +89,7 @@ def test_going_back_to_a_revision_is_telling_whom_it_named(
 
 
 def test_what_is_shown_of_a_sink_is_masked_and_can_be_sent_again(
-    api: Client, world: World, context: OperationContext, courier: Courier, receiver: Receiver
+    api: Client, world: World, context: OperationContext, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url, secret=SECRET, events="stack"))
     path = f"{root_of(stack.project_id)}/stacks/s/{stack.uuid}/environment"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import main
-from orchestrator.operations.maintenance.heartbeat import Reporting
+from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.store.maintenance import purge as purging
@@ -101,7 +101,7 @@ def test_the_tick_purges_when_there_is_nothing_else_to_do(world: World, monkeypa
             tick.stopping()
 
     monkeypatch.setattr(Sweep, "purge", lambda _: calls.append("purge"))
-    reporting = Reporting(world.database, "check1@here", ["check"])
+    reporting = Heartbeat(world.database, "check1@here", ["check"])
     tick = Tick(world.sweep, reporting, Quiet(), 0.0)  # type: ignore[arg-type]
     tick.run()
     assert calls == ["publish", "purge"]

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from orchestrator.config import Settings
-from orchestrator.operations.events.webhook_delivery import Courier
+from orchestrator.operations.events.webhook_delivery import WebhookSender
 from orchestrator.store.events import webhooks as store
 from tasks.webhook_delivery import Couriers
 from tests.integration.api_world import Client, Made, World, project, world
@@ -84,11 +84,11 @@ def api(world: World) -> Client:
 
 
 @pytest.fixture
-def courier(world: World) -> Courier:
+def courier(world: World) -> WebhookSender:
     """One that delivers when told to; no webhook of another test is left to it."""
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("DELETE FROM webhook")
-    return Courier(world.database, world.cipher, Settings(webhook_tries=3, **PRIVATE))
+    return WebhookSender(world.database, world.cipher, Settings(webhook_tries=3, **PRIVATE))
 
 
 def hook(api: Client, project: str, url: str, **more: Any) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def shown(api: Client, project: str, made: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def work(world: World, courier: Courier, *, again: bool = False) -> int:
+def work(world: World, courier: WebhookSender, *, again: bool = False) -> int:
     """Ring and deliver once, as the sweep and a worker do; return to how many webhooks.
 
     `again`: as if the pause after a failure were over.
@@ -112,17 +112,17 @@ def work(world: World, courier: Courier, *, again: bool = False) -> int:
         store.mark_due(db, None)
     claimed = claims(courier)
     for one, lease in claimed:
-        courier.serve(one, lease)
+        courier.deliver_pending(one, lease)
     return len(claimed)
 
 
-def claims(courier: Courier) -> list[Any]:
+def claims(courier: WebhookSender) -> list[Any]:
     """Take whatever is due."""
     return [*courier.claim(9, slow=False), *courier.claim(9, slow=True)]
 
 
 def test_everything_is_told_in_order_signed_and_once(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     made = hook(api, project, receiver.url, secret=SECRET)
     stack, other = world.stack(project, "s"), world.stack(world.project(), "other")
@@ -159,7 +159,7 @@ def test_the_secret_and_what_an_address_asks_for_are_shown_once_or_never(
 
 
 def test_who_fails_is_tried_again_with_nothing_lost_and_then_is_dead(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     made, stack = hook(api, project, receiver.url), world.stack(project, "s")
     world.event(stack, "a")
@@ -185,7 +185,7 @@ def test_who_fails_is_tried_again_with_nothing_lost_and_then_is_dead(
 
 
 def test_a_webhook_of_one_stack_hears_of_it_and_of_those_in_it(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack, beside = world.stack(project, "s"), world.stack(project, "beside")
     child = world.stack(
@@ -201,7 +201,7 @@ def test_a_webhook_of_one_stack_hears_of_it_and_of_those_in_it(
 
 
 def test_a_process_that_is_killed_leaves_its_webhook_to_the_next(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     hook(api, project, receiver.url)
     world.event(world.stack(project, "s"), "a")
@@ -212,14 +212,14 @@ def test_a_process_that_is_killed_leaves_its_webhook_to_the_next(
         db.execute("UPDATE webhook SET leased_until = now() - interval '1 s'")  # who is gone
     work(world, courier)
     assert receiver.names == ["a"]
-    courier.serve(claimed, lease)  # or only was slow: what it sends comes twice, and moves nothing
+    courier.deliver_pending(claimed, lease)  # or only was slow: what it sends comes twice, and moves nothing
     assert receiver.names == ["a", "a"]
     assert work(world, courier) == 1
     assert receiver.names == ["a", "a"]
 
 
 def test_only_whom_new_events_concern_is_rung_for(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     elsewhere = world.project()
     hook(api, project, receiver.url)
@@ -229,7 +229,7 @@ def test_only_whom_new_events_concern_is_rung_for(
         def ring(until: int | None) -> int | None:
             found = store.mark_due(db, until)
             for one, lease in claims(courier):
-                courier.serve(one, lease)
+                courier.deliver_pending(one, lease)
             return found
 
         until = ring(None)
@@ -252,7 +252,7 @@ def test_only_whom_new_events_concern_is_rung_for(
 
 
 def test_one_that_hangs_holds_nobody_up(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     """Ten that never answer, and one that does: it hears at once."""
     hook(api, project, receiver.url)
@@ -263,7 +263,7 @@ def test_one_that_hangs_holds_nobody_up(
     for _ in range(20):
         hook(api, project, f"http://127.0.0.1:{silent.server_port}/")
     patient = Settings(webhook_private=True, webhook_timeout=10.0)
-    couriers = Couriers(Courier(world.database, world.cipher, patient), poll_seconds=0.02)
+    couriers = Couriers(WebhookSender(world.database, world.cipher, patient), poll_seconds=0.02)
     couriers.start()
     try:
         with psycopg.connect(world.database.url, autocommit=True) as db:
@@ -353,7 +353,7 @@ def test_with_its_stack_a_webhook_goes(api: Client, world: World, project: str, 
 
 
 def test_how_many_wait_and_how_long_is_a_figure(
-    api: Client, world: World, project: str, courier: Courier, receiver: Receiver
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     def figures() -> dict[str, float]:
         text = world.client(**PRIVATE).http.get("/metrics").text  # an application keeps them for a moment

@@ -18,7 +18,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.request import validate_request
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import ADMIN_ROLES, Caller
 from orchestrator.template.parse import Limits
@@ -66,7 +66,7 @@ def judge(source: Mapping[str, Any] | str, path: Path, **how: bool) -> InvalidTe
     request = StackRequest(source, "mutant", files, parameters=_values(source))
     began_at = time.process_time()
     try:
-        vet(CONTEXT, request, stack_uuid=UUID, **how)
+        validate_request(CONTEXT, request, stack_uuid=UUID, **how)
     except (InvalidTemplate, LimitExceeded) as error:
         _check_words(error)
         return error

@@ -19,7 +19,7 @@ from orchestrator.engine.messages import Ring
 from orchestrator.operations.maintenance import orphans as strays
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
 from tests.scenarios.cloud import Crash
@@ -69,7 +69,7 @@ class Worker:
     """A process: connections and memory of its own."""
 
     database: Database
-    engine: Engine
+    engine: WorkerContext
     sweep: Sweep
 
 
@@ -125,7 +125,7 @@ class Simulator(World):
         sweep = TimelessSweep(database, self.settings, self.types, self.cipher)
         return Worker(database, self.memory(database), sweep)
 
-    def memory(self, database: Database) -> Engine:
+    def memory(self, database: Database) -> WorkerContext:
         """Return a worker's memory, empty."""
         own, self.database = self.database, database
         try:
@@ -295,7 +295,7 @@ class Simulator(World):
                 continue
             self.age()
             if not self.sweep_once() and not self.sweep_once():
-                strays.tidy(self.database.check_connection(durable=True), self.types)
+                strays.delete_orphans(self.database.check_connection(durable=True), self.types)
                 return
         raise AssertionError("it never comes to rest")
 

@@ -20,7 +20,7 @@ import pytest
 from orchestrator.clients.keystone.delegation import Delegation
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unavailable
-from orchestrator.operations.keystone.delegated_credentials import Custodian, cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import CredentialReaper, cloud_of_stack
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.security.caller import Caller, Login
 from orchestrator.store.keystone import delegated_credentials
@@ -98,7 +98,7 @@ def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, 
 
 def tidy(world: World) -> int:
     """Do what the custodian does, all that is due."""
-    return Custodian(world.database, world.cipher, world.settings).run()
+    return CredentialReaper(world.database, world.cipher, world.settings).run()
 
 
 def later(world: World) -> None:

@@ -136,7 +136,7 @@ def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeyp
             work(job, type("Answer", (), {"send": lambda _, value: sent.append(value)})())
             return sent[0]
 
-        monkeypatch.setattr(offload, "_apart", run)
+        monkeypatch.setattr(offload, "_run_in_subprocess", run)
     found = api.get(f"{place}/revisions/1/diff/2")["diff"]
     assert (found["before"], found["after"]) == (1, 2)
     sections = found["sections"]

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from orchestrator.engine.messages import Ring
-from orchestrator.operations.reconcile.batch import LOST_LIMIT
+from orchestrator.operations.reconcile.batch import MAX_LOST_LEASES
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.resources.base import Context
@@ -37,7 +37,7 @@ def test_workers_lost_now_and_then_do_not_add_up(postgres_url: str) -> None:
     cloud = Cloud()
     world = World(postgres_url, types=cloud.types())
     try:
-        uuid = world.create("s", {"a": cloud_thing(looks=LOST_LIMIT + 3)})
+        uuid = world.create("s", {"a": cloud_thing(looks=MAX_LOST_LEASES + 3)})
         survive(world, cloud, 2)
         assert world.state(uuid) == "CREATE_COMPLETE"
         assert cloud.made == {"a": 1}

@@ -34,7 +34,7 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callable[[], None]) -> list[str]:
     """Let something happen between the first look at a child and what follows from it; return the moves."""
-    move, moves = child_transitions.move, []
+    move, moves = child_transitions.apply_child_transition, []
 
     def late(db: Any, visit: Any, done: Any, *rest: Any) -> Any:
         moves.append(done.outcome.move.verb)
@@ -42,7 +42,7 @@ def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callabl
             happens()
         return move(db, visit, done, *rest)
 
-    monkeypatch.setattr(child_transitions, "move", late)
+    monkeypatch.setattr(child_transitions, "apply_child_transition", late)
     return moves
 
 

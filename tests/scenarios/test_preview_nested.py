@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body
-from orchestrator.operations.preview.create import CreatePreview, Unmade, preview_create
+from orchestrator.operations.preview.create import CreatePreview, PlannedResource, preview_create
 from orchestrator.operations.preview.update import UpdatePreview, preview_update
 from tests.scenarios.test_nested_stacks import URL, child_text, nested
 from tests.scenarios.world import World, test_resource
@@ -31,7 +31,7 @@ def created(world: World, resources: dict[str, Any], **request: Any) -> CreatePr
     return preview_create(world.context, Body(body))
 
 
-def one(resources: Any, name: str) -> Unmade:
+def one(resources: Any, name: str) -> PlannedResource:
     [found] = [one for one in resources if one.name == name]
     return found
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from orchestrator.operations.maintenance import purge
-from orchestrator.operations.maintenance.purge import Policy, Purging, foretell
+from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy, count_purgeable
 from orchestrator.store.events import events
 from orchestrator.store.traversals import accept
 from orchestrator.store.traversals.accept import _put
@@ -318,7 +318,7 @@ def test_a_dry_run_changes_nothing_and_tells_what_a_purge_removes(world: World, 
     world.create("f", {"a": test_resource(fail=True)})
     world.deliver_all()
     before = counts(world)
-    told = foretell(db, EVERYTHING)
+    told = count_purgeable(db, EVERYTHING)
     assert counts(world) == before
     assert told == purge.purge(db, EVERYTHING)
     assert {"deleted stacks", "revisions", "definitions", "texts", "events", "nodes"} <= set(told)
@@ -333,12 +333,12 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
     monkeypatch.setattr(purge, "SLICE", 2)
     made(world)
     updated(world, *"abcd")
-    one = Purging(EVERYTHING, _begin_at=0.0)
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     before = count(world, "event")
     one.tick(db, budget_seconds=0.0)
     left = [sum(counts(world).values())]
     with world.database.connect() as elsewhere:
-        other = Purging(EVERYTHING, _begin_at=0.0)
+        other = IncrementalPurge(EVERYTHING, _begin_at=0.0)
         other.tick(elsewhere, budget_seconds=60.0)  # the first is at it
         assert sum(counts(world).values()) == left[0]
         while one._pass is not None:
@@ -346,17 +346,17 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
             left.append(sum(counts(world).values()))
         assert len(set(left)) > 5
         assert count(world, "event") < before
-        assert foretell(db, EVERYTHING) == {}
+        assert count_purgeable(db, EVERYTHING) == {}
         made(world, "more")
         one.tick(db)  # not again so soon
         other._begin_at = 0.0
         other.tick(elsewhere)  # nor another, while the first is there
-        assert foretell(db, EVERYTHING) != {}
+        assert count_purgeable(db, EVERYTHING) != {}
         db.close()
         wait_until_free(elsewhere)
         other._begin_at = 0.0
         other.tick(elsewhere, budget_seconds=60.0)
-        assert foretell(elsewhere, EVERYTHING) == {}
+        assert count_purgeable(elsewhere, EVERYTHING) == {}
 
 
 def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
@@ -364,19 +364,19 @@ def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
 ):
     made(world)
     monkeypatch.setattr(purge.purging, "STACKS", f"{purge.purging.STACKS} nonsense")
-    one = Purging(EVERYTHING, _begin_at=0.0)
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     with pytest.raises(psycopg.Error):
         one.tick(db)
     monkeypatch.undo()
     one._begin_at = 0.0
     one.tick(db, budget_seconds=60.0)
-    assert foretell(db, EVERYTHING) == {}
+    assert count_purgeable(db, EVERYTHING) == {}
 
 
 def test_a_tick_goes_on_after_its_connection_was_lost(world: World, db, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(purge, "SLICE", 2)
     made(world)
-    one = Purging(EVERYTHING, _begin_at=0.0)
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     one.tick(db, budget_seconds=0.0)
     db.close()
     with world.database.connect() as another:
@@ -385,7 +385,7 @@ def test_a_tick_goes_on_after_its_connection_was_lost(world: World, db, monkeypa
         wait_until_free(another)
         one._begin_at = 0.0
         one.tick(another, budget_seconds=60.0)
-        assert foretell(another, EVERYTHING) == {}
+        assert count_purgeable(another, EVERYTHING) == {}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -17,7 +17,7 @@ from orchestrator.errors import (
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.operations.signals.accept import signal
-from orchestrator.operations.signals.process import AT_ONCE, take_in
+from orchestrator.operations.signals.process import AT_ONCE, process_signals
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.signals import ingest, queue
 from tests.scenarios.cloud import Bell, Cloud, Crash, cloud_thing
@@ -199,7 +199,7 @@ def test_a_worker_whose_lease_was_taken_over_writes_nothing(world, cloud):
         world.forget_leases()
         world.signal("s", "b", {"n": 2})
         world.messages.clear()
-        take_in(world.new_engine(), bell_row.id)
+        process_signals(world.new_engine(), bell_row.id)
 
     cloud.on["signal"] = overtaken
     world.signal("s", "b", {"n": 1})

@@ -210,7 +210,7 @@ def removing(world, snapshot):
 
 def data(world, snapshot):
     stack, row = world.stack_row("s"), found(world, snapshot)
-    return orjson.loads(b"".join(export.of_snapshot(world.database, world.cipher, stack, row)))
+    return orjson.loads(b"".join(export.export_snapshot(world.database, world.cipher, stack, row)))
 
 
 def test_a_snapshot_has_the_stack_as_it_was_and_what_was_kept(outside, cloud):

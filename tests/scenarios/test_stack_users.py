@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.keystone.stack_users import Keeper
+from orchestrator.operations.keystone.stack_users import StackUserReaper
 from orchestrator.security.authenticators import require_door
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
@@ -71,7 +71,7 @@ def world(installation: Callable[..., World]) -> World:
 
 def tidy(world: World, *, search: bool = False) -> int:
     """Do what the keeper does, all that is due."""
-    keeper = Keeper(world.database, world.settings)
+    keeper = StackUserReaper(world.database, world.settings)
     keeper.searched_at = float("-inf") if search else time.monotonic()
     return keeper.run()
 

@@ -70,7 +70,7 @@ def test_a_second_thing_is_removed_and_the_resources_own_stays(world: World, clo
     [(own,)] = world.rows("SELECT physical_id FROM resource")
     record(world, cloud.make("late"))
     record(world, own)
-    assert orphans.tidy(world.database.check_connection(durable=True), world.types) == 2
+    assert orphans.delete_orphans(world.database.check_connection(durable=True), world.types) == 2
     assert set(cloud.things) == {own}
     assert open_strays(world) == 0
 
@@ -82,7 +82,7 @@ def test_one_whose_resource_is_still_being_made_is_left_to_its_holder(world: Wor
         connection.execute(
             text("UPDATE resource SET physical_id = NULL, op = 'CREATE', op_started_at = now()")
         )
-    assert orphans.tidy(world.database.check_connection(durable=True), world.types) == 0
+    assert orphans.delete_orphans(world.database.check_connection(durable=True), world.types) == 0
     assert late in cloud.things
     assert open_strays(world) == 1
 
@@ -92,6 +92,6 @@ def test_one_whose_resource_is_gone_is_removed(world: World, cloud: Cloud):
     record(world, late)
     world.delete("s")
     world.deliver_all()
-    orphans.tidy(world.database.check_connection(durable=True), world.types)
+    orphans.delete_orphans(world.database.check_connection(durable=True), world.types)
     assert cloud.things == {}
     assert open_strays(world) == 0

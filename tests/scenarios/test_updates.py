@@ -447,14 +447,14 @@ def test_things_of_a_cloud_are_replaced_once_in_any_order(postgres_url, cloud, s
 
 def meanwhile(monkeypatch, *deeds):
     """Let each of these happen while an update is being checked, one at each check."""
-    todo, vet = list(deeds), update.vet
+    todo, vet = list(deeds), update.validate_request
 
     def vetted(*args, **more):
         if todo:
             todo.pop(0)()
         return vet(*args, **more)
 
-    monkeypatch.setattr(update, "vet", vetted)
+    monkeypatch.setattr(update, "validate_request", vetted)
 
 
 def test_two_patches_at_once_lose_neither(world, monkeypatch):

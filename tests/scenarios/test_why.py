@@ -11,7 +11,7 @@ from sqlalchemy import text
 from orchestrator.engine.allowed_actions import accepted
 from orchestrator.engine.states import STACK_ACTIONS, STATUSES
 from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.operations.diagnosis.explain import Because, explain, summarize
+from orchestrator.operations.diagnosis.explain import Explanation, explain, summarize
 from orchestrator.operations.stacks.actions import ACTIONS
 from orchestrator.store.stacks import blockers
 from orchestrator.store.stacks import stacks as stored_stacks
@@ -40,7 +40,7 @@ def nodes(world: World, name: str = "s", limit: int = 100) -> dict[str, blockers
     return {node.name: node for node in page.nodes}
 
 
-def because(world: World, resource: str, name: str = "s") -> Because:
+def because(world: World, resource: str, name: str = "s") -> Explanation:
     return explain(nodes(world, name)[resource], world.stack_row(name), RETRY_LIMIT)
 
 

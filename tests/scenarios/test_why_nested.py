@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.operations.diagnosis.explain import Because, explain
+from orchestrator.operations.diagnosis.explain import Explanation, explain
 from orchestrator.store.stacks import blockers
 from tests.scenarios.world import World, test_resource
 
@@ -18,7 +18,7 @@ def nodes(world: World, name: str) -> dict[str, blockers.Unfinished]:
     return {node.name: node for node in page.nodes}
 
 
-def because(world: World, resource: str, name: str = "s") -> Because:
+def because(world: World, resource: str, name: str = "s") -> Explanation:
     return explain(nodes(world, name)[resource], world.stack_row(name), 5)
 
 

@@ -15,20 +15,20 @@ from sqlalchemy import text
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, SignalRing
-from orchestrator.operations.children.child_stacks import ChildStacks
+from orchestrator.operations.children.child_stacks import ChildStackLoader
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import PlanVisit
+from orchestrator.operations.planning.process import PlanNodeHandler
 from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.operations.signals import accept
-from orchestrator.operations.signals.process import take_in
+from orchestrator.operations.signals.process import process_signals
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.operations.stacks import update as updates
 from orchestrator.resources.registry import GROUP, Registry, load_registry
@@ -65,16 +65,16 @@ class World:
         """Return the database as this world's processes reach it."""
         return kept_at(url) or Database(url, NAME)
 
-    def new_engine(self) -> Engine:
+    def new_engine(self) -> WorkerContext:
         """A worker's worth of memory, empty."""
         parameters = ParameterCache(self.database, self.cipher)
         files = FileCache(self.database)
-        children = ChildStacks(self.database, self.cipher, self.types, self.settings, files)
+        children = ChildStackLoader(self.database, self.cipher, self.types, self.settings, files)
         planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, children)
-        plan = PlanVisit(planner, self.plan_apart)
+        plan = PlanNodeHandler(planner, self.plan_apart)
         leases = Leases(self.database, self.settings.lease_seconds)
         windows = Windows(self.settings.ring_window)
-        return Engine(
+        return WorkerContext(
             self.database,
             self.cipher,
             self.types,
@@ -129,7 +129,7 @@ class World:
     def act(self, name: str, action: str) -> None:
         """Ask for an action."""
         body = Body(orjson.dumps({action: None}))
-        self.messages += actions.act(self.context, self.stack_row(name), body)
+        self.messages += actions.start_action(self.context, self.stack_row(name), body)
 
     def signal(self, name: str, resource: str, details: Any = None) -> None:
         """Send a resource something."""
@@ -170,7 +170,7 @@ class World:
 
     def deliver_one(self, ring: Message) -> None:
         if isinstance(ring, SignalRing):
-            self.messages += take_in(self.engine, ring.resource_id)
+            self.messages += process_signals(self.engine, ring.resource_id)
             return
         durable, bulk = ring.queue == "provider", ring.queue == "bulk"
         self.messages += check_nodes(self.engine, [ring.node_id], ring.traversal, durable=durable, bulk=bulk)

@@ -16,7 +16,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.request import validate_request
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import for_project
 from orchestrator.template import versions
@@ -225,7 +225,7 @@ def vetted(text: str, *, strict: bool, **more: Any) -> list[str]:
     """Return the warnings of a request, with `strict` as when a stack is made."""
     nobody = cast(Any, None)  # nothing is stored
     context = OperationContext(nobody, nobody, for_project(None, "demo"), Settings(), load_registry())
-    found = vet(context, StackRequest(text, "s", **more), stack_uuid="None", strict=strict)
+    found = validate_request(context, StackRequest(text, "s", **more), stack_uuid="None", strict=strict)
     return [warning.code for warning in found.warnings]
 
 

@@ -10,7 +10,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, InvalidTemplate
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.request import validate_request
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 
@@ -37,7 +37,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
 def asked(role: str, template: dict[str, Any], **more: Any) -> None:
     nothing = cast(Any, None)  # is stored
     context = OperationContext(nothing, nothing, Caller("p", roles=(role,)), Settings(), load_registry())
-    vet(context, StackRequest({**VERSION, **template}, "s", **more), stack_uuid="None")
+    validate_request(context, StackRequest({**VERSION, **template}, "s", **more), stack_uuid="None")
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))

@@ -11,7 +11,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.request import validate_request
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 
@@ -32,7 +32,7 @@ def answer(template, *, strict, **request):
     document = yaml.safe_load(template) if isinstance(template, str) else template
     sent = StackRequest(document, "s", **request)
     try:
-        vet(CONTEXT, sent, stack_uuid="None", strict=strict)
+        validate_request(CONTEXT, sent, stack_uuid="None", strict=strict)
     except InvalidTemplate as error:
         return str(error)
     return ""
@@ -172,7 +172,7 @@ def test_so_is_a_reference_to_nothing_and_a_function_that_is_gone():
 def test_a_text_that_is_no_template_is_said_to_be_none():
     def of(text):
         with pytest.raises(InvalidTemplate) as caught:
-            vet(CONTEXT, StackRequest(text, "s"), stack_uuid="None")
+            validate_request(CONTEXT, StackRequest(text, "s"), stack_uuid="None")
         return str(caught.value), caught.value.heat_type
 
     assert of("resources: {}") == (
@@ -258,7 +258,7 @@ def test_no_fault_quotes_what_is_hidden(place, expression, strict):
         files={"n.yaml": nested},
     )
     try:
-        found = vet(CONTEXT, sent, stack_uuid="None", strict=strict).warnings
+        found = validate_request(CONTEXT, sent, stack_uuid="None", strict=strict).warnings
     except InvalidTemplate as error:
         found = error.diagnostics
     assert "S3CRET" not in str(found)

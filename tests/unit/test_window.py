@@ -21,7 +21,7 @@ class Database:
         found, rung = self.outstanding, min(SIZE - self.outstanding, self.unrung)
         self.outstanding += rung
         self.unrung -= rung
-        windows.topped_up(ROOT, found, rung)
+        windows.refilled(ROOT, found, rung)
 
 
 def drained(database: Database, workers: int) -> tuple[int, int]:
@@ -32,8 +32,8 @@ def drained(database: Database, workers: int) -> tuple[int, int]:
     while database.outstanding:
         for windows in every:
             database.outstanding = max(0, database.outstanding - 1)
-            windows.done(ROOT, 1)
-            if windows.wants_more(ROOT):
+            windows.completed(ROOT, 1)
+            if windows.needs_refill(ROOT):
                 database.top_up(windows)
                 looks += 1
         if not database.outstanding and database.unrung:  # the sweep comes by
@@ -57,18 +57,18 @@ def test_workers_that_are_nearly_as_many_as_messages_seldom_wait_for_the_sweep()
 
 def test_a_window_that_was_found_full_is_looked_at_again_later() -> None:
     windows = Windows(SIZE)
-    windows.topped_up(ROOT, SIZE, 0)
-    windows.done(ROOT, 4)
-    assert not windows.wants_more(ROOT)
-    windows.done(ROOT, SIZE // 2)
-    assert windows.wants_more(ROOT), "nobody knows that nothing was left"
+    windows.refilled(ROOT, SIZE, 0)
+    windows.completed(ROOT, 4)
+    assert not windows.needs_refill(ROOT)
+    windows.completed(ROOT, SIZE // 2)
+    assert windows.needs_refill(ROOT), "nobody knows that nothing was left"
 
 
 def test_when_nothing_was_left_it_is_not_looked_for_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch_window, "RECHECK_SECONDS", 3_600.0)
     windows = Windows(SIZE)
-    windows.topped_up(ROOT, 10, 3)
-    windows.done(ROOT, SIZE)
-    assert not windows.wants_more(ROOT)
+    windows.refilled(ROOT, 10, 3)
+    windows.completed(ROOT, SIZE)
+    assert not windows.needs_refill(ROOT)
     monkeypatch.setattr(dispatch_window, "RECHECK_SECONDS", 0.0)
-    assert windows.wants_more(ROOT)
+    assert windows.needs_refill(ROOT)

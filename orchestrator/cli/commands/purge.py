@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
-from orchestrator.operations.maintenance.purge import Policy, foretell, purge
+from orchestrator.operations.maintenance.purge import Policy, count_purgeable, purge
 
 SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -73,7 +73,7 @@ def command(
     chosen = {name: value for name, value in given.items() if value is not None}
     policy = replace(Policy.of(settings), **chosen)  # type: ignore[arg-type]
     with opened(data_dir) as database, database.connect(hot=True, replan=True) as db:
-        gone = foretell(db, policy) if dry_run else purge(db, policy)
+        gone = count_purgeable(db, policy) if dry_run else purge(db, policy)
     for name, rows in sorted(gone.items()):
         click.echo(f"{name}: {rows} {'would go' if dry_run else 'gone'}")
     if not gone:

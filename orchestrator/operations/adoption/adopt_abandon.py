@@ -24,7 +24,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.adoption.export import export
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.request_body import StackRequest, checked_tags, refuse_nul
+from orchestrator.operations.request_body import StackRequest, checked_tags, reject_nul_bytes
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, traversals
 from orchestrator.template.environment import Environment
@@ -32,7 +32,7 @@ from orchestrator.template.parameters import MASK
 from orchestrator.template.parse import Limits, parse
 
 IN_MEMORY: Final = 1 << 20  # bytes of an export; a larger one waits for its reader in a file
-FOREIGN: Final = (
+FOREIGN_KEYS: Final = (
     "Invalid adopt data: 'sealed' was written by another installation or for another project. Give hidden "
     "parameters with the request, write the masked values of resource_data in clear, and leave 'sealed' out."
 )
@@ -83,7 +83,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
     return Abandoned(document, [opened.ring])
 
 
-def adopting(context: OperationContext, request: StackRequest) -> tuple[StackRequest, Adopted]:
+def adoption_request(context: OperationContext, request: StackRequest) -> tuple[StackRequest, Adopted]:
     """Return the request that a stack to take over comes to, and what is there of its resources.
 
     What the request says besides, parameters, environment, files, tags, wins over what the data say.
@@ -105,7 +105,7 @@ def adopting(context: OperationContext, request: StackRequest) -> tuple[StackReq
         files={**_texts(data, "files"), **request.files},
         environment=_environment(data, secrets.get("parameters") or {}, given),
         tags=request.tags or _tags(data),
-        forgiving=bool(request.environment_files),
+        ignore_unknown_parameters=bool(request.environment_files),
         adopt_stack_data=None,
     )
     return whole, _resources(context, data, secrets.get("resources") or {})
@@ -123,7 +123,7 @@ def _parsed(context: OperationContext, text: str) -> dict[str, Any]:
         data = parse(text, limits)
     except (InvalidTemplate, LimitExceeded) as error:
         raise InvalidRequest(f"Invalid adopt data: {error}") from error
-    refuse_nul(orjson.dumps(data))  # here it may be written as no body can have it
+    reject_nul_bytes(orjson.dumps(data))  # here it may be written as no body can have it
     if not isinstance(data.get("template"), dict | str):
         raise InvalidRequest("Invalid adopt data: 'template'")
     return data
@@ -136,9 +136,9 @@ def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
     try:
         opened = context.cipher.open(str(sealed).encode())
     except Misconfigured as error:
-        raise InvalidRequest(FOREIGN) from error
+        raise InvalidRequest(FOREIGN_KEYS) from error
     if not isinstance(opened, dict) or opened.get("project_id") != context.caller.project_id:
-        raise InvalidRequest(FOREIGN)
+        raise InvalidRequest(FOREIGN_KEYS)
     return opened
 
 
@@ -147,22 +147,22 @@ def _environment(data: Mapping[str, Any], hidden: Mapping[str, Any], given: Envi
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
     defaults = {**stored.parameter_defaults, **given.parameter_defaults}
-    parameters = {**_unmasked(stored.parameters), **hidden, **given.parameters}
+    parameters = {**_without_masks(stored.parameters), **hidden, **given.parameters}
     made = {
         "parameters": parameters,
-        "parameter_defaults": _unmasked(defaults),
+        "parameter_defaults": _without_masks(defaults),
         "resource_registry": {**stored.resource_registry, **given.resource_registry},
-        "event_sinks": list(given.event_sinks or _clear(stored.event_sinks)),
+        "event_sinks": list(given.event_sinks or _decrypted(stored.event_sinks)),
     }
     return {section: value for section, value in made.items() if value}
 
 
-def _clear(sinks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _decrypted(sinks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the event sinks that are there in clear: who was told of another stack is to be given again."""
     return [sink for sink in sinks if not any(MASK in str(value) for value in sink.values())]
 
 
-def _unmasked(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_masks(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that are there: what is masked is to be given again."""
     return {name: value for name, value in values.items() if value != MASK}
 

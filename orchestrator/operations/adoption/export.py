@@ -46,7 +46,7 @@ def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[byte
     return _document(database, cipher, stack, revision, exports.resources(database, stack), _child)
 
 
-def of_snapshot(
+def export_snapshot(
     database: Database, cipher: Cipher, stack: StackRow, snapshot: SnapshotRow
 ) -> Iterator[bytes]:
     """Yield the document of a stack as a snapshot has it: what its types kept is among their data."""

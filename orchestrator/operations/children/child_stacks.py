@@ -23,8 +23,8 @@ from orchestrator.engine.validation.type_resolution import Kinds, Missing, insta
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
-from orchestrator.operations.snapshots.restored_template import made_from_copies
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import Beside, ChildTemplate, Member, NestedType
 from orchestrator.security.encryption import Cipher
@@ -44,10 +44,10 @@ from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Draft, Template, load
 
-K = TypeVar("K")
-V = TypeVar("V")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
-REMEMBERED: Final = 128  # revisions, texts and roots a process keeps
+CACHE_SIZE: Final = 128  # revisions, texts and roots a process keeps
 CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Conditions)"')
 # Resources of a child up to which the tree's are not counted, unless a tree may have but few: what is known
 # when the root is accepted was counted then, and counting for each of many children would take its square.
@@ -57,7 +57,7 @@ SHORT: Final = 32 * 1024  # bytes of a text up to which a process keeps what it 
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class InheritedContext:
     """What a nested resource's stack says about its children."""
 
     environment: Environment
@@ -66,7 +66,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class UnconditionalTemplate:
     """What a text is read as, where that is the same whatever the values: it has no conditions."""
 
     form: Format
@@ -76,7 +76,7 @@ class Plain:
     outline: Mapping[str, Any]
 
 
-class Texts(Mapping[str, str]):
+class RevisionFiles(Mapping[str, str]):
     """The files of a revision, read when asked for."""
 
     def __init__(self, hashes: Mapping[str, str], cache: FileCache) -> None:
@@ -99,7 +99,7 @@ class Texts(Mapping[str, str]):
         return len(self._hashes)
 
 
-class ChildStacks:
+class ChildStackLoader:
     """What this process knows of the stacks around nested resources."""
 
     def __init__(
@@ -113,11 +113,11 @@ class ChildStacks:
         """Keep what is the same for all of them."""
         self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
         self.files = files
-        self._around: OrderedDict[int, Around] = OrderedDict()
-        self._shared: OrderedDict[bytes, Around] = OrderedDict()
+        self._around: OrderedDict[int, InheritedContext] = OrderedDict()
+        self._shared: OrderedDict[bytes, InheritedContext] = OrderedDict()
         self._roots: OrderedDict[int, str] = OrderedDict()
         self._templates: OrderedDict[str, Template | None] = OrderedDict()
-        self._plain: OrderedDict[str, Plain] = OrderedDict()
+        self._plain: OrderedDict[str, UnconditionalTemplate] = OrderedDict()
         self._lock = threading.Lock()
 
     def root_of(self, stack: StackView) -> str:
@@ -126,7 +126,7 @@ class ChildStacks:
             return stack.uuid
         return self._kept(self._roots, stack.root_id, lambda: self._uuid(stack.root_id))
 
-    def kind_of(self, visit: Visit) -> ResourceType:
+    def type_of(self, visit: Visit) -> ResourceType:
         """Return the type of a visited resource, one made from a template too.
 
         Raises:
@@ -140,28 +140,28 @@ class ChildStacks:
         body = visit.definition.body if visit.definition else {}
         if "nested" in body:
             definition = ResourceDefinition(resource.name, body["type"], body, frozenset(), {}, frozenset())
-            found = self.around(visit.stack).kinds.of(definition)
+            found = self.inherited_context(visit.stack).kinds.of(definition)
             if isinstance(found, NestedType):
                 return found
             if isinstance(found, Missing) and visit.kind == "update":
                 raise InvalidTemplate(found.faults)
         if "nested" in body or resource.runs_as is not None or "/" in resource.type:
-            return Orphan(resource.kind)
+            return MissingType(resource.kind)
         raise NotFound("resource type", resource.kind)
 
-    def live(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> LiveChild:
+    def child_view(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> StoredChildView:
         """Return the child of a visited resource."""
         assert visit.resource is not None
-        kinds = self.around(visit.stack).kinds
-        return LiveChild(db, self, child, kinds, visit.stack.id, visit.resource.name)
+        kinds = self.inherited_context(visit.stack).kinds
+        return StoredChildView(db, self, child, kinds, visit.stack.id, visit.resource.name)
 
-    def around(self, stack: StackView) -> Around:
+    def inherited_context(self, stack: StackView) -> InheritedContext:
         """Return what a stack, as it is wanted now, says about its children."""
         return self._kept(self._around, stack.revision_id, lambda: self._around_of(stack))
 
-    def around_of(
+    def inherited_context_of(
         self, revision_id: int, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
-    ) -> Around:
+    ) -> InheritedContext:
         """Return the same from what was read of a revision."""
         return self._kept(self._around, revision_id, lambda: self._shared_by(environment, files, depth))
 
@@ -186,7 +186,7 @@ class ChildStacks:
             self._kept(self._templates, hash_, lambda: template)
         return template
 
-    def wanted(
+    def desired_child(
         self,
         visit: Visit,
         child: ChildTemplate,
@@ -205,11 +205,11 @@ class ChildStacks:
             InvalidTemplate, LimitExceeded: it cannot be.
         """
         settings, limits = self.settings, Limits.of(self.settings)
-        around = self.around(visit.stack)
+        around = self.inherited_context(visit.stack)
         environment = child.environment
         found = self._plain.get(child.text)  # of a thousand children alike, the text is read once
         draft = found or read_stored(child.text, limits)
-        given = pseudo(child_uuid, name, visit.stack.project_id, draft.form)
+        given = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
             environment.parameters,
@@ -217,7 +217,9 @@ class ChildStacks:
             given,
             parent=parent,
         )
-        plain = draft if isinstance(draft, Plain) else self._defined(child.text, draft, values)
+        plain = (
+            draft if isinstance(draft, UnconditionalTemplate) else self._defined(child.text, draft, values)
+        )
         template = plain.template
         count = len(template.resources)
         if around.kinds.depth >= settings.max_nested_stack_depth:
@@ -243,7 +245,9 @@ class ChildStacks:
         )
         return wanted, bool(hidden)
 
-    def _defined(self, text: str, draft: Draft | MembersDraft, values: ParameterValues) -> Plain:
+    def _defined(
+        self, text: str, draft: Draft | MembersDraft, values: ParameterValues
+    ) -> UnconditionalTemplate:
         """Return a template with these values, kept when it is the same with others.
 
         Raises:
@@ -251,7 +255,7 @@ class ChildStacks:
         """
         template = draft.define(values)
         stored = orjson.dumps(draft.document)
-        made = Plain(draft.form, draft.parameters, template, stored, template.outline())
+        made = UnconditionalTemplate(draft.form, draft.parameters, template, stored, template.outline())
         if len(text) <= SHORT and not is_members(text) and CONDITIONAL.search(stored.decode()) is None:
             return self._kept(self._plain, text, lambda: made)
         return made
@@ -267,7 +271,7 @@ class ChildStacks:
         own = {section: value for section, value in wanted.environment.items() if section != "parameters"}
         kinds = self._shared_by(own, {}, 0).kinds
         document = orjson.loads(wanted.template)
-        made = made_from_copies(document, template, kinds, copies, self.types, self.cipher)
+        made = with_restored_resources(document, template, kinds, copies, self.types, self.cipher)
         return wanted if made is None else replace(wanted, template=orjson.dumps(made))
 
     def _refuse_too_many(self, root_id: int, child_uuid: str, count: int) -> None:
@@ -288,51 +292,53 @@ class ChildStacks:
             files: Mapping[str, Any] | None = found.scalar_one_or_none()
         return files or {}
 
-    def _around_of(self, stack: StackView) -> Around:
+    def _around_of(self, stack: StackView) -> InheritedContext:
         with self.database.borrow() as db:
             environment, files, depth = children.around(db, stack.id, stack.revision_id)
         return self._shared_by(environment, files, depth)
 
-    def _shared_by(self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int) -> Around:
+    def _shared_by(
+        self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+    ) -> InheritedContext:
         """Return what stacks have in common whose environments differ in parameters only."""
         own = {section: value for section, value in environment.items() if section != "parameters"}
         key = hashlib.sha256(orjson.dumps([own, files, depth], option=orjson.OPT_SORT_KEYS)).digest()
         return self._kept(self._shared, key, lambda: self._made(own, files, depth))
 
-    def _made(self, own: Mapping[str, Any], files: Mapping[str, str], depth: int) -> Around:
+    def _made(self, own: Mapping[str, Any], files: Mapping[str, str], depth: int) -> InheritedContext:
         environment, settings = Environment.parse({"parameters": {}, **own}), self.settings
         kinds = Kinds(
             self.types,
             environment.registry(global_environment(settings.environment_dir), installed(self.types)),
-            Texts(files, self.files),
+            RevisionFiles(files, self.files),
             Limits.of(settings),
             environment=environment,
             depth=depth,
             max_depth=settings.max_nested_stack_depth,
             max_resources=settings.max_resources_per_stack,
         )
-        return Around(environment, files, kinds)
+        return InheritedContext(environment, files, kinds)
 
     def _uuid(self, stack_id: int) -> str:
         with self.database.engine.connect() as connection:
             return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())
 
-    def _kept(self, held: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
+    def _kept(self, held: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
         with self._lock:
             found = held.get(key)
         if found is None:
             found = make()
             with self._lock:
                 held[key] = found
-                if len(held) > REMEMBERED:
+                if len(held) > CACHE_SIZE:
                     held.popitem(last=False)
         return found
 
 
-class StackAround:
+class LazyStackContext:
     """The stack around a visited resource, as a type may know it."""
 
-    def __init__(self, stacks: ChildStacks, visit: Visit) -> None:
+    def __init__(self, stacks: ChildStackLoader, visit: Visit) -> None:
         """Read nothing yet."""
         self._stacks, self._visit = stacks, visit
 
@@ -342,16 +348,16 @@ class StackAround:
 
     def files(self) -> Mapping[str, str]:
         """Return all of them, each read when asked for."""
-        return self._stacks.around(self._visit.stack).kinds.files
+        return self._stacks.inherited_context(self._visit.stack).kinds.files
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment of a stack nested in the resource."""
         assert self._visit.resource is not None
-        around = self._stacks.around(self._visit.stack).environment
+        around = self._stacks.inherited_context(self._visit.stack).environment
         return around.child(self._visit.resource.name, parameters, None)
 
 
-class Orphan(NestedType):
+class MissingType(NestedType):
     """Stands for a template that is not known any more: what was made from it can still be removed."""
 
     def __init__(self, name: str) -> None:
@@ -359,13 +365,13 @@ class Orphan(NestedType):
         self.name = name  # type: ignore[misc]
 
 
-class LiveChild:
+class StoredChildView:
     """A child stack as it is now, read when asked for."""
 
     def __init__(
         self,
         db: CheckConnection,
-        stacks: ChildStacks,
+        stacks: ChildStackLoader,
         child: ChildState | None,
         around: Kinds,
         stack_id: int,

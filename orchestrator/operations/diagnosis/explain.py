@@ -24,7 +24,7 @@ SHOWN: Final = 3  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class Explanation:
     """Why something is not done: a word, a sentence, and since when."""
 
     word: str
@@ -32,7 +32,7 @@ class Because:
     since: dt.datetime | None
 
 
-def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
+def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     """Return what a node waits for."""
     if node.kind == "plan":
         return _planned(node, stack)
@@ -40,24 +40,26 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
         text = "everything is done; the end of it is being written down"
         if node.state == "waiting" and node.last_error:
             text = f"the resources are gone, and something else is still to go. {node.last_error}"
-        return Because("ending", text, node.waiting_since)
+        return Explanation("ending", text, node.waiting_since)
     if node.state in {"blocked", "queued"} and node.op is None and given_up(stack):
-        return Because("given-up", "it is not begun any more: something else failed", None)
+        return Explanation("given-up", "it is not begun any more: something else failed", None)
     match node.state:
         case "blocked":
-            return Because("waiting-for", _waits_for(node), stack.action_started_at)
+            return Explanation("waiting-for", _waits_for(node), stack.action_started_at)
         case "queued":
             return _queued(node, stack)
         case "checking":
             return _checked(node, stack)
         case "paused":
             hook = node.hook or "a hook"
-            return Because("paused-at-hook", f"paused until the hook {hook} is cleared", node.waiting_since)
+            return Explanation(
+                "paused-at-hook", f"paused until the hook {hook} is cleared", node.waiting_since
+            )
         case "failed":
             reason = node.last_error or node.status_reason or "no reason was told"
-            return Because("failed", f"failed: {reason}", None)
+            return Explanation("failed", f"failed: {reason}", None)
         case "ready":
-            return Because("nothing", "nothing: it is as wanted", None)
+            return Explanation("nothing", "nothing: it is as wanted", None)
         case _:
             return _waiting(node, stack, retry_limit)
 
@@ -67,54 +69,54 @@ def given_up(stack: StackRow) -> bool:
     return stack.winding_down or stack.status != "IN_PROGRESS"
 
 
-def _planned(node: Unfinished, stack: StackRow) -> Because:
+def _planned(node: Unfinished, stack: StackRow) -> Explanation:
     since = stack.action_started_at
     if node.name == CLEANUP_PLAN_LABEL:
         text = "all else is done; the removal of what is not wanted any more is being planned"
-        return Because("being-planned", f"{text}{_rung(node)}{_lost(node)}", node.waiting_since)
+        return Explanation("being-planned", f"{text}{_enqueued(node)}{_lost(node)}", node.waiting_since)
     if node.state == "checking":
-        return Because("being-planned", f"being planned since {time(since)}{_lost(node)}", since)
-    return Because("being-planned", f"a worker comes to plan it{_rung(node)}{_lost(node)}", since)
+        return Explanation("being-planned", f"being planned since {time(since)}{_lost(node)}", since)
+    return Explanation("being-planned", f"a worker comes to plan it{_enqueued(node)}{_lost(node)}", since)
 
 
-def _queued(node: Unfinished, stack: StackRow) -> Because:
+def _queued(node: Unfinished, stack: StackRow) -> Explanation:
     since = node.rung_at or node.waiting_since or stack.action_started_at
-    return Because("queued", f"a worker comes to it{_rung(node)}{_lost(node)}", since)
+    return Explanation("queued", f"a worker comes to it{_enqueued(node)}{_lost(node)}", since)
 
 
-def _checked(node: Unfinished, stack: StackRow) -> Because:
+def _checked(node: Unfinished, stack: StackRow) -> Explanation:
     until = f", and has until {time(node.leased_until)} to say that it is alive" if node.leased_until else ""
     text = f"{_operation(node)}: a worker is at it{until}{_lost(node)}"
     if node.traversal != stack.traversal:
-        return Because(
+        return Explanation(
             "holding", f"{text}. It was begun before, and what is wanted now waits for it", _since(node)
         )
-    return Because("being-checked", text, _since(node))
+    return Explanation("being-checked", text, _since(node))
 
 
-def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Because:
+def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     if node.traversal != stack.traversal:
         next_ = f"waits for {_child(node)}" if node.child_name else f"looked at again {_at(node)}"
         text = f"{_operation(node)}, begun for an earlier template, and {next_}"
-        return Because("holding", text, _since(node))
+        return Explanation("holding", text, _since(node))
     if node.held_until is not None:
         whose = "another visit"
         if node.other_traversal is not None and node.other_traversal != stack.traversal:
             whose = "a visit of an earlier traversal"
         text = f"{whose} has the resource until {time(node.held_until)} or sooner; tried again {_at(node)}"
-        return Because("held", text, node.waiting_since)
+        return Explanation("held", text, node.waiting_since)
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
-        return Because("retrying", f"{tries}; the last one failed: {node.last_error}", node.waiting_since)
+        return Explanation("retrying", f"{tries}; the last one failed: {node.last_error}", node.waiting_since)
     if node.child_name:
         text = f"{_operation(node)}: waits for {_child(node)}"
-        return Because("waiting-for-its-stack", text, _since(node))
+        return Explanation("waiting-for-its-stack", text, _since(node))
     if node.until_told:
-        return Because(
+        return Explanation(
             "waiting-to-be-told", f"{_operation(node)}: waits for a signal{_noted(node)}", _since(node)
         )
     text = f"{_operation(node)}: looked at again {_at(node)}{_noted(node)}{_lost(node)}"
-    return Because("waiting-until", text, _since(node))
+    return Explanation("waiting-until", text, _since(node))
 
 
 def _child(node: Unfinished) -> str:
@@ -161,7 +163,7 @@ def _lost(node: Unfinished) -> str:
     return f"; {_count(node.lost_leases, 'worker')} went down while at it"
 
 
-def _rung(node: Unfinished) -> str:
+def _enqueued(node: Unfinished) -> str:
     return f", called at {time(node.rung_at)}" if node.rung_at else ", when it is its turn"
 
 
@@ -204,7 +206,7 @@ def summarize(stack: StackRow, found: StackState, default_timeout_seconds: int) 
         return Summary("at-rest", f"nothing: {stack.state} since {time(since)}", since, None, accepts)
     running = f"; {_operations(found.running)}" if found.running else ""
     causes = f" because of {_count(found.cause_count, 'failure')}" if found.cause_count else ""
-    text = f"nothing: {stack.state} since {time(since)}{causes}{running}. {_helps(stack)}"
+    text = f"nothing: {stack.state} since {time(since)}{causes}{running}. {_suggested_actions(stack)}"
     return Summary("failed", text, since, None, accepts)
 
 
@@ -221,6 +223,6 @@ def _operations(number: int) -> str:
     return f"{_count(number, 'operation')} still running"
 
 
-def _helps(stack: StackRow) -> str:
+def _suggested_actions(stack: StackRow) -> str:
     text = what_helps(stack.action)
     return f"{text[0].upper()}{text[1:]}"

@@ -20,7 +20,7 @@ SECTIONS = (RESOURCES, "Resources")  # of HOT, and of the CloudFormation dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A resource in a file: line and column count from 1."""
 
     file: str
@@ -30,14 +30,14 @@ class Place:
 
 
 @dataclass(slots=True)
-class Places:
+class FailureLocator:
     """Finds places in files, each read once."""
 
     database: Database
     max_bytes: int  # of a file that is read for this
     _texts: dict[str, bytes | None] = field(default_factory=dict)
 
-    def leaves(self, nodes: list[FailureNode]) -> Iterator[tuple[FailureNode, Place | None]]:
+    def leaves(self, nodes: list[FailureNode]) -> Iterator[tuple[FailureNode, SourceLocation | None]]:
         """Yield what is caused by nothing further down, with its place where that is known."""
         todo: list[tuple[FailureNode, FailureNode | None]] = [(node, None) for node in reversed(nodes)]
         while todo:
@@ -46,7 +46,7 @@ class Places:
                 yield node, None if above is None else self._place(node, above)
             todo += [(cause, node) for cause in reversed(node.causes)]
 
-    def _place(self, node: FailureNode, above: FailureNode) -> Place | None:
+    def _place(self, node: FailureNode, above: FailureNode) -> SourceLocation | None:
         """Return where in the template of the stack that `above` stands for the failed resource is."""
         row = above.row
         revision = history.numbered(self.database, above.stack, row.revision) if row.revision else None
@@ -64,7 +64,7 @@ class Places:
             there = found.get((section, key))
             if there is not None and there != found.get((section,)) and there != (1, 1):
                 line, column = there
-                return Place(str(name), line, column, excerpt(source_lines(text), line, column)[0])
+                return SourceLocation(str(name), line, column, excerpt(source_lines(text), line, column)[0])
         return None
 
     def _text(self, hash_: str) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.engine.history.revision_diff import Side, as_json, compare
 from orchestrator.errors import NotFound
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -24,7 +24,7 @@ EXPRESSIONS_SECONDS = 20.0  # for all that the conditions of both let evaluate
 
 
 @allowance(EXPRESSIONS_SECONDS)
-def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+def diff_revisions(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
     """Return what differs between two revisions, by section.
 
     Raises:
@@ -32,7 +32,7 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
         InvalidTemplate: one is of a format that is no longer installed.
     """
     first, second = revision(context, stack, before), revision(context, stack, after)
-    return as_json(compare(_side(context, stack, first), _side(context, stack, second)))
+    return as_json(compare(_sections_of(context, stack, first), _sections_of(context, stack, second)))
 
 
 def revision(context: OperationContext, stack: StackRow, number: int) -> RevisionRow:
@@ -57,8 +57,8 @@ def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
     return max(revisions.content_size(context.database, row.template_hash) for row in rows)
 
 
-def _side(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
-    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
+    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(row.parameters), row.sealed, context.cipher, given)
     text = b"".join(revisions.read_content(context.database, row.template_hash))
     conditions: Mapping[str, Any] = {}

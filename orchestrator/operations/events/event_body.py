@@ -9,7 +9,7 @@ from orchestrator.store.events.events import EventRow, event_uuid
 from orchestrator.store.stacks.stacks import StackRow
 
 
-def facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
+def event_body(row: EventRow, stack: StackRow) -> dict[str, Any]:
     """Return what an event says, without the places where there is more."""
     return {
         "id": event_uuid(stack.uuid, row.id),
@@ -23,6 +23,6 @@ def facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
     }
 
 
-def more_facts(row: EventRow, stack: StackRow) -> dict[str, Any]:
+def event_stack_fields(row: EventRow, stack: StackRow) -> dict[str, Any]:
     """Return what those want to know besides who hear of several stacks."""
     return {"resource_type": row.resource_type, "stack_id": str(stack.uuid), "stack_name": stack.name}

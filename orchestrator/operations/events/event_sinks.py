@@ -33,7 +33,7 @@ class Sinks:
     new: Sequence[Mapping[str, Any]]
 
 
-def refuse_unfit(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> None:
+def validate_sinks(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> None:
     """Return when every webhook among the sinks could be told.
 
     Raises:
@@ -60,7 +60,7 @@ def read(context: OperationContext, stack: uuid_.UUID, given: Sequence[Mapping[s
         if sink["type"] != WEBHOOK:
             kept.append(sink)
             continue
-        row = next((row for row, address in known if _is(sink, row, address)), None)
+        row = next((row for row, address in known if _matches(sink, row, address)), None)
         if row is None:
             made = _new(context, sink, index)
             new.append(made)
@@ -72,7 +72,7 @@ def read(context: OperationContext, stack: uuid_.UUID, given: Sequence[Mapping[s
     return Sinks(kept, new)
 
 
-def _is(sink: Mapping[str, Any], row: SinkRow, address: Mapping[str, Any]) -> bool:
+def _matches(sink: Mapping[str, Any], row: SinkRow, address: Mapping[str, Any]) -> bool:
     """Whether a sink is one that the stack has: as it was written, or as it is shown."""
     secret, only_stacks = sink.get("secret"), sink.get("events") == "stack"
     if only_stacks != row.only_stacks:

@@ -22,7 +22,7 @@ import orjson
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
 from orchestrator.logs import logger
-from orchestrator.operations.events.event_body import facts, more_facts
+from orchestrator.operations.events.event_body import event_body, event_stack_fields
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream, webhooks
@@ -34,17 +34,17 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 
 log = logger()
 
-AT_ONCE: Final = 100  # events of one delivery
-TURN_SECONDS: Final = 5.0  # after which a webhook with more to tell stands in line again
+BATCH_SIZE: Final = 100  # events of one delivery
+MAX_SLOT_SECONDS: Final = 5.0  # after which a webhook with more to tell stands in line again
 SLOW_SECONDS: Final = 2.0  # a receiver that takes longer waits among its like
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 3_600.0
 
-Told = tuple[EventRow, StackRow]
+EventWithStack = tuple[EventRow, StackRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Courier:
+class WebhookSender:
     """Delivers on behalf of one process."""
 
     database: Database
@@ -64,10 +64,10 @@ class Courier:
         with self.database.borrow() as db:
             return [(one, lease) for one in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)]
 
-    def serve(self, claimed: Claimed, lease: int) -> None:
+    def deliver_pending(self, claimed: Claimed, lease: int) -> None:
         """Deliver to a webhook what there is for it, for as long as it is its turn."""
         address = self.cipher.open(claimed.sealed)
-        position, until = claimed.position, time.monotonic() + TURN_SECONDS
+        position, until = claimed.position, time.monotonic() + MAX_SLOT_SECONDS
         drained = slow = False
         while not drained and time.monotonic() < until and not slow:
             found, position, drained = self._next(claimed, position)
@@ -87,14 +87,14 @@ class Courier:
         with self.database.borrow() as db:
             webhooks.release(db, claimed.id, lease, more=not drained)
 
-    def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[Told]) -> None:
+    def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[EventWithStack]) -> None:
         """Send some events.
 
         Raises:
             NotDelivered: they were not taken.
         """
         id_ = f"{claimed.uuid}.{found[-1][0].sequence}"
-        events = [facts(row, stack) | more_facts(row, stack) for row, stack in found]
+        events = [event_body(row, stack) | event_stack_fields(row, stack) for row, stack in found]
         body = message("events", claimed.uuid, claimed.project_id, events)
         deliver(
             address["url"],
@@ -113,33 +113,33 @@ class Courier:
         if state == "dead":
             log.warning("webhook_dead", webhook=str(claimed.uuid), tries=most, error=error)
 
-    def _next(self, claimed: Claimed, after: Position) -> tuple[list[Told], Position, bool]:
+    def _next(self, claimed: Claimed, after: Position) -> tuple[list[EventWithStack], Position, bool]:
         """Return what comes next for a webhook, where that ends, and whether there is no more just now."""
         if claimed.stack_uuid is not None:
             return self._of_stack(claimed, after)
         within = EventScope(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
-        walked = stream.of_project(self.database, within, after, AT_ONCE)
+        walked = stream.of_project(self.database, within, after, BATCH_SIZE)
         owners = stacks.by_ids(self.database, {row.stack_id for row in walked.rows})
         found = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]
         return found, walked.position, walked.drained
 
-    def _of_stack(self, claimed: Claimed, after: Position) -> tuple[list[Told], Position, bool]:
+    def _of_stack(self, claimed: Claimed, after: Position) -> tuple[list[EventWithStack], Position, bool]:
         name, uuid = claimed.stack_name or "", str(claimed.stack_uuid)
         stack = stacks.get(self.database, claimed.project_id, name, uuid)
         if stack is None:
             return [], after, True
         below = list(descendants(self.database, stack, claimed.nested_depth, deleted=True))
         owners = {one.id: one for one in (stack, *below)}
-        query = EventQuery(sort_dir="asc", after=after, limit=AT_ONCE)
+        query = EventQuery(sort_dir="asc", after=after, limit=BATCH_SIZE)
         rows = list(list_events(self.database, stack, query, below))
         found = [(row, owners[row.stack_id]) for row in rows]
         if claimed.only_stacks:
-            found = [(row, owner) for row, owner in found if is_own(row, owner)]
+            found = [(row, owner) for row, owner in found if is_stack_event(row, owner)]
         at = Position(rows[-1].xid, rows[-1].id) if rows else after
-        return found, at, len(rows) < AT_ONCE
+        return found, at, len(rows) < BATCH_SIZE
 
 
-def is_own(row: EventRow, stack: StackRow) -> bool:
+def is_stack_event(row: EventRow, stack: StackRow) -> bool:
     """Whether an event is what a stack tells of itself."""
     return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
 

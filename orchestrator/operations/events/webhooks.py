@@ -73,7 +73,7 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
             raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {most}.")
         row = webhooks.get(db, context.caller.project_id, uuid)
     assert row is not None
-    return shown(row) | {"secret": secret}
+    return webhook_body(row) | {"secret": secret}
 
 
 def listed(
@@ -88,7 +88,7 @@ def listed(
         raise InvalidRequest(f"Unknown state '{state}', must be one of: {', '.join(STATES)}.")
     with context.database.connect() as db:
         rows = webhooks.listed(db, context.caller.project_id, state=state, marker=marker, limit=limit)
-    return [shown(row) for row in rows]
+    return [webhook_body(row) for row in rows]
 
 
 def show(context: OperationContext, id_: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def show(context: OperationContext, id_: str) -> dict[str, Any]:
     Raises:
         WebhookNotFound: there is none.
     """
-    return shown(_row(context, id_))
+    return webhook_body(_row(context, id_))
 
 
 def delete(context: OperationContext, id_: str) -> None:
@@ -111,7 +111,7 @@ def delete(context: OperationContext, id_: str) -> None:
             raise WebhookNotFound(id_)
 
 
-def rearm(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
+def reactivate(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
     """Let a webhook try again at once: from where it stands, or from `after`.
 
     Raises:
@@ -151,7 +151,7 @@ def test(context: OperationContext, id_: str) -> dict[str, Any]:
     return {"delivered": True, "status": status, "error": None}
 
 
-def shown(row: WebhookRow) -> dict[str, Any]:
+def webhook_body(row: WebhookRow) -> dict[str, Any]:
     """Return a webhook as its project sees it."""
     return {
         "id": str(row.uuid),

@@ -20,7 +20,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 3_600.0
 Db = Connection[TupleRow]
 
 
-class Due(Protocol):
+class RemovableRow(Protocol):
     """Something that is to be removed, for the `tries`th time."""
 
     @property
@@ -32,23 +32,25 @@ class Due(Protocol):
         """How often it was tried, this time included."""
 
 
-D_co = TypeVar("D_co", bound=Due, covariant=True)
+D_co = TypeVar("D_co", bound=RemovableRow, covariant=True)
 
 
-class Rows(Protocol[D_co]):
+class RemovalQueue(Protocol[D_co]):
     """A module of the store whose rows are such things."""
 
     def claim(self, db: Db, seconds: float) -> D_co | None:
         """Take one that is due; for so many `seconds` it is nobody else's."""
 
-    def forget(self, db: Db, id_: int) -> None:
+    def delete_row(self, db: Db, id_: int) -> None:
         """Forget one that is gone."""
 
-    def put_off(self, db: Db, id_: int, seconds: float, error: str) -> None:
+    def postpone(self, db: Db, id_: int, seconds: float, error: str) -> None:
         """Have one removed later."""
 
 
-def remove_due(database: Database, rows: Rows[D_co], remove: Callable[[D_co], None], word: str) -> int:
+def remove_due(
+    database: Database, rows: RemovalQueue[D_co], remove: Callable[[D_co], None], word: str
+) -> int:
     """Remove what is due; return how many are gone. What cannot be removed now is tried ever later.
 
     No transaction is open while `remove` asks Keystone; `word` names the thing in the log.
@@ -65,9 +67,9 @@ def remove_due(database: Database, rows: Rows[D_co], remove: Callable[[D_co], No
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(due.tries, 30))
             log.warning(f"{word}_not_removed", tries=due.tries, error=str(error))
             with database.borrow() as db:
-                rows.put_off(db, due.id, pause, str(error))
+                rows.postpone(db, due.id, pause, str(error))
             continue
         with database.borrow() as db:
-            rows.forget(db, due.id)
+            rows.delete_row(db, due.id)
         gone += 1
         log.info(f"{word}_removed")

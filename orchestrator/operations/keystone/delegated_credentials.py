@@ -55,7 +55,7 @@ class MissingCredential(InvalidRequest):
 
 
 @contextmanager
-def for_new(context: OperationContext, stack_uuid: uuid.UUID) -> Iterator[int | None]:
+def credential_for_create(context: OperationContext, stack_uuid: uuid.UUID) -> Iterator[int | None]:
     """Have the caller give a right for a stack that is to be made; return its id, None where none is wanted.
 
     Whoever leaves by an error leaves no right behind.
@@ -66,12 +66,12 @@ def for_new(context: OperationContext, stack_uuid: uuid.UUID) -> Iterator[int | 
     """
     login = _wanted(context)
     made = None if login is None else _make(context, login, stack_uuid, None)
-    with _abandoned(context.database, made):
+    with _discarded_on_error(context.database, made):
         yield made
 
 
 @contextmanager
-def for_update(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
+def credential_for_update(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
     """Have the caller give a right in place of the stack's, if that is another user's or there is none.
 
     Who is of another project, as an admin may be, or cannot give one leaves the stack what it has.
@@ -85,7 +85,7 @@ def for_update(context: OperationContext, stack: StackRow) -> Iterator[int | Non
                 made = _make(context, login, uuid.UUID(str(stack.uuid)), stack.id)
             except (Forbidden, InvalidRequest, Unavailable) as error:
                 log.warning("credentials_not_renewed", stack=str(stack.uuid), error=str(error))
-    with _abandoned(context.database, made):
+    with _discarded_on_error(context.database, made):
         yield made
 
 
@@ -110,7 +110,7 @@ def _make(context: OperationContext, login: Login, root: uuid.UUID, stack_id: in
             db, root, stack_id, login.project_id, user_id, sealed, MAKING_SECONDS
         )
     try:
-        with _abandoned(context.database, id_):
+        with _discarded_on_error(context.database, id_):
             given = Delegations(service_user(settings)).give(
                 asked, giver, redelegate=settings.allow_trusts_redelegation
             )
@@ -148,7 +148,7 @@ def _refusal(settings: Settings, why: str) -> Forbidden:
 
 
 @contextmanager
-def _abandoned(database: Database, id_: int | None) -> Iterator[None]:
+def _discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
     """Have a right removed again when what it was for comes to nothing."""
     try:
         yield
@@ -189,7 +189,7 @@ def _cloud(settings: Settings, find: Callable[[], Any]) -> Cloud:
 
 
 @dataclass(frozen=True, slots=True)
-class Custodian:
+class CredentialReaper:
     """Removes the rights that are to go, one after the other; several custodians share the work."""
 
     database: Database

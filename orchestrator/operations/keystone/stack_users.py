@@ -31,11 +31,11 @@ log = logger()
 MAKING_SECONDS: Final = 120.0  # longer than all calls that make one
 SEARCH_SECONDS: Final = 60.0  # how often those are looked for whose resource went without a word
 LONGEST_NAME: Final = 64  # what every Keystone takes
-GOING: Final = "its user at Keystone is being removed"
+BEING_REMOVED: Final = "its user at Keystone is being removed"
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
+class StackUserProvisioner:
     """The user of a visited resource, as its type sees it (`ctx.users`); each statement is a transaction."""
 
     db: store.Db
@@ -45,7 +45,9 @@ class Users:
     visit: Visit
 
     @classmethod
-    def of(cls, visit: Visit, db: store.Db, cipher: Cipher, settings: Settings) -> Users | None:
+    def of(
+        cls, visit: Visit, db: store.Db, cipher: Cipher, settings: Settings
+    ) -> StackUserProvisioner | None:
         """Return those of a visit, None where stacks have no users at Keystone.
 
         Raises:
@@ -64,7 +66,7 @@ class Users:
         assert self.visit.resource is not None
         try:
             found = store.held(self.db, self.visit.resource.id) or self._made(self._project())
-            return told(found, self.cipher, self.settings, self.domain)
+            return to_stack_user(found, self.cipher, self.settings, self.domain)
         except Unavailable as error:
             raise ProviderBusy(str(error), "ServiceUnavailable") from error
         except Forbidden as error:
@@ -74,7 +76,7 @@ class Users:
         """Return the resource's user if it was made."""
         assert self.visit.resource is not None
         found = store.held(self.db, self.visit.resource.id)
-        return None if found is None else told(found, self.cipher, self.settings, self.domain)
+        return None if found is None else to_stack_user(found, self.cipher, self.settings, self.domain)
 
     def release(self) -> None:
         """Have the resource's user removed when the resource is gone."""
@@ -112,30 +114,32 @@ class Users:
         sealed = self.cipher.seal(password)
         noted = store.note(self.db, self.visit.stack.root_id, resource_id, name, sealed, MAKING_SECONDS)
         if noted is None:
-            raise ProviderBusy(GOING, "Conflict")
+            raise ProviderBusy(BEING_REMOVED, "Conflict")
         return noted
 
     def _keep(self, noted: store.Noted, keystone_id: str, word: str, name: str) -> None:
         """Keep what was made, unless nobody wants it any more: then it is removed again."""
         if not store.made(self.db, noted.id, keystone_id):
             self.domain.remove(word, keystone_id, name)
-            raise ProviderBusy(GOING, "Conflict")
+            raise ProviderBusy(BEING_REMOVED, "Conflict")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadOnlyStackUser:
     """The user of a resource that is only looked at, as its type sees it (`ctx.users`)."""
 
     user: StackUser | None
 
     @classmethod
-    def of(cls, resource_id: int, db: store.Db, cipher: Cipher, settings: Settings) -> Seen | None:
+    def of(
+        cls, resource_id: int, db: store.Db, cipher: Cipher, settings: Settings
+    ) -> ReadOnlyStackUser | None:
         """Return that of a resource, None where stacks have no users at Keystone."""
         admin = domain_admin(settings)
         if admin is None:
             return None
         found = store.held(db, resource_id)
-        return cls(None if found is None else told(found, cipher, settings, StackDomain(admin)))
+        return cls(None if found is None else to_stack_user(found, cipher, settings, StackDomain(admin)))
 
     def make(self) -> StackUser:
         """Return the user; none is made for who only looks."""
@@ -148,7 +152,7 @@ class Seen:
         return self.user
 
 
-def told(user: store.Held, cipher: Cipher, settings: Settings, domain: StackDomain) -> StackUser:
+def to_stack_user(user: store.Held, cipher: Cipher, settings: Settings, domain: StackDomain) -> StackUser:
     """Return what it takes to sign in as a user.
 
     Raises:
@@ -171,7 +175,7 @@ def _password() -> str:
 
 
 @dataclass(slots=True)
-class Keeper:
+class StackUserReaper:
     """Removes the users and projects of resources and stacks that are gone, one after the other; several
     share the work.
     """

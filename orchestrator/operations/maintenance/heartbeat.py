@@ -18,7 +18,7 @@ KEPT = 24 * 3_600  # seconds for which one that was killed is shown
 
 
 @dataclass(slots=True)
-class Reporting:
+class Heartbeat:
     """One process's, told as often as one likes."""
 
     database: Database

@@ -15,7 +15,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.errors import OrchestratorError
 from orchestrator.logs import logger
-from orchestrator.operations.resource_context.operation import calling
+from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 
@@ -30,10 +30,10 @@ FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k
 WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.id LIMIT %s
 """
-HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
+MARK_HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
 
 
-def tidy(
+def delete_orphans(
     db: Connection[TupleRow],
     types: Mapping[str, ResourceType],
     software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
@@ -57,9 +57,9 @@ def tidy(
             action="DELETE",
             software=software(project_id),
         )
-        ctx = calling(ctx, settings, project_id, None if root_id is None else cloud(root_id))
+        ctx = with_provider_access(ctx, settings, project_id, None if root_id is None else cloud(root_id))
         if owned or _removed(types, type_name, ctx, physical_id):
-            db.execute(HANDLED, (id_,))
+            db.execute(MARK_HANDLED, (id_,))
             dealt += 1
     return dealt
 

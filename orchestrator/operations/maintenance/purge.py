@@ -69,7 +69,7 @@ class Policy:
         }
 
 
-def one_pass(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
+def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     """Go over everything once, yielding after each slice; stop asking, and the rest stays as it is."""
     values = policy.values()
     yield from _deleted(db, values)
@@ -112,10 +112,10 @@ def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[Go
 
 def purge(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
     """Go over everything once; return how many rows of what are gone."""
-    return _summed(one_pass(db, policy))
+    return _summed(purge_steps(db, policy))
 
 
-def foretell(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
+def count_purgeable(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
     """Return how many rows of what `purge` would remove, changing nothing."""
     return _summed(_counted(db, policy))
 
@@ -152,7 +152,7 @@ def _summed(gone: Iterator[Gone]) -> dict[str, int]:
 
 
 @dataclass(slots=True)
-class Purging:
+class IncrementalPurge:
     """The purge by a process that ticks: a pass now and then, a little of it at every tick.
 
     Whoever came first goes on with it for as long as its connection lasts; the others ask now and then
@@ -174,7 +174,7 @@ class Purging:
             if not self._take(db):
                 self._rest()
                 return
-            self._pass, self._total = one_pass(db, self.policy), Counter()
+            self._pass, self._total = purge_steps(db, self.policy), Counter()
         try:
             self._go_on(self._pass, time.monotonic() + budget_seconds)
         except BaseException:

@@ -23,9 +23,9 @@ from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
-from orchestrator.operations.maintenance.purge import Policy, Purging
+from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
 from orchestrator.operations.snapshots import cleanup
-from orchestrator.operations.software.type_store import Software
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import Place
 from orchestrator.security.encryption import Cipher
@@ -54,16 +54,16 @@ class Sweep:
     settings: Settings
     types: Mapping[str, ResourceType]
     cipher: Cipher
-    apart: float = 0.0  # seconds between the beginnings of two sweeps, whoever sweeps
+    min_interval: float = 0.0  # seconds between the beginnings of two sweeps, whoever sweeps
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
     _rung_until: int | None = None  # of events, for webhooks
-    _purging: Purging = field(init=False)
+    _purging: IncrementalPurge = field(init=False)
 
     def __post_init__(self) -> None:
         """Keep what the settings say."""
-        self._purging = Purging(Policy.of(self.settings))
+        self._purging = IncrementalPurge(Policy.of(self.settings))
 
     def run(self) -> list[Message]:
         """Sweep once, unless another is at it or was just now; return what to enqueue."""
@@ -74,9 +74,9 @@ class Sweep:
             )  # a stopped process holds nobody up
         db = self._db
         with db.transaction():
-            if not sweep_queries.acquire_sweep_turn(db, LOCK, self.apart):
+            if not sweep_queries.acquire_sweep_turn(db, LOCK, self.min_interval):
                 return []
-            rings: list[Message] = [*self._ring(db)]
+            rings: list[Message] = [*self._enqueue_due(db)]
             sent = queue.due(db, self.settings.ring_again_seconds, LIMIT)
             metrics.found("signal", len(sent))
             rings += sent
@@ -95,7 +95,7 @@ class Sweep:
         if self._db is not None:
             self._db.close()
 
-    def _ring(self, db: Connection[TupleRow]) -> list[Ring]:
+    def _enqueue_due(self, db: Connection[TupleRow]) -> list[Ring]:
         rings = sweep_queries.due(db, LIMIT)
         metrics.found("due", len(rings))
         lost = sweep_queries.expired_leases(db, LIMIT)
@@ -130,7 +130,7 @@ class Sweep:
         self._followed = set(halted)
         for stack_id, traversal in sweep_queries.wound_down(db):
             rings += stack_completion.wind_down(self.database, stack_id, traversal)
-        cleanup.remove_snapshots(db, self.types, self.cipher, self.settings)
+        cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             rings += self._audit(db)
@@ -140,8 +140,8 @@ class Sweep:
         for root_id, _ in sweep_queries.roots(db):
             while sweep_queries.drop_superseded(db, root_id, LIMIT) == LIMIT:
                 pass
-        rings = self._unstall(db)
-        orphans.tidy(
+        rings = self._recover_stalled(db)
+        orphans.delete_orphans(
             db,
             self.types,
             lambda project_id: self._software(db, project_id),
@@ -153,10 +153,10 @@ class Sweep:
     def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:
         return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
 
-    def _software(self, db: Connection[TupleRow], project_id: str) -> Software:
-        return Software(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
+    def _software(self, db: Connection[TupleRow], project_id: str) -> DeploymentStore:
+        return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
 
-    def _unstall(self, db: Connection[TupleRow]) -> list[Ring]:
+    def _recover_stalled(self, db: Connection[TupleRow]) -> list[Ring]:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""
         rings: list[Ring] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
@@ -166,7 +166,7 @@ class Sweep:
         for stack_id, traversal, stack in stalled.unplanned_stacks(db):
             metrics.found("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
-            rings += stack_completion.give_up(self.database, stack_id, traversal)
+            rings += stack_completion.fail_immediately(self.database, stack_id, traversal)
         return rings
 
     def _count(self, db: Connection[TupleRow]) -> None:

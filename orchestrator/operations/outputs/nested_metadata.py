@@ -14,10 +14,10 @@ from sqlalchemy import select
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.outputs.outputs import EXPRESSIONS_SECONDS, Revised, proxies
+from orchestrator.operations.outputs.outputs import EXPRESSIONS_SECONDS, OutputInputs, proxies
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision
 from orchestrator.template.definition import NOTHING, StackDefinition
 from orchestrator.template.functions.time_budget import allowance
@@ -25,7 +25,7 @@ from orchestrator.template.functions.time_budget import allowance
 
 @allowance(EXPRESSIONS_SECONDS)
 def live_metadata(
-    context: OperationContext, stack: Revised, resource_id: int
+    context: OperationContext, stack: OutputInputs, resource_id: int
 ) -> tuple[Mapping[str, Any], bool] | None:
     """Return the metadata and whether anything secret went into it.
 
@@ -47,7 +47,7 @@ def live_metadata(
     data = context.cipher.open(found.sealed).get("data") if found.sealed else found.data
     if revision is None or GIVEN_METADATA in (data or {}):
         return None
-    body, given = found.body, pseudo(str(stack.uuid), stack.name, stack.project_id)
+    body, given = found.body, pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     view = StackDefinition(
         body["version"],
         stored_values(revision.parameters, revision.sealed, context.cipher, given),

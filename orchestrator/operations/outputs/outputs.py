@@ -14,7 +14,7 @@ from orchestrator.engine.check.visit import NodeData
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.resource_context.state import proxy
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
@@ -42,7 +42,7 @@ class Output:
     secret: bool = False  # something secret went into it
 
 
-class Revised(Protocol):
+class OutputInputs(Protocol):
     """A stack, or what is known of a child: whose outputs can be resolved."""
 
     @property
@@ -68,7 +68,7 @@ class Revised(Protocol):
 
 @allowance(EXPRESSIONS_SECONDS)
 def resolve_outputs(
-    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None = None
+    database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None = None
 ) -> list[Output]:
     """Return a stack's outputs in the template's order, or just those named.
 
@@ -78,7 +78,7 @@ def resolve_outputs(
 
 
 def _resolved(
-    database: Database, cipher: Cipher, stack: Revised, names: Collection[str] | None
+    database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None
 ) -> list[Output]:
     with database.borrow() as db:
         rows = fetch_prepared(db, REVISED, {"id": stack.revision_id})
@@ -87,11 +87,11 @@ def _resolved(
     outline, parameters, sealed, named_files = rows[0]
     template = Template.from_outline(outline)
     wanted = [output for output in template.outputs.values() if names is None or output.name in names]
-    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(parameters, sealed, cipher, given)
     required = {name for output in wanted for name in output.requires}
     known = proxies(database, cipher, stack, required)
-    wrong = _wrong_inside(database, cipher, stack, wanted, known)
+    wrong = _nested_output_errors(database, cipher, stack, wanted, known)
     files = FileCache(database)
 
     def view() -> StackDefinition:
@@ -107,10 +107,10 @@ def _resolved(
     ]
 
 
-def _wrong_inside(
+def _nested_output_errors(
     database: Database,
     cipher: Cipher,
-    stack: Revised,
+    stack: OutputInputs,
     outputs: Iterable[OutputDefinition],
     proxies: Mapping[str, ResourceProxy],
 ) -> dict[str, str]:
@@ -134,7 +134,7 @@ def _wrong_inside(
     return found
 
 
-def _children(database: Database, stack: Revised, names: Iterable[str]) -> list[Any]:
+def _children(database: Database, stack: OutputInputs, names: Iterable[str]) -> list[Any]:
     """Return the stacks that resources of these names stand for."""
     columns = [Stack.id, Stack.uuid, Stack.name, Stack.project_id, Stack.revision_id, Stack.parent_resource]
     statement = (
@@ -156,7 +156,7 @@ def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
 
 
 def proxies(
-    database: Database, cipher: Cipher, stack: Revised, names: Collection[str]
+    database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str]
 ) -> dict[str, ResourceProxy]:
     """Return the resources of these names; one that has no row is as if not created."""
     if not names:

@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.child_status import ADOPTED
-from orchestrator.operations.planning.definitions import Drafts
+from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import PlanTarget
@@ -18,7 +18,7 @@ from orchestrator.store.planning.bulk_writer import PlanTarget
 SLICE: Final = 5_000  # rows of each table a transaction writes
 
 
-class AdoptedThings:
+class AdoptedResources:
     """The things of one adopted stack: name to id, data and metadata, and whether those are secret."""
 
     def __init__(self, cipher: Cipher, sealed: bytes | None) -> None:
@@ -37,8 +37,8 @@ class AdoptedThings:
                 rows.append((row, thing["resource_id"], self.cipher.seal(kept), definition))
         bulk_writer.take_over(db, rows)
 
-    def take_over_first(
-        self, db: Connection[TupleRow], target: PlanTarget, drafts: Drafts, number: int
+    def apply_interrupted_adoption(
+        self, db: Connection[TupleRow], target: PlanTarget, drafts: PlannedDefinitions, number: int
     ) -> None:
         """Write the rows that the adoption did not come to, as revision `number` has them.
 
@@ -56,6 +56,6 @@ class AdoptedThings:
                 made = [(places[name][0], name, *drafts.types_of(name)) for name in part]
                 bulk_writer.copy_resources(db, then, made)
                 bulk_writer.copy_definitions(
-                    db, then, (drafts.stored(name, places[name][1]) for name in part)
+                    db, then, (drafts.definition_row(name, places[name][1]) for name in part)
                 )
                 self.write(db, {name: (row, definition) for name, (row, definition) in places.items()})

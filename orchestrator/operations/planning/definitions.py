@@ -19,7 +19,7 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
 
-class Drafts:
+class PlannedDefinitions:
     """The template's resources as they are to be stored; a snippet is made when it is written."""
 
     def __init__(
@@ -57,13 +57,13 @@ class Drafts:
         written, runs_as = self.type_of(name), self.wanted[name].kind
         return written, None if runs_as == written else runs_as
 
-    def forget(self, names: Iterable[str]) -> None:
+    def discard(self, names: Iterable[str]) -> None:
         """Let go of snippets that will not be written: of a large stack they are most of a plan's memory."""
         if isinstance(self.definitions, dict):
             for name in names:
                 del self.definitions[name]
 
-    def stored(self, name: str, id_: int) -> DefinitionRow:
+    def definition_row(self, name: str, id_: int) -> DefinitionRow:
         """Return a definition to write."""
         definition, wanted, template = self.definitions[name], self.wanted[name], self.template
         assert template is not None

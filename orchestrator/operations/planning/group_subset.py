@@ -22,14 +22,14 @@ FEW: Final = 2_000  # members that differ: then the plan is made of these alone
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class GroupSubset:
     """What is left of a plan: the members that differ, by name, and what is wanted of them."""
 
     names: list[str]
     template: Template
 
 
-def spans_of(members: Members, kinds: Kinds) -> list[Span] | None:
+def index_spans(members: Members, kinds: Kinds) -> list[Span] | None:
     """Return the members as spans; None when they wait for each other, have names that say nothing, or are
     stacks or of types that the environment puts others in place of.
     """
@@ -50,16 +50,18 @@ def is_large_group(template: Template, most: int) -> bool:
     return isinstance(template.resources, MemberDefinitions) and len(template.resources) > most
 
 
-def narrowed(db: Connection[TupleRow], stack_id: int, template: Template, kinds: Kinds) -> Narrowed | None:
+def changed_subset(
+    db: Connection[TupleRow], stack_id: int, template: Template, kinds: Kinds
+) -> GroupSubset | None:
     """Return the part of a plan that there is anything to do in; None when it is to be made in full."""
     resources = template.resources
     if not isinstance(resources, MemberDefinitions):
         return None
-    spans = spans_of(resources.members, kinds)
+    spans = index_spans(resources.members, kinds)
     if spans is None:
         return None
     names = group_diff.changed_members(db, stack_id, spans, FEW + 1)
     if len(names) > FEW:
         return None
     few = {name: resources[name] for name in names if name in resources}
-    return Narrowed(names, replace(template, resources=few))
+    return GroupSubset(names, replace(template, resources=few))

@@ -26,12 +26,12 @@ from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import lay_out
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import SHORT, ChildStacks
+from orchestrator.operations.children.child_stacks import SHORT, ChildStackLoader
 from orchestrator.operations.planning import row_writer
-from orchestrator.operations.planning.adopted_resources import AdoptedThings
-from orchestrator.operations.planning.definitions import Drafts
-from orchestrator.operations.planning.group_subset import Narrowed, is_large_group, narrowed
-from orchestrator.operations.planning.row_writer import Ids, Visits, Work, row_key
+from orchestrator.operations.planning.adopted_resources import AdoptedResources
+from orchestrator.operations.planning.definitions import PlannedDefinitions
+from orchestrator.operations.planning.group_subset import GroupSubset, changed_subset, is_large_group
+from orchestrator.operations.planning.row_writer import ExistingRows, NodeIdAllocator, PlanWriter, row_key
 from orchestrator.operations.planning.small_create import MOST, plan_small
 from orchestrator.operations.planning.small_delete import plan_small_removal
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
@@ -50,8 +50,10 @@ from orchestrator.template.template import Template
 
 log = logger()
 
-DESTROYS = frozenset({"DELETE"})
-GOING = frozenset({"CREATE", "DISCARD", "DELETE"})  # open on a leftover: nothing stands on it, it can go
+DELETE_ACTIONS = frozenset({"DELETE"})
+REMOVABLE_OPERATIONS = frozenset(
+    {"CREATE", "DISCARD", "DELETE"}
+)  # open on a leftover: nothing stands on it, it can go
 
 
 class TooLarge(Exception):
@@ -67,7 +69,7 @@ class Planner:
     types: Mapping[str, ResourceType]
     settings: Settings
     parameters: ParameterCache
-    stacks: ChildStacks
+    stacks: ChildStackLoader
 
     def run(
         self,
@@ -91,15 +93,15 @@ class Planner:
             bulk_writer.wait_for_older_checks(db)
         compares = visit.traversal > 1 or removals
         if compares and bulk_writer.has_written_slices(db, stack.id, visit.traversal, visit.node_id):
-            return self._begin_again(db, visit, lease)
+            return self._restart(db, visit, lease)
         try:
             target = self._target(db, stack, (visit.node_id, lease))
             if removals:
                 bring = self._remove(db, stack, target)
             elif stack.action in ACTS:
-                bring = self._visit_all(db, stack, target)
+                bring = self._plan_action(db, stack, target)
             else:
-                bring = self._bring(db, stack, target, template, members)
+                bring = self._plan_template(db, stack, target, template, members)
             for _ in bring:  # each slice is written before the next is asked for
                 pass
         except Superseded:
@@ -111,7 +113,7 @@ class Planner:
         bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
         return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if ring else [])
 
-    def run_small(
+    def plan_in_one_statement(
         self,
         db: Connection[TupleRow],
         visit: Visit,
@@ -125,7 +127,7 @@ class Planner:
         Return what to enqueue, `allowance` at most.
         """
         try:
-            if visit.stack.action in DESTROYS:
+            if visit.stack.action in DELETE_ACTIONS:
                 return plan_small_removal(db, visit, lease, self.stacks, self._queue, allowance)
             return plan_small(
                 db,
@@ -149,7 +151,7 @@ class Planner:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))
         return stack_completion.fail(self.database, visit.stack.id, visit.traversal, str(error))
 
-    def _begin_again(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring]:
+    def _restart(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring]:
         """Plan an interrupted update as a traversal of its own.
 
         What is written of it is being carried out, and other nodes would follow from the rows as they are by
@@ -175,7 +177,7 @@ class Planner:
             return "check"  # a template; or whoever visits it says what is missing
         return "provider" if kind.is_claimed else "check"
 
-    def _always(self, drafts: Drafts, action: str) -> Collection[str]:
+    def _always(self, drafts: PlannedDefinitions, action: str) -> Collection[str]:
         """Return the resources that every update visits, whatever changed."""
         if action not in UPDATES:
             return ()
@@ -201,7 +203,7 @@ class Planner:
             template = replace(template, resources=dict(template.resources))
         return with_implicit(template, kinds)
 
-    def _bring(
+    def _plan_template(
         self,
         db: Connection[TupleRow],
         stack: StackView,
@@ -212,38 +214,41 @@ class Planner:
         """Write what brings the stack from what is there to what its template wants, nothing for a delete."""
         values = self.parameters.get(stack)
         revision = bulk_writer.revision(db, stack.revision_id)
-        kinds, gone = self.stacks.around(stack).kinds, stack.action in DESTROYS
+        kinds, gone = self.stacks.inherited_context(stack).kinds, stack.action in DELETE_ACTIONS
         hooked = Hooks(kinds.registry, stack.action)
         if template is None and not gone:
             template = self._template(db, stack, values, kinds, revision)
         pending = self._take_over_first(db, stack, target)
-        narrow = None if pending else self._narrowed(db, stack, template, kinds, hooked)
+        narrow = None if pending else self._group_subset(db, stack, template, kinds, hooked)
         if narrow is not None:
             template = narrow.template
         elif members is not None and template is not None and is_large_group(template, members):
             raise TooLarge
-        drafts = Drafts(template, values, kinds, revision.files)
+        drafts = PlannedDefinitions(template, values, kinds, revision.files)
         in_force: dict[str, tuple[int, bytes, int]] = {}
         if narrow is not None:
             in_force = group_diff.definitions(db, stack.id, narrow.names)
         elif stack.traversal > 1 and not gone:
             in_force = bulk_writer.definitions(db, stack.id)
         known = drafts.wanted.keys() & in_force.keys()
-        drafts.forget([name for name in known if in_force[name][1] == drafts.wanted[name].digest])
+        drafts.discard([name for name in known if in_force[name][1] == drafts.wanted[name].digest])
         rows: Sequence[Row] = []
         if narrow is not None:
             rows = group_diff.rows(db, stack.id, narrow.names)
         elif stack.traversal > 1:
             rows = bulk_writer.rows(db, stack.id)
         changes = compare(
-            rows, drafts.wanted, self._forced(db, stack, drafts, hooked), back=stack.action == "ROLLBACK"
+            rows,
+            drafts.wanted,
+            self._always_visited(db, stack, drafts, hooked),
+            back=stack.action == "ROLLBACK",
         )
-        work = Work(db, target, drafts, changes, in_force)
+        work = PlanWriter(db, target, drafts, changes, in_force)
         if stack.action == "ADOPT":
-            work.adopted = AdoptedThings(self.cipher, bulk_writer.adopted(db, stack.revision_id))
-        work.settle_rows()
+            work.adopted = AdoptedResources(self.cipher, bulk_writer.adopted(db, stack.revision_id))
+        work.write_row_changes()
         layout = lay_out(build_anyhow(work.keys, work.requires))
-        ids = Ids(db, target, layout, work)
+        ids = NodeIdAllocator(db, target, layout, work)
         for part in ids.slices():
             with bulk_writer.slice_of(db, target):
                 ids.hold_finish_once(db)
@@ -268,8 +273,8 @@ class Planner:
             with bulk_writer.slice_of(db, target):
                 bulk_writer.adoption_is_planned(db, stack.id)
 
-    def _forced(
-        self, db: Connection[TupleRow], stack: StackView, drafts: Drafts, hooked: Hooks
+    def _always_visited(
+        self, db: Connection[TupleRow], stack: StackView, drafts: PlannedDefinitions, hooked: Hooks
     ) -> Collection[str]:
         """Return the names that are visited whatever there is to change."""
         if stack.converge:
@@ -287,33 +292,33 @@ class Planner:
 
     def _take_over_first(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> bool:
         """Write what an adoption that was overtaken was to take over; whether there is such."""
-        goes_on = stack.traversal > 1 and stack.action not in DESTROYS | {"ROLLBACK"}
+        goes_on = stack.traversal > 1 and stack.action not in DELETE_ACTIONS | {"ROLLBACK"}
         pending = bulk_writer.pending_adoption(db, stack.id) if goes_on else None
         if pending is None:
             return False
         revision_id, number, sealed = pending
         then = stack._replace(revision_id=revision_id)
-        values, kinds = self.parameters.get(then), self.stacks.around(then).kinds
+        values, kinds = self.parameters.get(then), self.stacks.inherited_context(then).kinds
         revision = bulk_writer.revision(db, revision_id)
         template = self._template(db, then, values, kinds, revision)
-        drafts = Drafts(template, values, kinds, revision.files)
-        AdoptedThings(self.cipher, sealed).take_over_first(db, target, drafts, number)
+        drafts = PlannedDefinitions(template, values, kinds, revision.files)
+        AdoptedResources(self.cipher, sealed).apply_interrupted_adoption(db, target, drafts, number)
         return True
 
-    def _narrowed(
+    def _group_subset(
         self,
         db: Connection[TupleRow],
         stack: StackView,
         template: Template | None,
         kinds: Kinds,
         hooked: Hooks,
-    ) -> Narrowed | None:
+    ) -> GroupSubset | None:
         """Return the part of a group's plan that there is anything to do in."""
         if template is None or stack.traversal == 1 or stack.converge or hooked:
             return None
-        return narrowed(db, stack.id, template, kinds)
+        return changed_subset(db, stack.id, template, kinds)
 
-    def _visit_all(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> Iterator[None]:
+    def _plan_action(self, db: Connection[TupleRow], stack: StackView, target: PlanTarget) -> Iterator[None]:
         """Write a visit to everything that is there, in the order it stands on each other; a SUSPEND goes the
         other way. What is begun on leftovers is followed to its end.
         """
@@ -327,12 +332,12 @@ class Planner:
                 for one in required:
                     requires[one].append(name)
         begun = [row for row in every if row.leftover and row.op is not None]
-        unending = [row for row in begun if row.op not in GOING]
-        going = [row for row in begun if row.op in GOING]
-        visits = Visits([*(row.name for row in rows), *(row_key(row.id) for row in unending)], going)
+        unending = [row for row in begun if row.op not in REMOVABLE_OPERATIONS]
+        going = [row for row in begun if row.op in REMOVABLE_OPERATIONS]
+        visits = ExistingRows([*(row.name for row in rows), *(row_key(row.id) for row in unending)], going)
         rows += unending + going
         layout = lay_out(build_anyhow(visits.keys, [requires.get(key, ()) for key in visits.keys]))
-        yield from self._write(db, Ids(db, target, layout, visits), rows)
+        yield from self._write(db, NodeIdAllocator(db, target, layout, visits), rows)
 
     def begin_removals(self, db: Connection[TupleRow], visit: Visit, lease: int) -> Visit | None:
         """Hold a claimed finish node by the plan of what is to be removed now that all else is done; return
@@ -359,11 +364,11 @@ class Planner:
             for id_ in row.requires:
                 if id_ in among:
                     above.setdefault(id_, []).append(row_key(row.id))
-        work = Visits([], rows)
+        work = ExistingRows([], rows)
         layout = lay_out(build_anyhow(work.keys, [above.get(row.id, ()) for row in rows]))
-        yield from self._write(db, Ids(db, target, layout, work, fresh=True), rows)
+        yield from self._write(db, NodeIdAllocator(db, target, layout, work, fresh=True), rows)
 
-    def _write(self, db: Connection[TupleRow], ids: Ids, rows: Sequence[Row]) -> Iterator[None]:
+    def _write(self, db: Connection[TupleRow], ids: NodeIdAllocator, rows: Sequence[Row]) -> Iterator[None]:
         """Write the nodes that visit what is there, and their joins."""
         target, size = ids.target, ids.layout.size
         for part in ids.slices():

@@ -30,8 +30,8 @@ from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
 from orchestrator.logs import concerning, configure_logs, logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import ChildStacks
-from orchestrator.operations.planning.planner import DESTROYS, Planner, TooLarge
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.planning.planner import DELETE_ACTIONS, Planner, TooLarge
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
@@ -75,11 +75,11 @@ def stop_planners() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanVisit:
+class PlanNodeHandler:
     """A check's visit to a plan node."""
 
     planner: Planner
-    start_apart: Callable[[int, int], None] = start_planner
+    start_process: Callable[[int, int], None] = start_planner
 
     def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[Ring]:
         """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue, of a small
@@ -90,8 +90,8 @@ class PlanVisit:
             reason = "Planning failed repeatedly; see the log"
             return stack_completion.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.check_connection(durable=True)
-        if may_be_small(visit) and allowance is not None:
-            small = planner.run_small(db, visit, lease, allowance)
+        if is_small_plan_candidate(visit) and allowance is not None:
+            small = planner.plan_in_one_statement(db, visit, lease, allowance)
             if small is not None:
                 return small.rings
         if not self._is_large(db, visit):
@@ -99,7 +99,7 @@ class PlanVisit:
                 return planner.run(db, visit, lease, members=SMALL)
         seconds = max(planner.settings.lease_seconds, START_SECONDS)
         repository.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
-        self.start_apart(visit.node_id, lease)
+        self.start_process(visit.node_id, lease)
         return []
 
     def small(
@@ -108,9 +108,9 @@ class PlanVisit:
         """Plan a small stack's first traversal or its removal without a claim of the node; None when it takes
         more.
         """
-        return self.planner.run_small(db, visit, None, allowance, read)
+        return self.planner.plan_in_one_statement(db, visit, None, allowance, read)
 
-    def clean(self, visit: Visit, lease: int) -> list[Ring] | None:
+    def plan_cleanup(self, visit: Visit, lease: int) -> list[Ring] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
         db = self.planner.database.check_connection(durable=True)
         try:
@@ -123,7 +123,7 @@ class PlanVisit:
         stack = visit.stack
         if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
             return bulk_writer.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
-        if stack.action in DESTROYS or stack.action in ACTS:
+        if stack.action in DELETE_ACTIONS or stack.action in ACTS:
             query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
             row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
             return row is not None and row[0] > SMALL
@@ -136,12 +136,12 @@ class PlanVisit:
         return visit.traversal == 1 or stack.converge or pending  # else it depends on how many differ
 
 
-def may_be_small(visit: Visit) -> bool:
+def is_small_plan_candidate(visit: Visit) -> bool:
     """Whether a plan can be written in one go if the stack is small: that of a first traversal, that of a
     removal.
     """
     stack = visit.stack
-    if stack.action in DESTROYS:
+    if stack.action in DELETE_ACTIONS:
         return visit.label != bulk_writer.CLEANUP_PLAN_LABEL
     return visit.traversal == 1 and stack.action == "CREATE"
 
@@ -164,7 +164,7 @@ def main(node_id: int, lease: int) -> None:
     sealing = cipher(chosen)
 
     types = load_registry()
-    stacks = ChildStacks(database, sealing, types, chosen, FileCache(database))
+    stacks = ChildStackLoader(database, sealing, types, chosen, FileCache(database))
     planner = Planner(database, sealing, types, chosen, ParameterCache(database, sealing), stacks)
     db = database.connect(hot=True)
     visits = repository.read_claimed(db, [node_id], lease)

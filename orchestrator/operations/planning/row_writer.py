@@ -12,15 +12,15 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.plan_changes import Changes, Row
 from orchestrator.graph.layout import FINISH, Layout
-from orchestrator.operations.planning.adopted_resources import AdoptedThings
-from orchestrator.operations.planning.definitions import Drafts
+from orchestrator.operations.planning.adopted_resources import AdoptedResources
+from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import NodeRow, PlanTarget
 
 SLICE = 5_000  # rows of each table a transaction writes
 
 
-class Visits:
+class ExistingRows:
     """What a layout of visits to what is there is about."""
 
     def __init__(self, visited: list[str], cleanups: Sequence[Row]) -> None:
@@ -29,19 +29,19 @@ class Visits:
         self.dirty = set(visited)
 
 
-class Work:
+class PlanWriter:
     """What a plan writes besides nodes: definitions, new rows, and which rows are leftovers."""
 
     def __init__(
         self,
         db: Connection[TupleRow],
         target: PlanTarget,
-        drafts: Drafts,
+        drafts: PlannedDefinitions,
         changes: Changes,
         in_force: Mapping[str, tuple[int, bytes, int]],
     ) -> None:
         self.db, self.target, self.drafts, self.changes, self.in_force = db, target, drafts, changes, in_force
-        self.adopted: AdoptedThings | None = None
+        self.adopted: AdoptedResources | None = None
         self.visited, self.cleanups, self.dirty = changes.visited, changes.cleanups, changes.dirty
         self.keys = [*self.visited, *(row_key(row.id) for row in self.cleanups)]
         among = set(self.visited)
@@ -56,26 +56,26 @@ class Work:
             *(above[row.id] for row in self.cleanups),
         ]
 
-    def settle_rows(self) -> None:
+    def write_row_changes(self) -> None:
         """Write, in slices, which rows stand for what, and the definitions that need no visit."""
         changes, among = self.changes, set(self.visited)
-        for part in parts(list(changes.leaving)):
+        for part in batched(list(changes.leaving)):
             with self._slice():
                 bulk_writer.mark_deposed(self.db, {id_: changes.leaving[id_] for id_ in part})
-        for part in parts(changes.taken_back):
+        for part in batched(changes.taken_back):
             with self._slice():
                 bulk_writer.restore_deposed(self.db, part)
-        for part in parts(changes.unmade):
+        for part in batched(changes.unmade):
             with self._slice():  # one that a late worker looks at just now goes with the leftovers
                 bulk_writer.mark_deposed(self.db, dict.fromkeys(part))
                 bulk_writer.drop_rows(self.db, part)
         if self.drafts.template is None:
             return
         names = self.drafts.wanted
-        for part in parts([name for name in self.in_force if name not in names]):
+        for part in batched([name for name in self.in_force if name not in names]):
             with self._slice():
                 bulk_writer.close_definitions(self.db, self.target, part)
-        for part in parts([name for name in names if name not in among and self._is_redefined(name)]):
+        for part in batched([name for name in names if name not in among and self._is_redefined(name)]):
             with self._slice():
                 self._define(part)
 
@@ -114,7 +114,7 @@ class Work:
             bulk_writer.close_definitions(self.db, self.target, known)
         ids = dict(zip(names, bulk_writer.new_ids(self.db, "resource_definition", len(names)), strict=True))
         bulk_writer.copy_definitions(
-            self.db, self.target, (self.drafts.stored(name, ids[name]) for name in names)
+            self.db, self.target, (self.drafts.definition_row(name, ids[name]) for name in names)
         )
         return ids
 
@@ -127,13 +127,13 @@ def row_key(row_id: int) -> str:
     return f"/{row_id}"
 
 
-def parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def batched(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Yield a slice after the other."""
     for start in range(0, len(items), SLICE):
         yield items[start : start + SLICE]
 
 
-class Ids:
+class NodeIdAllocator:
     """Which node of a layout has which row; what an earlier plan wrote is known from its labels."""
 
     def __init__(
@@ -141,7 +141,7 @@ class Ids:
         db: Connection[TupleRow],
         target: PlanTarget,
         layout: Layout,
-        work: Work | Visits,
+        work: PlanWriter | ExistingRows,
         *,
         fresh: bool = False,
     ) -> None:

@@ -18,8 +18,8 @@ from orchestrator.engine.validation.type_resolution import with_implicit
 from orchestrator.errors import Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, lay_out
-from orchestrator.operations.children.child_stacks import ChildStacks
-from orchestrator.operations.planning.definitions import Drafts
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.repository import Settled
@@ -34,7 +34,7 @@ def plan_small(
     db: Connection[TupleRow],
     visit: Visit,
     lease: int | None,
-    stacks: ChildStacks,
+    stacks: ChildStackLoader,
     parameters: ParameterCache,
     queue: Callable[[str], str],
     ring: int,
@@ -58,11 +58,11 @@ def plan_small(
     template = stacks.template(read.template_hash, values, MOST)
     if template is None:
         return None
-    around = stacks.around_of(stack.revision_id, read.environment, read.files, read.depth)
+    around = stacks.inherited_context_of(stack.revision_id, read.environment, read.files, read.depth)
     if Hooks(around.kinds.registry, stack.action):
         return None
     template = with_implicit(template, around.kinds)
-    drafts = Drafts(template, values, around.kinds, read.files)
+    drafts = PlannedDefinitions(template, values, around.kinds, read.files)
     names = list(drafts.wanted)
     layout = lay_out(build_anyhow(names, [drafts.wanted[name].requires for name in names]))
     if not names or len(layout.needed_by) > layout.size:
@@ -86,7 +86,7 @@ def plan_small(
         )
         written = drafts.type_of(name)
         runs_as = None if wanted.kind == written else wanted.kind
-        rows.append((node, drafts.stored(name, definition_id), (written, runs_as)))
+        rows.append((node, drafts.definition_row(name, definition_id), (written, runs_as)))
     root = stacks.root_of(stack)
     done = small_create.write(db, (visit.node_id, lease), read.finish_id, layout.finish_blockers, rows, ring)
     settled = repository.settled(done, root)

@@ -14,8 +14,8 @@ from orchestrator.engine.plan_changes import compare
 from orchestrator.errors import Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, lay_out
-from orchestrator.operations.children.child_stacks import ChildStacks
-from orchestrator.operations.planning.row_writer import Visits, row_key
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.planning.row_writer import ExistingRows, row_key
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.repository import Settled
 from orchestrator.store.planning import bulk_writer, small_delete
@@ -28,7 +28,7 @@ def plan_small_removal(
     db: Connection[TupleRow],
     visit: Visit,
     lease: int | None,
-    stacks: ChildStacks,
+    stacks: ChildStackLoader,
     queue: Callable[[str], str],
     ring: int,
 ) -> Settled | None:
@@ -44,11 +44,11 @@ def plan_small_removal(
         raise Superseded(f"traversal {visit.traversal} is over")
     if read.is_begun or not 0 < len(read.rows) <= MOST:
         return None
-    around = stacks.around_of(stack.revision_id, read.environment, read.files, read.depth)
+    around = stacks.inherited_context_of(stack.revision_id, read.environment, read.files, read.depth)
     changes = compare(read.rows, {})
     if changes.unmade or Hooks(around.kinds.registry, stack.action):
         return None
-    work = Visits([], changes.cleanups)
+    work = ExistingRows([], changes.cleanups)
     above: dict[int, list[str]] = {row.id: [] for row in work.cleanups}
     for row in work.cleanups:  # who stands on it goes first
         for id_ in row.requires:

@@ -8,12 +8,16 @@ from typing import Any
 
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
-from orchestrator.operations.adoption.adopt_abandon import adopting
+from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.request_body import StackRequest, read_request
-from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside, inside_of
-from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.validation.hypothetical_child import (
+    UNMADE,
+    HypotheticalChild,
+    hypothetical_child_of,
+)
+from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -29,7 +33,7 @@ EXPRESSIONS_SECONDS = 20.0  # for all that a preview lets evaluate
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
+class PlannedResource:
     """One resource that would be made, its values as far as nothing has to be there for them."""
 
     name: str
@@ -47,7 +51,7 @@ class Nested:
     """The stack that a resource would stand for."""
 
     name: str
-    resources: Sequence[Unmade]
+    resources: Sequence[PlannedResource]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class CreatePreview:
     description: str
     parameters: Mapping[str, str]
     outputs: Sequence[Output]
-    resources: Sequence[Unmade]
+    resources: Sequence[PlannedResource]
     disable_rollback: bool
     timeout_mins: int | None
     tags: Sequence[str]
@@ -72,8 +76,8 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     """
     request = read_request(body.read(), fetcher(context.settings))
     if request.adopt_stack_data is not None:
-        request, _ = adopting(context, request)
-    vetted = vet(context, request, stack_uuid="None")
+        request, _ = adoption_request(context, request)
+    vetted = validate_request(context, request, stack_uuid="None")
     project = context.caller.project_id
     with preview_reads.consistent_snapshot(context.database) as db:
         enforce_quota(db, project, context.quota("max_stacks_per_tenant"))
@@ -83,9 +87,9 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
 
 
 @allowance(EXPRESSIONS_SECONDS)
-def _shown(context: OperationContext, request: StackRequest, vetted: Vetted) -> CreatePreview:
+def _shown(context: OperationContext, request: StackRequest, vetted: ValidatedRequest) -> CreatePreview:
     template = vetted.template
-    whole = Inside(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+    whole = HypotheticalChild(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
     view = _view(whole)
     return CreatePreview(
         request.stack_name,
@@ -95,14 +99,14 @@ def _shown(context: OperationContext, request: StackRequest, vetted: Vetted) -> 
             Output(one.name, one.description, _value(view, one.value, f"outputs.{one.name}.value"))
             for one in template.outputs.values()
         ],
-        unmade(context, whole),
+        planned_resources(context, whole),
         request.disable_rollback,
         request.timeout_mins,
         request.tags,
     )
 
 
-def unmade(context: OperationContext, whole: Inside) -> list[Unmade]:
+def planned_resources(context: OperationContext, whole: HypotheticalChild) -> list[PlannedResource]:
     """Return the resources that would be made with a stack, what is nested in them too."""
     template, view = whole.template, _view(whole)
     required_by: dict[str, list[str]] = {name: [] for name in template.resources}
@@ -110,10 +114,13 @@ def unmade(context: OperationContext, whole: Inside) -> list[Unmade]:
         for required in definition.requires:
             if required in required_by:  # else it is what an undecided condition may leave out
                 required_by[required].append(name)
-    return [_unmade(context, one, whole, view, required_by[one.name]) for one in template.resources.values()]
+    return [
+        _planned_resource(context, one, whole, view, required_by[one.name])
+        for one in template.resources.values()
+    ]
 
 
-def _view(whole: Inside) -> StackDefinition:
+def _view(whole: HypotheticalChild) -> StackDefinition:
     """Return a stack as its functions see it when nothing is there: what is not known is null."""
     template, values = whole.template, whole.values
     nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
@@ -123,16 +130,16 @@ def _view(whole: Inside) -> StackDefinition:
     )
 
 
-def _unmade(
+def _planned_resource(
     context: OperationContext,
     definition: ResourceDefinition,
-    whole: Inside,
+    whole: HypotheticalChild,
     view: StackDefinition,
     required_by: Sequence[str],
-) -> Unmade:
+) -> PlannedResource:
     body, kind = definition.body, whole.kinds.of(definition)
     if not isinstance(kind, ResourceType):  # in a nested stack: told when that is made
-        return Unmade(definition.name, definition.type, "", required_by, {}, (), {})
+        return PlannedResource(definition.name, definition.type, "", required_by, {}, (), {})
     words = format_named(view.version).words
     place = f"{words.resources}.{definition.name}"
     view.touched_secret = False
@@ -143,8 +150,8 @@ def _unmade(
     view.touched_secret = False
     metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
     hidden = view.touched_secret
-    inside = inside_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
-    return Unmade(
+    inside = hypothetical_child_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
+    return PlannedResource(
         definition.name,
         definition.type,
         str(body.get("description") or ""),
@@ -152,7 +159,7 @@ def _unmade(
         {name: MASK if name in secret else given.get(name) for name in {**kind.properties, **given}},
         sorted(kind.attributes),
         MASK if hidden else metadata or {},
-        None if inside is None else Nested(inside.name, unmade(context, inside)),
+        None if inside is None else Nested(inside.name, planned_resources(context, inside)),
     )
 
 

@@ -21,7 +21,7 @@ LONGEST_TOLD: Final = 300  # characters of why one could not be looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LiveObservation:
     """What was found, whether what has failed is well, and why the rest was not looked at, by resource id."""
 
     found: Mapping[int, Observation] = field(default_factory=dict)
@@ -29,13 +29,13 @@ class Seen:
     unseen: Mapping[int, str] = field(default_factory=dict)
 
 
-def look_at(
+def observe_all(
     stack_name: str,
     things: Sequence[tuple[ResourceType, There]],
     software: Callable[[str], SoftwareStore],
     seconds: float = LOOK_SECONDS,
     dress: Callable[[Context], Context] = lambda ctx: ctx,
-) -> Seen:
+) -> LiveObservation:
     """Observe things that nobody is operating on, changing nothing. `software` is the store as a resource of
     that name sees it.
     """
@@ -57,7 +57,7 @@ def look_at(
             found[there.id], well[there.id] = future.result()
         else:
             unseen[there.id] = error[:LONGEST_TOLD]
-    return Seen(found, well, unseen)
+    return LiveObservation(found, well, unseen)
 
 
 def _look(

@@ -11,12 +11,16 @@ from orchestrator.engine.check.child_status import asked_of
 from orchestrator.engine.preview.forecast import Expected
 from orchestrator.engine.preview.property_forecast import Outlook
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.operations.children.child_stacks import ChildStacks, LiveChild
-from orchestrator.operations.preview.create import Unmade, unmade
-from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdatePreview
+from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
+from orchestrator.operations.preview.create import PlannedResource, planned_resources
+from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.parameter_cache import pseudo
-from orchestrator.operations.validation.hypothetical_child import Around, Inside, look_inside
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
+from orchestrator.operations.validation.hypothetical_child import (
+    HypotheticalChild,
+    ParentResource,
+    build_hypothetical_child,
+)
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import join
 from orchestrator.store.planning import bulk_writer, preview_reads
@@ -28,7 +32,7 @@ from orchestrator.template.parameters import ParameterValues
 Found = tuple[list[UpdatePreview], list[Diagnostic]]
 
 
-def below(preview: Preview, *, whole: bool = True) -> Found:
+def preview_descendants(preview: Preview, *, whole: bool = True) -> Found:
     """Return what becomes of each stack below one whose own preview is made, and for what the update would
     fail there.
 
@@ -70,15 +74,17 @@ def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePrev
     if outlook is None:
         return
     around = _around(preview, name, outlook)
-    inside = look_inside(preview.context, preview.kinds, kind, around, name=f"{preview.stack.name}-{name}")
+    inside = build_hypothetical_child(
+        preview.context, preview.kinds, kind, around, name=f"{preview.stack.name}-{name}"
+    )
     if inside is not None:
-        yield from _made(unmade(preview.context, inside), inside.name, name)
+        yield from _made(planned_resources(preview.context, inside), inside.name, name)
 
 
-def _made(resources: Sequence[Unmade], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
+def _made(resources: Sequence[PlannedResource], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
     """Yield a stack that is to be made, and those below it."""
     items = [
-        Item(
+        ResourceChange(
             Expected(one.name, "added", metadata=one.metadata),
             one.type,
             None,
@@ -99,19 +105,21 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
     if outlook is None:
         return [], []
     with preview_reads.consistent_snapshot(context.database) as db:
-        known = preview.there(db, row.id)
+        known = preview.current_resources(db, row.id)
         data = asked_of({} if known is None else known.data)[1]
         around = replace(_around(preview, name, outlook), data=data)
         files = FileCache(context.database)
-        around_it = ChildStacks(context.database, context.cipher, context.types, context.settings, files)
-        inside = look_inside(
+        around_it = ChildStackLoader(context.database, context.cipher, context.types, context.settings, files)
+        inside = build_hypothetical_child(
             context,
             preview.kinds,
             kind,
             around,
             name=child.name,
             uuid=str(child.uuid),
-            child=LiveChild(db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name),
+            child=StoredChildView(
+                db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name
+            ),
         )
     if inside is None:
         return [], []
@@ -119,20 +127,20 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
         return [], list(inside.faults)
     made = Preview(context, child, _intent(preview, inside, child))
     own = made.run()
-    inner, faults = below(made, whole=whole)
+    inner, faults = preview_descendants(made, whole=whole)
     return [own, *inner], [*made.faults, *faults]
 
 
-def _intent(preview: Preview, inside: Inside, child: StackRow) -> Intent:
+def _intent(preview: Preview, inside: HypotheticalChild, child: StackRow) -> DesiredStack:
     """Return what a child is to be, its values as they would be stored."""
-    given = pseudo(inside.uuid, inside.name, child.project_id)
+    given = pseudo_parameters(inside.uuid, inside.name, child.project_id)
     stored = orjson.loads(orjson.dumps(dict(inside.values)))
     values = ParameterValues({**stored, **given}, inside.values.hidden, inside.values.missing)
     return replace(preview.intent, template=inside.template, values=values, kinds=inside.kinds, within=True)
 
 
-def _around(preview: Preview, name: str, outlook: Outlook) -> Around:
-    return Around(
+def _around(preview: Preview, name: str, outlook: Outlook) -> ParentResource:
+    return ParentResource(
         name,
         outlook.properties,
         outlook.sure | outlook.maybe,
@@ -154,7 +162,7 @@ def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview
         own = frozenset(row.name for row in rows if row.id in grandchildren)
         yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
     else:
-        items = [Item(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
+        items = [ResourceChange(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
         yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
     for grandchild in grandchildren.values():
         yield from _all(preview, grandchild, turn)

@@ -17,10 +17,10 @@ from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.planning.definitions import Drafts
-from orchestrator.operations.preview.live_observation import Seen, look_at
-from orchestrator.operations.resource_context.operation import calling
-from orchestrator.operations.software.type_store import Software
+from orchestrator.operations.planning.definitions import PlannedDefinitions
+from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
+from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer, preview_reads
@@ -32,11 +32,11 @@ from orchestrator.template.template import Template
 
 SLICE: Final = 1_000  # resources whose values are in memory at once
 EXPRESSIONS_SECONDS: Final = 20.0  # for all that a forecast lets evaluate
-STAYS: Final = "its deletion policy lets what was made stay where it is"
+NOT_LISTED: Final = "its deletion policy lets what was made stay where it is"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ResourceChange:
     """One resource that an update would touch, or that there is something to say of."""
 
     expected: Expected
@@ -55,7 +55,7 @@ class UpdatePreview:
     """
 
     unchanged: Collection[str]
-    items: Mapping[str, Sequence[Item]]
+    items: Mapping[str, Sequence[ResourceChange]]
     stack: StackRow | None = None  # None: it is to be made
     name: str = ""  # of the stack
     parent: str | None = None  # the resource that a nested stack stands for
@@ -64,7 +64,7 @@ class UpdatePreview:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class DesiredStack:
     """What a stack is to be. Of a stack `within` another, what is wrong is told with the rest."""
 
     template: Template
@@ -78,11 +78,11 @@ class Intent:
 class Preview:
     """One stack's part of a request."""
 
-    def __init__(self, context: OperationContext, stack: StackRow, intent: Intent) -> None:
+    def __init__(self, context: OperationContext, stack: StackRow, intent: DesiredStack) -> None:
         """Compare the stack with what it is to be."""
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
-        self.wanted = Drafts(self.template, self.values, self.kinds, intent.hashes).wanted
+        self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).wanted
         self.outlooks: Mapping[str, Outlook] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, Expected] = {}
@@ -103,12 +103,12 @@ class Preview:
                 changes.visited = list(self.wanted)
                 nested = (name for name, one in self.template.resources.items() if self.kinds.is_nested(one))
                 changes.dirty.update(nested)
-            expected = self._foretell(db, changes, seen or Seen())
+            expected = self._forecast(db, changes, seen or LiveObservation())
             deleted = self._deleted(db, rows, changes)
         self.chosen, self.expected = changes.chosen, expected
         return self._preview(rows, changes, expected, deleted)
 
-    def _look(self) -> Seen:
+    def _look(self) -> LiveObservation:
         """Look at everything that is to stay and that can be looked at; no transaction is open meanwhile.
 
         Raises:
@@ -125,11 +125,13 @@ class Preview:
                 )
             things = self._there(db, kinds)
         looked_at = [(kinds[id_], there) for id_, there in things.items()]
-        return look_at(
+        return observe_all(
             self.stack.name,
             looked_at,
-            partial(Software.at, self.context, self.stack),
-            dress=partial(calling, settings=self.context.settings, project_id=self.stack.project_id),
+            partial(DeploymentStore.at, self.context, self.stack),
+            dress=partial(
+                with_provider_access, settings=self.context.settings, project_id=self.stack.project_id
+            ),
         )
 
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
@@ -141,7 +143,7 @@ class Preview:
         return kind if made else None
 
     @allowance(EXPRESSIONS_SECONDS)
-    def _foretell(self, db: Db, changes: Changes, seen: Seen) -> dict[str, Expected]:
+    def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, Expected]:
         """Return what becomes of each resource that the update may reach.
 
         Raises:
@@ -189,7 +191,7 @@ class Preview:
         for start in range(0, len(names), SLICE):
             yield [names[position] for position in graph.order[start : start + SLICE]]
 
-    def there(self, db: Db, id_: int) -> There | None:
+    def current_resources(self, db: Db, id_: int) -> There | None:
         """Return one resource as it is."""
         return self._there(db, [id_]).get(id_)
 
@@ -212,7 +214,7 @@ class Preview:
                 going_on = row.action == "DELETE" or row.op == "DELETE"
                 because = "it is being removed already" if going_on else "it is left over from before"
             told.append(
-                (row, "; ".join(text for text in (because, STAYS if row.id in retained else "") if text))
+                (row, "; ".join(text for text in (because, NOT_LISTED if row.id in retained else "") if text))
             )
         return told
 
@@ -225,7 +227,7 @@ class Preview:
     ) -> UpdatePreview:
         said = {name for name, one in expected.items() if one.turn != "unchanged" or one.because}
         required_by = self._required_by(rows, said, {row.name for row, _ in deleted})
-        items: dict[str, list[Item]] = {
+        items: dict[str, list[ResourceChange]] = {
             turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")
         }
         for name, definition in self.template.resources.items():
@@ -233,7 +235,7 @@ class Preview:
                 continue
             row, kind = changes.chosen.get(name), self.kinds.of(definition)
             items[expected[name].turn].append(
-                Item(
+                ResourceChange(
                     expected[name],
                     definition.type,
                     None if row is None or row.unmade else row.id,
@@ -244,7 +246,7 @@ class Preview:
             )
         for row, because in deleted:
             gone = Expected(row.name, "deleted", because)
-            items["deleted"].append(Item(gone, row.kind, row.id, required_by[row.name]))
+            items["deleted"].append(ResourceChange(gone, row.kind, row.id, required_by[row.name]))
         unchanged = frozenset(name for name in self.template.resources if name not in said)
         stacks = frozenset(name for name in self.template.resources if self._is_nested(name))
         stack = self.stack

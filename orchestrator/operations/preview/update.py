@@ -14,13 +14,13 @@ import orjson
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview import nested as nested_preview
-from orchestrator.operations.preview.stack import Intent, Item, Preview, UpdatePreview
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
+from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.stacks.update import propose
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.fault_locations import placed
 
-__all__ = ["Item", "UpdatePreview", "preview_update"]
+__all__ = ["ResourceChange", "UpdatePreview", "preview_update"]
 
 MOST_FAULTS: Final = 1_000
 
@@ -44,15 +44,15 @@ def preview_update(
     """
     proposal = propose(context, stack, body, patch=patch)
     wanted, vetted = proposal.wanted, proposal.vetted
-    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     parameters = orjson.loads(orjson.dumps(wanted.parameters))
     values = stored_values(parameters, wanted.sealed, context.cipher, given)
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
-    intent = Intent(vetted.template, values, vetted.kinds, hashes, proposal.asked.converge)
+    intent = DesiredStack(vetted.template, values, vetted.kinds, hashes, proposal.asked.converge)
     preview = Preview(context, stack, intent)
     try:
         found = preview.run()
-        nested, faults = nested_preview.below(preview, whole=show_nested)
+        nested, faults = nested_preview.preview_descendants(preview, whole=show_nested)
         if faults:
             raise InvalidTemplate(faults)
     except InvalidTemplate as error:

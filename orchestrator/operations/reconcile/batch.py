@@ -31,15 +31,26 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.logs import concerning, logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import StackAround
+from orchestrator.operations.children.child_stacks import LazyStackContext
 from orchestrator.operations.reconcile import child_transitions
-from orchestrator.operations.reconcile.nested_step_executor import NestedPlugin
-from orchestrator.operations.reconcile.outcome_rows import as_wanted, ending_of, row_of, was_fine
-from orchestrator.operations.reconcile.step_executor import Plugin
-from orchestrator.operations.reconcile.worker_context import Engine
-from orchestrator.operations.resource_context.stack_context import Surroundings
-from orchestrator.operations.resource_context.state import Done, Known, Unwritten, is_told, known_before
-from orchestrator.operations.software.type_store import Software
+from orchestrator.operations.reconcile.nested_step_executor import NestedStepExecutor
+from orchestrator.operations.reconcile.outcome_rows import (
+    outcome_row,
+    outcome_statement,
+    ready_columns,
+    was_healthy,
+)
+from orchestrator.operations.reconcile.step_executor import StepExecutor
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.stack_context import StoredStackContext
+from orchestrator.operations.resource_context.state import (
+    OperationNotRecorded,
+    ResourceState,
+    StepResult,
+    in_progress_event_written,
+    load_state,
+)
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
@@ -52,30 +63,32 @@ from orchestrator.store.planning import small_create
 log = logger()
 
 HALTING = (ending.FAIL, action_sql.FAIL_INVALID_STATE, action_sql.RESTRICT)
-LOST_LIMIT = 10  # leases in a row: whatever it is that ends the worker, it is this node
+MAX_LOST_LEASES = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
-_Write = tuple[Visit, Known, dict[str, Any]]
+_Write = tuple[Visit, ResourceState, dict[str, Any]]
 
 
-class Round:
+class CheckBatch:
     """One claim's visits, their outcomes grouped by the statement that writes them."""
 
     def __init__(
         self,
-        engine: Engine,
+        engine: WorkerContext,
         db: repository.CheckConnection,
         lease: int | None,
         read: small_create.PlanInputs | None = None,
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
-        self.surroundings = Surroundings(db, engine.cipher, lease, engine.settings.endpoint)
+        self.surroundings = StoredStackContext(db, engine.cipher, lease, engine.settings.endpoint)
         self.writes: dict[str, list[_Write]] = {}
         self.rings: list[Ring] = []
         self.left: list[Visit] = []  # that take a claim after all
         self.inner = False  # whether the visits are in child stacks
-        self.moves: list[tuple[Visit, Done]] = []  # of child stacks
-        self.pauses: list[tuple[Visit, str, Known | None, dict[str, Any]]] = []  # at a hook; what was done
+        self.moves: list[tuple[Visit, StepResult]] = []  # of child stacks
+        self.pauses: list[
+            tuple[Visit, str, ResourceState | None, dict[str, Any]]
+        ] = []  # at a hook; what was done
 
     def run(self, visits: Sequence[Visit]) -> list[Ring]:
         drops: list[Visit] = []
@@ -101,13 +114,13 @@ class Round:
                 metrics.checked(visit.kind, "visit", "done")
         if visits:
             self._write(visits[0], drops, joins)
-            self._keep_ringing(visits[0], len(visits) - len(self.left))
+            self._refill_window(visits[0], len(visits) - len(self.left))
         return self.rings
 
     def _plan(self, visit: Visit) -> None:
         log.info("plan_begun", action=visit.stack.action)
         windows, root_id = self.engine.windows, visit.stack.root_id
-        allowance = windows.allowance(root_id)
+        allowance = windows.budget(root_id)
         if self.lease is None:
             small = self.engine.plan.small(self.db, visit, allowance, self.read)
             if small is None:
@@ -116,7 +129,7 @@ class Round:
             rings, unrung = small.rings, small.unrung
         else:
             rings, unrung = self.engine.plan(visit, self.lease, allowance), 1  # others may be left
-        windows.rung(root_id, len(rings), unrung)
+        windows.enqueued(root_id, len(rings), unrung)
         self.rings += rings
 
     def _finish_child(self, visit: Visit) -> None:
@@ -130,21 +143,21 @@ class Round:
     def _finish(self, visit: Visit, lease: int) -> list[Ring]:
         """End the traversal, or go on to what can only be removed now (adr/0002)."""
         if not visit.halted:
-            cleaning = self.engine.plan.clean(visit, lease)
+            cleaning = self.engine.plan.plan_cleanup(visit, lease)
             if cleaning is not None:
                 return cleaning
-        return stack_completion.finish(self.engine.database, visit, lease)
+        return stack_completion.complete_or_drain(self.engine.database, visit, lease)
 
     def _visit(self, visit: Visit) -> bool:
         """Do one resource's step; False when the visit is over without one."""
         assert visit.resource is not None
         try:
-            kind = self.engine.stacks.kind_of(visit)
+            kind = self.engine.stacks.type_of(visit)
         except (NotFound, InvalidTemplate) as error:
-            known = known_before(visit, self.engine.cipher)
+            known = load_state(visit, self.engine.cipher)
             reason = failure_reason(error.heat_type, visit.resource.name, str(error))
             self._count(visit, "keep", Failed(reason))
-            self._record(visit, Done(Failed(reason), known))
+            self._queue_outcome(visit, StepResult(Failed(reason), known))
             return True
         step = decide(visit, kind)
         if isinstance(step, Drop):
@@ -152,25 +165,25 @@ class Round:
         if visit.hooks and (hook := hooks.before(visit, step)):
             self.pauses.append((visit, hook, None, {}))
             return True
-        if visit.lost_leases > LOST_LIMIT:
+        if visit.lost_leases > MAX_LOST_LEASES:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
-            self._record(visit, Done(Failed(reason), known_before(visit, self.engine.cipher)))
+            self._queue_outcome(visit, StepResult(Failed(reason), load_state(visit, self.engine.cipher)))
             return True
         try:
-            seen = self._as_begun(visit, step)
+            seen = self._with_operation_inputs(visit, step)
             if seen is not visit and isinstance(kind, NestedType):  # its template may have been another
-                kind = self.engine.stacks.kind_of(seen)
+                kind = self.engine.stacks.type_of(seen)
             plugin = self._plugin(seen, kind)
-            done = plugin.carry_out(step, self.engine.settings.action_retry_limit - visit.retry_count)
+            done = plugin.execute(step, self.engine.settings.action_retry_limit - visit.retry_count)
             self._count(visit, type(step).__name__.lower(), done.outcome)
             if seen is not visit and isinstance(done.outcome, Ready):
                 done = replace(done, outcome=Ended(done.outcome.observation))
-            if not (isinstance(done.outcome, Replaced) and self._make_heir(visit, plugin)):
-                self._record(visit, done, begun=plugin.begun)
+            if not (isinstance(done.outcome, Replaced) and self._replace_inline(visit, plugin)):
+                self._queue_outcome(visit, done, begun=plugin.begun)
         except Superseded:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
             return False
-        except Unwritten as error:  # the lease runs out, and somebody comes again
+        except OperationNotRecorded as error:  # the lease runs out, and somebody comes again
             log.warning("operation_not_begun", resource=visit.resource.name, error=str(error))
         return True
 
@@ -184,13 +197,13 @@ class Round:
         tell = log.debug if self.lease is None else log.info
         tell("node_checked", type=kind, step=step, outcome=became)
 
-    def _plugin(self, visit: Visit, kind: ResourceType) -> Plugin:
+    def _plugin(self, visit: Visit, kind: ResourceType) -> StepExecutor:
         engine = self.engine
         values = engine.parameters.get(visit.stack)
-        make = NestedPlugin if isinstance(kind, NestedType) else Plugin
+        make = NestedStepExecutor if isinstance(kind, NestedType) else StepExecutor
         software: SoftwareStore = UNCONNECTED
         if kind.is_claimed:  # what calls nobody has no use for it
-            software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+            software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
         plugin = make(
             visit,
             kind,
@@ -202,10 +215,10 @@ class Round:
             software,
             self.surroundings,
         )
-        plugin.settings, plugin.around = engine.settings, StackAround(engine.stacks, visit)
-        return plugin.attach(self.db, engine.stacks) if isinstance(plugin, NestedPlugin) else plugin
+        plugin.settings, plugin.around = engine.settings, LazyStackContext(engine.stacks, visit)
+        return plugin.bind_child(self.db, engine.stacks) if isinstance(plugin, NestedStepExecutor) else plugin
 
-    def _make_heir(self, visit: Visit, plugin: Plugin) -> bool:
+    def _replace_inline(self, visit: Visit, plugin: StepExecutor) -> bool:
         """Make what takes a resource's place at once, where that calls nobody (adr/0004); False when it takes
         a visit of its own, and whatever was made here is nothing.
         """
@@ -223,16 +236,16 @@ class Round:
         maker = self._plugin(heir, kind)
         if kind is plugin.kind:
             maker.wanted = plugin.wanted  # the same of both: no need to evaluate it again
-        done = maker.carry_out(step, self.engine.settings.action_retry_limit)
+        done = maker.execute(step, self.engine.settings.action_retry_limit)
         if not isinstance(done.outcome, Ready):
             return False
-        row = self._row(heir, done) | as_wanted(done.outcome.observation)
+        row = self._row(heir, done) | ready_columns(done.outcome.observation)
         row |= {"changed": True, "heir": heir.resource.uuid, "runs_as": heir.resource.runs_as}
-        row |= {"was_fine": was_fine(visit), "was": visit.resource.status}  # of the one that goes
+        row |= {"was_fine": was_healthy(visit), "was": visit.resource.status}  # of the one that goes
         self.writes.setdefault(replacement_sql.SETTLE_INLINE_REPLACEMENT, []).append((visit, done.known, row))
         return True
 
-    def _as_begun(self, visit: Visit, step: Step) -> Visit:
+    def _with_operation_inputs(self, visit: Visit, step: Step) -> Visit:
         """Return a visit to what is to be taken over, or was begun and is only to come to its end, with the
         definition and parameters that this was done with.
 
@@ -248,8 +261,8 @@ class Round:
                 return repository.read_with_operation_inputs(self.db, visit)
         return visit
 
-    def _begin(self, visit: Visit, known: Known) -> bool:
-        row = self._row(visit, Done(Kept(), known, started=not is_told(visit, known)))
+    def _begin(self, visit: Visit, known: ResourceState) -> bool:
+        row = self._row(visit, StepResult(Kept(), known, started=not in_progress_event_written(visit, known)))
         row |= {
             "op": "DELETE" if known.action == "DELETE" else known.op or "CREATE",
             "traversal": visit.traversal,
@@ -262,12 +275,12 @@ class Round:
             except UNREACHABLE:
                 raise
             except psycopg.Error as error:
-                raise Unwritten(str(error)) from error
+                raise OperationNotRecorded(str(error)) from error
             if time.monotonic() - asked_at < self.engine.settings.lease_seconds / 3:
                 return True
             row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
-    def _record(self, visit: Visit, done: Done, *, begun: bool = False) -> None:
+    def _queue_outcome(self, visit: Visit, done: StepResult, *, begun: bool = False) -> None:
         if isinstance(done.outcome, Moved):
             self.moves.append((visit, done))
             return
@@ -278,7 +291,7 @@ class Round:
         if unseen and self.lease is not None:
             # No open operation told a newer traversal's planner of it: that one went by the row as it is.
             row["traversal"] = visit.traversal
-        statement, more = ending_of(visit, done, outcome)
+        statement, more = outcome_statement(visit, done, outcome)
         row |= more
         if visit.hooks:
             row["changed"] = row["changed"] or hooks.CHANGED in visit.hooks
@@ -288,7 +301,7 @@ class Round:
         self.writes.setdefault(statement, []).append((visit, done.known, row))
 
     def _keep_copy(
-        self, visit: Visit, known: Known, token: str, kept: Mapping[str, Any] | None
+        self, visit: Visit, known: ResourceState, token: str, kept: Mapping[str, Any] | None
     ) -> tuple[str, Mapping[str, Any] | None]:
         """Note a copy that a snapshot asks for; return its token, and what is known of it."""
         cipher = self.engine.cipher
@@ -304,8 +317,8 @@ class Round:
         asked_with, stored = repository.upsert_resource_snapshot(self.db, visit, row)
         return asked_with, None if stored is None else cipher.open(stored)
 
-    def _row(self, visit: Visit, done: Done) -> dict[str, Any]:
-        return row_of(visit, done, self.engine.cipher, claimed=self.lease is not None)
+    def _row(self, visit: Visit, done: StepResult) -> dict[str, Any]:
+        return outcome_row(visit, done, self.engine.cipher, claimed=self.lease is not None)
 
     def _write(self, first: Visit, drops: list[Visit], joins: list[Visit]) -> None:
         windows, root_id = self.engine.windows, first.stack.root_id
@@ -315,17 +328,17 @@ class Round:
         unwinding = {visit.stack.id for visit in drops}
         for statement, items in self.writes.items():
             rows = [row for _, _, row in items]
-            with child_transitions.with_children(self.db, items) as tell:
+            with child_transitions.child_side_effects(self.db, items) as tell:
                 result = repository.write_outcome(
-                    self.db, statement, rows, self.lease, root, windows.allowance(root_id)
+                    self.db, statement, rows, self.lease, root, windows.budget(root_id)
                 )
                 tell(result)
-            self._take(root_id, root, result)
+            self._collect_released(root_id, root, result)
             for visit, known, row in items:
                 if row["resource_id"] not in result.held:
                     drops.append(visit)
                     if self.lease is not None:
-                        self._lost(visit, known, row)
+                        self._record_orphan(visit, known, row)
             unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement in HALTING}
             if (
                 self.lease is not None
@@ -338,21 +351,23 @@ class Round:
             unwinding |= {visit.stack.id for visit, *_ in self.pauses if visit.halted}
         if joins and self.lease is not None:
             ids = [visit.node_id for visit in joins]
-            allowance = windows.allowance(root_id)
-            self._take(root_id, root, repository.settle_nodes(self.db, ids, self.lease, root, allowance))
+            allowance = windows.budget(root_id)
+            self._collect_released(
+                root_id, root, repository.settle_nodes(self.db, ids, self.lease, root, allowance)
+            )
         if drops:
             self._drop(root_id, root, [visit.node_id for visit in drops])
         for stack_id in unwinding:
             self.rings += stack_completion.wind_down(self.engine.database, stack_id, first.traversal)
 
-    def _keep_ringing(self, first: Visit, ended: int) -> None:
+    def _refill_window(self, first: Visit, ended: int) -> None:
         """Take account of the messages that visits have used up, and ring for more when it is time."""
         windows, root_id = self.engine.windows, first.stack.root_id
-        windows.done(root_id, ended)
-        if windows.wants_more(root_id):
+        windows.completed(root_id, ended)
+        if windows.needs_refill(root_id):
             root = self.engine.stacks.root_of(first.stack)
             topped = repository.top_up(self.db, root_id, root, self.engine.settings.ring_window)
-            windows.topped_up(root_id, topped.outstanding, len(topped.rings))
+            windows.refilled(root_id, topped.outstanding, len(topped.rings))
             self.rings += topped.rings
 
     def _move(self, drops: list[Visit], root_id: int, root: str) -> None:
@@ -362,16 +377,18 @@ class Round:
             todo, again = again, []
             for visit, done in todo:
                 try:
-                    rings = child_transitions.move(self.db, visit, done, self._row, self.lease, root)
-                except child_transitions.Lost:
+                    rings = child_transitions.apply_child_transition(
+                        self.db, visit, done, self._row, self.lease, root
+                    )
+                except child_transitions.LeaseLost:
                     drops.append(visit)
-                except child_transitions.Elsewhere:
+                except child_transitions.ChildChanged:
                     again += self._look_again(visit, drops)
                 else:
                     self.rings += rings
-                    self.engine.windows.rung(root_id, len(rings), 0)
+                    self.engine.windows.enqueued(root_id, len(rings), 0)
 
-    def _look_again(self, visit: Visit, drops: list[Visit]) -> list[tuple[Visit, Done]]:
+    def _look_again(self, visit: Visit, drops: list[Visit]) -> list[tuple[Visit, StepResult]]:
         """Visit a resource anew whose child was not as it was seen; return what is to be moved now."""
         held = self.moves
         self.moves = []
@@ -394,15 +411,15 @@ class Round:
             elif not self._pause_after(visit, hook, known, row):
                 left.append(visit)
                 if self.lease is not None:
-                    self._lost(visit, known, row)
+                    self._record_orphan(visit, known, row)
         if self.lease is not None:
             self.rings += repository.wake_newer_traversals(
                 self.db, [visit.node_id for visit, *_ in self.pauses], root
             )
         return left
 
-    def _pause_after(self, visit: Visit, hook: str, known: Known, row: dict[str, Any]) -> bool:
-        with child_transitions.with_children(self.db, [(visit, known, row)]) as tell:
+    def _pause_after(self, visit: Visit, hook: str, known: ResourceState, row: dict[str, Any]) -> bool:
+        with child_transitions.child_side_effects(self.db, [(visit, known, row)]) as tell:
             paused = store_hooks.pause_after(self.db, row, hook, self.lease)
             tell(repository.Settled([], frozenset({row["resource_id"]} if paused else ())))
         return paused
@@ -411,21 +428,21 @@ class Round:
         if self.lease is None:
             repository.drop_unclaimed(self.db, ids)
         else:
-            self._take(root_id, root, repository.drop(self.db, ids, self.lease, root))
+            self._collect_released(root_id, root, repository.drop(self.db, ids, self.lease, root))
 
-    def _take(self, root_id: int, root: str, result: repository.Settled) -> None:
+    def _collect_released(self, root_id: int, root: str, result: repository.Settled) -> None:
         if result.clean:
             windows = self.engine.windows
-            self._take(
+            self._collect_released(
                 root_id,
                 root,
-                repository.settle_clean(self.db, result.clean, root, windows.allowance(root_id)),
+                repository.settle_clean(self.db, result.clean, root, windows.budget(root_id)),
             )
         rings = stack_completion.end_children(self.db, result.rings, root) if self.inner else result.rings
         self.rings += rings
-        self.engine.windows.rung(root_id, len(rings), result.unrung)
+        self.engine.windows.enqueued(root_id, len(rings), result.unrung)
 
-    def _lost(self, visit: Visit, known: Known, row: Mapping[str, Any]) -> None:
+    def _record_orphan(self, visit: Visit, known: ResourceState, row: Mapping[str, Any]) -> None:
         """Write down what was made under a lease that is no longer ours; what was only taken over is
         another's.
         """

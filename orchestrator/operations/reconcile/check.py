@@ -11,16 +11,16 @@ from collections.abc import Collection, Sequence
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
 from orchestrator.logs import concerning
-from orchestrator.operations.planning.process import may_be_small
-from orchestrator.operations.reconcile.batch import Round
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.planning.process import is_small_plan_candidate
+from orchestrator.operations.reconcile.batch import CheckBatch
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import small_create
 
 
 def check_nodes(
-    engine: Engine,
+    engine: WorkerContext,
     ids: Sequence[int],
     traversal: int,
     *,
@@ -41,16 +41,16 @@ def check_nodes(
     lease = new_lease() if lease is None else lease
     try:
         if not durable:
-            rings, left = _check_unclaimed(engine, ids, traversal, may_plan=bulk and traversal == 1)
+            rings, left = _check_without_lease(engine, ids, traversal, may_plan=bulk and traversal == 1)
             ids = [id_ for id_ in ids if id_ in left or again]
-            return rings + (_check_claimed(engine, ids, traversal, lease, again=again) if ids else [])
-        return _check_claimed(engine, ids, traversal, lease, again=again)
+            return rings + (_check_with_lease(engine, ids, traversal, lease, again=again) if ids else [])
+        return _check_with_lease(engine, ids, traversal, lease, again=again)
     finally:
         concerning(None)
 
 
-def _check_claimed(
-    engine: Engine, ids: Sequence[int], traversal: int, lease: int, *, again: bool
+def _check_with_lease(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, lease: int, *, again: bool
 ) -> list[Ring]:
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
@@ -63,11 +63,11 @@ def _check_claimed(
     if again:  # nobody has kept it since
         repository.renew(db, held, engine.settings.lease_seconds)
     with engine.leases.keep(held):
-        return Round(engine, db, lease).run(visits)
+        return CheckBatch(engine, db, lease).run(visits)
 
 
-def _check_unclaimed(
-    engine: Engine, ids: Sequence[int], traversal: int, *, may_plan: bool
+def _check_without_lease(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, *, may_plan: bool
 ) -> tuple[list[Ring], Collection[int]]:
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
     those that take a claim.
@@ -78,10 +78,10 @@ def _check_unclaimed(
     own: list[Visit] = []
     others: list[Visit] = []
     for visit in visits:
-        (own if _is_unclaimed(engine, visit) else others).append(visit)
+        (own if _needs_no_lease(engine, visit) else others).append(visit)
     rings: list[Ring] = []
     if own:
-        round_ = Round(engine, db, None, None if planned is None else planned[1])
+        round_ = CheckBatch(engine, db, None, None if planned is None else planned[1])
         rings += round_.run(own)
         others += round_.left
     if busy:
@@ -89,7 +89,7 @@ def _check_unclaimed(
     return rings, {visit.node_id for visit in others}
 
 
-def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
+def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:
     """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning, its
     removal's and any end.
     """
@@ -99,7 +99,7 @@ def _is_unclaimed(engine: Engine, visit: Visit) -> bool:
             return not kind.is_claimed
         return visit.definition is not None and "nested" in visit.definition.body
     return (
-        (visit.kind == "finish" or (visit.kind == "plan" and may_be_small(visit)))
+        (visit.kind == "finish" or (visit.kind == "plan" and is_small_plan_candidate(visit)))
         and visit.stack.root_id != visit.stack.id  # nobody is told of it but the stack around it
         and not (visit.superseded or visit.halted or visit.lost_leases)
     )

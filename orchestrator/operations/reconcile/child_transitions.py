@@ -17,7 +17,7 @@ from orchestrator.engine.check.child_status import Asked, Move, asked_of, noted
 from orchestrator.engine.check.outcome import Moved
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Ring
-from orchestrator.operations.resource_context.state import Done, Known
+from orchestrator.operations.resource_context.state import ResourceState, StepResult
 from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
@@ -27,19 +27,19 @@ from orchestrator.store.traversals.children import StartedChild as Begun
 TRIES = 5  # over deadlocks that PostgreSQL broke
 
 
-class Elsewhere(Exception):
+class ChildChanged(Exception):
     """The child is no longer as it was seen: look again."""
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """The resource is another's by now."""
 
 
-Row = Callable[[Visit, Done], dict[str, Any]]
+Row = Callable[[Visit, StepResult], dict[str, Any]]
 
 
-def move(
-    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+def apply_child_transition(
+    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
 
@@ -66,7 +66,7 @@ def move(
 
 
 def _spawn(
-    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
@@ -74,12 +74,12 @@ def _spawn(
     row = _row(visit, done, row_of)
     settled = children.spawn(db, planned.wanted, row, lease, root, again=planned.child is not None)
     if row["resource_id"] not in settled.held:
-        raise Lost
+        raise LeaseLost
     return settled.rings
 
 
 def _move(
-    db: repository.CheckConnection, visit: Visit, done: Done, row_of: Row, lease: int | None, root: str
+    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
 ) -> list[Ring]:
     assert isinstance(done.outcome, Moved)
     planned, known = done.outcome.move, done.known
@@ -95,11 +95,11 @@ def _move(
     row = _row(visit, done, row_of)
     settled = repository.write_outcome(db, ending.WAIT, [row], lease, root)
     if row["resource_id"] not in settled.held:
-        raise Lost
+        raise LeaseLost
     return settled.rings + ([] if begun is None else [begun.ring])
 
 
-def _row(visit: Visit, done: Done, row_of: Row) -> dict[str, Any]:
+def _row(visit: Visit, done: StepResult, row_of: Row) -> dict[str, Any]:
     assert isinstance(done.outcome, Moved)
     planned = done.outcome.move
     row = row_of(visit, done)
@@ -122,7 +122,7 @@ def _begin(db: repository.CheckConnection, visit: Visit, planned: Move) -> Begun
     assert child is not None
     if planned.verb == "wait":
         if children.lock_child(db, child.id) != (child.traversal, child.status):
-            raise Elsewhere
+            raise ChildChanged
         return None
     if planned.verb == "update":
         begun = children.update(db, child.id, planned.wanted, converge=visit.stack.converge)
@@ -134,7 +134,7 @@ def _begin(db: repository.CheckConnection, visit: Visit, planned: Move) -> Begun
     else:
         begun = children.begin(db, child.id, planned.action)
     if begun is None:
-        raise Elsewhere  # gone at this very moment
+        raise ChildChanged  # gone at this very moment
     return begun
 
 
@@ -147,8 +147,8 @@ def _snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -> Begu
 
 
 @contextmanager
-def with_children(
-    db: repository.CheckConnection, items: Sequence[tuple[Visit, Known, dict[str, Any]]]
+def child_side_effects(
+    db: repository.CheckConnection, items: Sequence[tuple[Visit, ResourceState, dict[str, Any]]]
 ) -> Iterator[Callable[[repository.Settled], None]]:
     """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures, and
     that the child of a resource that goes is a stack of its own. Call what is yielded with what was settled.

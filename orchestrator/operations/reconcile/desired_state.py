@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from orchestrator.engine.validation.property_resolution import resolve_properties
-from orchestrator.operations.resource_context.operation import Dealing
+from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import proxy
 from orchestrator.template.definition import NOTHING, StackDefinition
 
 
-class Wanted(NamedTuple):
+class DesiredResource(NamedTuple):
     """What a definition comes to."""
 
     properties: Mapping[str, Any]
@@ -20,16 +20,16 @@ class Wanted(NamedTuple):
     external_id: str | None
 
 
-class Resolving(Dealing):
+class PropertyResolution(ResourceOperation):
     """Dealings with a resource that has a definition."""
 
-    wanted: Wanted | None = None  # once it was evaluated
+    wanted: DesiredResource | None = None  # once it was evaluated
 
     def _resolve(self) -> str | None:
         """Bring properties, metadata and requirements to what they are now; return the `external_id`."""
         definition, known = self.visit.definition, self.known
         assert definition is not None
-        wanted = self.wanted = self.wanted or self._read()
+        wanted = self.wanted = self.wanted or self._evaluate()
         inputs = sorted(self.visit.inputs)  # by id
         known.properties, known.definition_id = wanted.properties, definition.id
         if known.given_metadata is None or (wanted.metadata or {}) != known.given_metadata:
@@ -39,7 +39,7 @@ class Resolving(Dealing):
         known.input_digests = tuple([data.value_digest or "" for data in inputs])
         return wanted.external_id
 
-    def _read(self) -> Wanted:
+    def _evaluate(self) -> DesiredResource:
         """Evaluate the definition with what the requirements hand on now."""
         definition, name = self.visit.definition, self.resource.name
         assert definition is not None
@@ -50,7 +50,7 @@ class Resolving(Dealing):
         secret, external = view.touched_secret, body.get("external_id")
         if external is not None:
             external = view.resolve(external, f"resources.{name}.external_id")
-        return Wanted(properties, metadata, secret, None if external is None else str(external))
+        return DesiredResource(properties, metadata, secret, None if external is None else str(external))
 
     def _view(self) -> StackDefinition:
         """Return what the functions in the definition see."""

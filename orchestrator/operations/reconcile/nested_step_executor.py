@@ -37,9 +37,14 @@ from orchestrator.engine.check.decide import (
 from orchestrator.engine.check.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, failure_reason
 from orchestrator.engine.check.property_diff import as_stored, revise
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.operations.children.child_stacks import ChildStacks, LiveChild
-from orchestrator.operations.reconcile.step_executor import Plugin
-from orchestrator.operations.resource_context.state import Done, as_known, is_told, value_digest
+from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
+from orchestrator.operations.reconcile.step_executor import StepExecutor
+from orchestrator.operations.resource_context.state import (
+    StepResult,
+    in_progress_event_written,
+    observation_from_state,
+    output_digest,
+)
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.nested_type import Bring, NestedType, Pause, Settled
@@ -50,16 +55,16 @@ from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.function_view import ParentResourceProxy
 
-STOPPED = "{} aborted (user triggered cancel)"
-VANISHED = "Its stack is gone."
+CANCELLED = "{} aborted (user triggered cancel)"
+CHILD_GONE = "Its stack is gone."
 
 
-class NestedPlugin(Plugin):
+class NestedStepExecutor(StepExecutor):
     """Carries out what was decided for a resource whose thing is a stack."""
 
     kind: NestedType
 
-    def attach(self, db: CheckConnection, stacks: ChildStacks) -> NestedPlugin:
+    def bind_child(self, db: CheckConnection, stacks: ChildStackLoader) -> NestedStepExecutor:
         """Read the child; `stacks` knows what children are made from."""
         self.db, self.stacks = db, stacks
         fresh = self.resource.attempt == 0  # nothing was ever asked for
@@ -67,13 +72,13 @@ class NestedPlugin(Plugin):
         self.asked, self.known.data = asked_of(self.known.data)
         return self
 
-    def carry_out(self, step: Step, retries_left: int) -> Done:
+    def execute(self, step: Step, retries_left: int) -> StepResult:
         """Do what was decided; what was asked of the child stays noted beside the type's own notes."""
-        done = super().carry_out(step, retries_left)
+        done = super().execute(step, retries_left)
         done.known.data = noted(asked_of(done.known.data)[1], self.asked)
         return done
 
-    def _do(self, step: Step, retries_left: int) -> Done:
+    def _do(self, step: Step, retries_left: int) -> StepResult:
         known = self.known
         match step:
             case Create() | Revise():
@@ -87,7 +92,7 @@ class NestedPlugin(Plugin):
             case Forget(retained=retained):
                 known.action = "DELETE"
                 let_go = self.child.id if retained and self.child is not None else None
-                return Done(Gone(silent=not retained, let_go=let_go), known)
+                return StepResult(Gone(silent=not retained, let_go=let_go), known)
             case Act(action=action):
                 done = self._act(action)
                 if action == "CHECK" and isinstance(done.outcome, Failed):
@@ -97,25 +102,25 @@ class NestedPlugin(Plugin):
                 return self._adopt()
             case Unfit():
                 return super()._do(step, retries_left)
-        return Done(Kept(), known)
+        return StepResult(Kept(), known)
 
     # Bringing the child to what is wanted.
 
-    def _begin(self) -> Done:
+    def _begin(self) -> StepResult:
         """Begin to bring the child to what is wanted, unless it is there."""
         known, resource = self.known, self.resource
-        other = self._other_type()
+        other = self._type_changed()
         if other is not None:
-            return self._instead(other)
+            return self._replace_or_shadow(other)
         before = replace(known)
         external = self._resolve()
         if external is not None:
             message = f"external_id is not supported for {resource.type}, which is a stack"
-            return Done(Failed(failure_reason("NotSupported", resource.name, message)), before)
+            return StepResult(Failed(failure_reason("NotSupported", resource.name, message)), before)
         made = self.child is not None and not self.child.gone
         if not made:
             known.action = "CREATE" if resource.action == "INIT" else "UPDATE"
-            return self._turn(0)
+            return self._advance(0)
         revised = revise(
             self.kind,
             before.properties,
@@ -124,14 +129,14 @@ class NestedPlugin(Plugin):
             known.metadata,
         )
         if revised.change == "replace":
-            return self._replaced(before)
+            return self._replace_unless_restricted(before)
         if revised.change == "update" and (refused := hooks.refused(self.visit, "update")):
-            return Done(refused, before)
+            return StepResult(refused, before)
         if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
             known.secret = known.secret or before.secret
-            return Done(Kept(), known)
+            return StepResult(Kept(), known)
         known.action = "UPDATE"
-        return self._turn(0)
+        return self._advance(0)
 
     def _is_as_asked(self) -> bool:
         """Whether the child was left as it was asked to be, from the very same definition."""
@@ -146,7 +151,7 @@ class NestedPlugin(Plugin):
             and standing(self.child, self.asked) == "done"
         )
 
-    def _adopt(self) -> Done:
+    def _adopt(self) -> StepResult:
         """Let the child take over what is there inside: it is made by adoption itself."""
         known = self.known
         opened = self.cipher.open(self.resource.sealed.encode()) if self.resource.sealed else {}
@@ -158,14 +163,14 @@ class NestedPlugin(Plugin):
             known.metadata = metadata or known.metadata
             known.secret = known.secret or bool(opened.get("secret", opened))
             known.data = {key: value for key, value in known.data.items() if key != ADOPTED}
-            done = self._turn(0, things)
+            done = self._advance(0, things)
             begun = isinstance(done.outcome, Moved)
         finally:
             if not begun:  # tried again with what it was given
                 known.data, known.secret = {**known.data, ADOPTED: things}, True
         return done
 
-    def _continue(self, retries_left: int) -> Done:  # noqa: ARG002
+    def _continue(self, retries_left: int) -> StepResult:  # noqa: ARG002
         """Go on with what was begun; what was begun for another definition is left for ours."""
         known = self.known
         if (
@@ -174,39 +179,39 @@ class NestedPlugin(Plugin):
             or self.visit.halted
             or self._is_current()
         ):
-            return self._look(self.asked.turn if self.asked else 0)
-        other = self._other_type()
+            return self._evaluate_child(self.asked.turn if self.asked else 0)
+        other = self._type_changed()
         if other is not None:
-            return Done(other, known)
+            return StepResult(other, known)
         action = known.action
         self._resolve()
         known.action = action
-        return self._turn(0)
+        return self._advance(0)
 
-    def _look(self, turn: int) -> Done:
+    def _evaluate_child(self, turn: int) -> StepResult:
         """Judge how the child stands to what was asked of it."""
         known, child = self.known, self.child
         match standing(child, self.asked):
             case "none" | "done" if self.asked is None:  # nothing was asked of it yet
-                return self._turn(0)
+                return self._advance(0)
             case "running":
                 return self._wait(turn)
             case "done":
-                return self._turn(turn + 1)
+                return self._advance(turn + 1)
             case "failed":
                 assert child is not None
                 return self._failed(child)
             case "none":
-                return Done(Failed(failure_reason("NotFound", self.resource.name, VANISHED)), known)
+                return StepResult(Failed(failure_reason("NotFound", self.resource.name, CHILD_GONE)), known)
         if self.visit.halted or self.visit.act is not None:
-            message = STOPPED.format(known.action)
-            return Done(Failed(failure_reason("Error", self.resource.name, message)), known)
-        return self._turn(0)
+            message = CANCELLED.format(known.action)
+            return StepResult(Failed(failure_reason("Error", self.resource.name, message)), known)
+        return self._advance(0)
 
-    def _turn(self, turn: int, things: Mapping[str, Any] | None = None) -> Done:
+    def _advance(self, turn: int, things: Mapping[str, Any] | None = None) -> StepResult:
         """Ask the type what is next; a new child takes over the `things` that are there for it."""
         known, kind = self.known, self.kind
-        live = self.stacks.live(self.db, self.visit, self.child)
+        live = self.stacks.child_view(self.db, self.visit, self.child)
         told = kind.step(self._context(), known.properties, live, turn)
         match told:
             case Settled(data=data, metadata=metadata, batched=batched):
@@ -225,11 +230,11 @@ class NestedPlugin(Plugin):
             case Bring(child=wanted, data=data, keeps_files=keeps_files):
                 known.data = data or known.data
         if self.visit.halted:
-            message = STOPPED.format(known.action)
-            return Done(Failed(failure_reason("Error", self.resource.name, message)), known)
+            message = CANCELLED.format(known.action)
+            return StepResult(Failed(failure_reason("Error", self.resource.name, message)), known)
         child = self.child
         fresh = child is None or child.gone
-        ready, secret = self.stacks.wanted(
+        ready, secret = self.stacks.desired_child(
             self.visit,
             wanted,
             child_uuid=str(uuid.uuid4()) if fresh or child is None else child.uuid,
@@ -270,7 +275,7 @@ class NestedPlugin(Plugin):
             secret=self.known.secret or view.touched_secret,
         )
 
-    def _settle(self, live: LiveChild) -> Done:
+    def _settle(self, live: StoredChildView) -> StepResult:
         """Take what the child hands on."""
         known, kind, ctx = self.known, self.kind, self._context()
         body = self.visit.definition.body if self.visit.definition else {}
@@ -283,19 +288,19 @@ class NestedPlugin(Plugin):
             reference_id=kind.child_reference_id(ctx, live),
         )
         self.take(seen)
-        return Done(Ready(seen), known)
+        return StepResult(Ready(seen), known)
 
-    def _move(self, move: Move) -> Done:
+    def _move(self, move: Move) -> StepResult:
         known = self.known
         known.attempt = max(known.attempt, 1)
-        started = not is_told(self.visit, known)
+        started = not in_progress_event_written(self.visit, known)
         known.op = "CREATE" if known.action == "ADOPT" else known.action
-        return Done(Moved(move), known, started)
+        return StepResult(Moved(move), known, started)
 
-    def _wait(self, turn: int) -> Done:
+    def _wait(self, turn: int) -> StepResult:
         return self._move(Move("wait", self.child, turn=turn))
 
-    def _failed(self, child: ChildState) -> Done:
+    def _failed(self, child: ChildState) -> StepResult:
         name = self.resource.name
         told = children.causes(self.db, child)
         if child.action == "CHECK":  # each begins with whose it is, and says so again
@@ -304,7 +309,7 @@ class NestedPlugin(Plugin):
         if not found:
             found = [failure_reason("Error", name, child.reason)]
         shown = "; ".join(found[:10]) + (f"; and {len(found) - 10} more" if len(found) > 10 else "")
-        return Done(Failed(shown, tuple(found) if len(found) > 1 else ()), self.known)
+        return StepResult(Failed(shown, tuple(found) if len(found) > 1 else ()), self.known)
 
     def _context(self) -> Context:
         action = "CREATE" if self.known.action == "ADOPT" else self.known.action
@@ -332,11 +337,11 @@ class NestedPlugin(Plugin):
 
     # What is the same for all types.
 
-    def _delete_child(self) -> Done:
+    def _delete_child(self) -> StepResult:
         known, child = self.known, self.child
         known.action = "DELETE"
         if child is None or child.gone:
-            return Done(Gone(), known, started=not is_told(self.visit, known))
+            return StepResult(Gone(), known, started=not in_progress_event_written(self.visit, known))
         if child.action == "DELETE" and known.op == "DELETE":
             match standing(child, self.asked):
                 case "running":
@@ -345,12 +350,12 @@ class NestedPlugin(Plugin):
                     return self._failed(child)
         return self._move(Move("delete", child))
 
-    def _act(self, action: str) -> Done:
+    def _act(self, action: str) -> StepResult:
         known, child = self.known, self.child
         asking, aside = known.op != action, action != self.visit.act
         known.action = action
         if child is None or child.gone:
-            return Done(Failed(failure_reason("NotFound", self.resource.name, VANISHED)), known)
+            return StepResult(Failed(failure_reason("NotFound", self.resource.name, CHILD_GONE)), known)
         if asking:
             return self._ask_child(action)
         match standing(child, self.asked):
@@ -360,10 +365,10 @@ class NestedPlugin(Plugin):
                 return self._failed(child)
             case "elsewhere" if not aside and not self.visit.halted:
                 return self._ask_child(action)
-        known.value_digest = value_digest(known)
-        return Done(Ready(as_known(known)), known)
+        known.value_digest = output_digest(known)
+        return StepResult(Ready(observation_from_state(known)), known)
 
-    def _ask_child(self, action: str) -> Done:
+    def _ask_child(self, action: str) -> StepResult:
         """Ask the child for an action. The copy that a SNAPSHOT makes of it is its own snapshot, whose id is
         noted before.
         """

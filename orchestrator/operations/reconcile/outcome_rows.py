@@ -20,14 +20,14 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.property_diff import is_another
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.states import ACTS
-from orchestrator.operations.resource_context.state import Done, stored_values
+from orchestrator.operations.resource_context.state import StepResult, to_columns
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes import action_sql
 from orchestrator.store.nodes import outcome_sql as ending
 
 
-def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+def outcome_statement(visit: Visit, done: StepResult, outcome: Outcome) -> tuple[str, dict[str, Any]]:
     """Return the statement that writes an outcome, and what that takes besides `row_of`."""
     assert visit.resource is not None
     statement, row = ending.SETTLE, dict[str, Any]()
@@ -39,7 +39,7 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
                 statement = action_sql.SETTLE_REFRESHED
             elif visit.stack.action in ACTS and visit.kind == "update":
                 statement = action_sql.SETTLE_ACT
-            row |= as_wanted(seen)
+            row |= ready_columns(seen)
             if isinstance(outcome, Ended) and outcome.failure:
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
             row["changed"] = done.known.value_digest != visit.resource.value_digest
@@ -49,7 +49,7 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
             assert visit.definition is not None
             statement = ending.REPLACE
             row["definition_id"] = visit.definition.id
-            row["started"] = was_fine(visit)
+            row["started"] = was_healthy(visit)
         case Gone(silent=silent, let_go=let_go):
             statement = ending.SETTLE_DELETED
             row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
@@ -75,7 +75,7 @@ def ending_of(visit: Visit, done: Done, outcome: Outcome) -> tuple[str, dict[str
     return statement, row
 
 
-def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
+def outcome_row(visit: Visit, done: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
     """Return a visited resource as its ending writes it, whatever that is."""
     resource, known, definition = visit.resource, done.known, visit.definition
     assert resource is not None
@@ -104,7 +104,7 @@ def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[s
         body = definition.body
         if not is_another(resource.kind, body.get("runs_as") or body["type"]):  # by another name, perhaps
             row |= {"type": body["type"], "runs_as": body.get("runs_as")}
-    values = stored_values(known)
+    values = to_columns(known)
     if known.secret:
         row["sealed"] = cipher.seal(values).decode()
     else:
@@ -112,12 +112,12 @@ def row_of(visit: Visit, done: Done, cipher: Cipher, *, claimed: bool) -> dict[s
     return row
 
 
-def as_wanted(seen: Observation) -> dict[str, Any]:
+def ready_columns(seen: Observation) -> dict[str, Any]:
     """Return what is written of a resource that is as wanted."""
     return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
 
 
-def was_fine(visit: Visit) -> bool:
+def was_healthy(visit: Visit) -> bool:
     """Whether a resource that is replaced was there as wanted before, and is of the type it is to be of."""
     resource, definition = visit.resource, visit.definition
     assert resource is not None

@@ -46,46 +46,50 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.engine.check.property_diff import as_found, as_stored, is_another, revise
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
-from orchestrator.operations.reconcile.action_steps import act
-from orchestrator.operations.reconcile.desired_state import Resolving
+from orchestrator.operations.reconcile.action_steps import run_action_step
+from orchestrator.operations.reconcile.desired_state import PropertyResolution
 from orchestrator.operations.resource_context.state import (
-    Done,
-    Known,
-    Unwritten,
-    as_known,
-    is_told,
-    value_digest,
-    widened,
+    OperationNotRecorded,
+    ResourceState,
+    StepResult,
+    in_progress_event_written,
+    merged_requirements,
+    observation_from_state,
+    output_digest,
 )
 from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
 from orchestrator.schema.properties import immutable_message
 from orchestrator.store.connections.database import UNREACHABLE
 
 NO_ID = "Resource ID was not provided."
-MENDED = "Update status to COMPLETE for FAILED resource neither update nor replace."
+REPAIRED_REASON = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
-class Plugin(Resolving):
+class StepExecutor(PropertyResolution):
     """Carries out what was decided for one resource."""
 
-    def carry_out(self, step: Step, retries_left: int) -> Done:
+    def execute(self, step: Step, retries_left: int) -> StepResult:
         """Do what was decided and look; errors of the type become outcomes."""
         if self.visit.kind == "cleanup":
             self.known.action = "DELETE"
         try:
-            done = self._given_up(self._do(step, retries_left))
-            if self._is_aside(step) and isinstance(done.outcome, Ready):
+            done = self._abort_if_stack_failed(self._do(step, retries_left))
+            if self._is_side_step(step) and isinstance(done.outcome, Ready):
                 return replace(done, outcome=Ended(done.outcome.observation))
             return done
-        except (Superseded, Unwritten, *UNREACHABLE):  # nobody's fault, and no end of anything
+        except (Superseded, OperationNotRecorded, *UNREACHABLE):  # nobody's fault, and no end of anything
             raise
         except Exception as error:
             outcome = self._judge_error(error, retries_left)
             if isinstance(outcome, Failed):
-                outcome = self._still_open(step, retries_left) or outcome
-            return Done(outcome, self.known, started=not self.begun and not is_told(self.visit, self.known))
+                outcome = self._earlier_operation_pending(step, retries_left) or outcome
+            return StepResult(
+                outcome,
+                self.known,
+                started=not self.begun and not in_progress_event_written(self.visit, self.known),
+            )
 
-    def _do(self, step: Step, retries_left: int) -> Done:
+    def _do(self, step: Step, retries_left: int) -> StepResult:
         known = self.known
         match step:
             case Create(wait_seconds=seconds):
@@ -97,13 +101,13 @@ class Plugin(Resolving):
             case Revise():
                 return self._revise()
             case Resend():
-                return self._resend()
+                return self._reissue_update()
             case Discard():
                 ctx, physical_id = self.context("DELETE"), known.physical_id or ""
                 self.kind.delete(ctx, physical_id)
                 seen = self.kind.observe(ctx, physical_id)
                 if seen.exists:
-                    return Done(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
+                    return StepResult(Wait(seen.retry_after, "removing what went wrong", discard=True), known)
                 known.physical_id = known.op = known.reference_id = None
                 known.data, known.attributes, known.given_metadata = {}, {}, None
                 return self._create(0.0, retries_left)
@@ -111,21 +115,21 @@ class Plugin(Resolving):
                 return self._delete(look_first, seconds, retries_left)
             case Forget(retained=retained):
                 known.action = "DELETE"
-                return Done(Gone(silent=not retained), known)
+                return StepResult(Gone(silent=not retained), known)
             case Impossible(reason=reason):
-                return Done(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
+                return StepResult(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
             case Act(action=action, ask=ask):
-                return act(self, action, ask=ask)
+                return run_action_step(self, action, ask=ask)
             case Unfit(reason=reason):
                 known.action = self.visit.act or known.action
                 if known.action == "CHECK":  # what failed to be made fails it
-                    return Done(Faulty(reason, left_alone=not self.resource.unmade), known)
+                    return StepResult(Faulty(reason, left_alone=not self.resource.unmade), known)
                 text = failure_reason("Error", self.resource.name, reason)
-                return Done(Faulty(text, left_alone=True), known)
+                return StepResult(Faulty(text, left_alone=True), known)
             case Keep() | Drop():
-                return Done(Kept(), known)
+                return StepResult(Kept(), known)
 
-    def _given_up(self, done: Done) -> Done:
+    def _abort_if_stack_failed(self, done: StepResult) -> StepResult:
         """Give up what is still waited for when the stack has given up: it failed, or was cancelled."""
         visit, known, outcome = self.visit, self.known, done.outcome
         over = visit.halted and visit.stack.status != "IN_PROGRESS"
@@ -133,7 +137,7 @@ class Plugin(Resolving):
             return done
         assert known.op is not None
         reason = f"{known.op} aborted: {self._cancel(known.op)}"
-        return Done(Failed(failure_reason("Error", self.resource.name, reason)), known)
+        return StepResult(Failed(failure_reason("Error", self.resource.name, reason)), known)
 
     def _can_cancel(self) -> bool:
         known, kind = self.known, self.kind
@@ -146,7 +150,7 @@ class Plugin(Resolving):
         name, count = self.resource.name, self.visit.retry_count
         return judge_error(error, name=name, retries_left=retries_left, retry_count=count)
 
-    def _still_open(self, step: Step, retries_left: int) -> Wait | None:
+    def _earlier_operation_pending(self, step: Step, retries_left: int) -> Wait | None:
         """Return the wait for what an earlier try asked for, when to ask for it again was refused and it goes
         on: that is no end of it (PROTOCOL.md 1). Once it has ended, the answer to asking again counts.
         """
@@ -161,7 +165,7 @@ class Plugin(Resolving):
             return None
         return Wait(seen.retry_after, seen.reason or "state changed")
 
-    def _is_aside(self, step: Step) -> bool:
+    def _is_side_step(self, step: Step) -> bool:
         """Whether a step is not what the traversal is there for: that comes after it."""
         match step:
             case Act(action=action):
@@ -170,24 +174,24 @@ class Plugin(Resolving):
                 return self.visit.act is not None
         return False
 
-    def _create(self, seconds: float, retries_left: int) -> Done:
+    def _create(self, seconds: float, retries_left: int) -> StepResult:
         known, kind = self.known, self.kind
-        other = self._other_type()
+        other = self._type_changed()
         if other is not None:  # begun for an older definition: what may have come of it is found and removed
-            return Done(other, known)
+            return StepResult(other, known)
         started = known.op is None
         if kind.calls_out and not started:  # as it was begun, for whichever definition
             ctx = self.context("CREATE")
             found = kind.find(ctx, ctx.token)
             if found is not None:
                 known.physical_id = found
-                self._give(ctx, Created(found))
+                self._grant_access(ctx, Created(found))
                 return self._continue(retries_left)
             if seconds > 0:
-                return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
+                return StepResult(Wait(seconds, "an earlier request for it may still be carried out"), known)
         external = self._resolve()
         if external is not None:
-            return self._take_over(external)
+            return self._adopt_external(external)
         if started:
             known.attempt, known.action = known.attempt + 1, "CREATE"
             if kind.calls_out:
@@ -195,10 +199,10 @@ class Plugin(Resolving):
         known.op = "CREATE"
         if kind.calls_out and not self.begun:  # looking took its time: is it still ours to make?
             self.open_operation()
-        self._ask(self.context("CREATE"))
+        self._send_create(self.context("CREATE"))
         return self._judge(self._observe(), retries_left, started=started and not kind.calls_out)
 
-    def _ask(self, ctx: Context) -> None:
+    def _send_create(self, ctx: Context) -> None:
         """Send the create. Until it is answered, it may be carried out at any time."""
         known = self.known
         known.unanswered = self.kind.calls_out
@@ -210,15 +214,15 @@ class Plugin(Resolving):
         known.unanswered = False
         known.physical_id, known.data = created.physical_id, created.data
         known.secret = known.secret or created.secret
-        self._give(ctx, created)
+        self._grant_access(ctx, created)
 
-    def _give(self, ctx: Context, made: Created) -> None:
+    def _grant_access(self, ctx: Context, made: Created) -> None:
         """Let in whoever has what the type says."""
         grant = made.access or self.kind.grants(ctx, made.physical_id)
         if grant is not None:
-            self.surroundings.give(self.resource.id, grant)
+            self.surroundings.grant_access(self.resource.id, grant)
 
-    def _delete(self, look_first: bool, seconds: float, retries_left: int) -> Done:
+    def _delete(self, look_first: bool, seconds: float, retries_left: int) -> StepResult:
         known = self.known
         started = known.op != "DELETE"
         if known.physical_id is None and look_first:
@@ -226,8 +230,10 @@ class Plugin(Resolving):
             found = self.kind.find(ctx, ctx.token)
             if found is None:
                 if seconds > 0:
-                    return Done(Wait(seconds, "an earlier request for it may still be carried out"), known)
-                return Done(Gone(), known, started=True)
+                    return StepResult(
+                        Wait(seconds, "an earlier request for it may still be carried out"), known
+                    )
+                return StepResult(Gone(), known, started=True)
             known.physical_id = found
         known.op = "DELETE"
         if started and self.kind.calls_out:
@@ -236,12 +242,14 @@ class Plugin(Resolving):
         self.kind.delete(ctx, physical_id)
         seen = self.kind.observe(ctx, physical_id)
         if not seen.exists and self.kind.is_claimed:
-            self.surroundings.take_back(self.resource.id)
+            self.surroundings.revoke_access(self.resource.id)
             if (users := self.users()) is not None:
                 users.release()
         return self._judge(seen, retries_left, started=started and not self.kind.calls_out, deleting=True)
 
-    def _judge(self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False) -> Done:
+    def _judge(
+        self, seen: Observation, retries_left: int, *, started: bool, deleting: bool = False
+    ) -> StepResult:
         known = self.known
         outcome = judge_observation(
             seen,
@@ -252,30 +260,32 @@ class Plugin(Resolving):
         )
         if isinstance(outcome, Ready):
             self.take(seen)
-        return Done(outcome, known, started)
+        return StepResult(outcome, known, started)
 
     def _observe(self) -> Observation:
         known, was_open = self.known, self.resource.op in ("CREATE", "UPDATE")
         action = "UPDATE" if known.op == "UPDATE" else "CREATE"
         return self.kind.observe(self.context(action, None if was_open else 0.0), known.physical_id or "")
 
-    def _continue(self, retries_left: int) -> Done:
+    def _continue(self, retries_left: int) -> StepResult:
         """Look how an open operation does; one that was begun for another definition is followed by ours."""
         known, inputs = self.known, sorted(self.visit.inputs)
         done = self._judge(self._observe(), 0 if known.op == "UPDATE" else retries_left, started=False)
         outcome = done.outcome
         if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.adjustable:
-            return done if self._is_current() else self._resend()
+            return done if self._is_current() else self._reissue_update()
         if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
             if self._is_current():
                 return done
             if self._can_cancel():  # and what was to come of it will not
                 self._cancel(known.op)
                 return replace(done, outcome=Replaced())
-            known.value_digest = value_digest(known)  # nobody need wait for it any more
-            return replace(done, outcome=Ended(as_known(known, "Given up for a newer template")))
+            known.value_digest = output_digest(known)  # nobody need wait for it any more
+            return replace(
+                done, outcome=Ended(observation_from_state(known, "Given up for a newer template"))
+            )
         if isinstance(outcome, Failed) and not self._is_current():
-            return replace(done, outcome=Ended(as_known(known), outcome.reason))
+            return replace(done, outcome=Ended(observation_from_state(known), outcome.reason))
         if not isinstance(outcome, Ready):
             return done
         if not self._is_current():
@@ -292,52 +302,56 @@ class Plugin(Resolving):
         begun_with = dict(zip(resource.requires, resource.input_digests, strict=True))
         return all(begun_with.get(data.id) == (data.value_digest or "") for data in self.visit.inputs)
 
-    def _revise(self) -> Done:
+    def _revise(self) -> StepResult:
         """Bring what is there to what is wanted, by the smallest step."""
         known, resource, definition = self.known, self.resource, self.visit.definition
         assert definition is not None
-        other = self._other_type()
+        other = self._type_changed()
         if other is not None:
-            return self._instead(other)
+            return self._replace_or_shadow(other)
         before = replace(known)
         external = self._resolve()
         if external is not None:
-            return self._keep_external(external, before)
+            return self._check_external_id(external, before)
         if known.stood_in_for:
-            self._stand_in_no_more()
+            self._unshadow()
         if resource.status == "FAILED":
             ctx = self.context(resource.action, 0.0)
             if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
-                return self._replaced(before)
+                return self._replace_unless_restricted(before)
             if resource.action == "UPDATE":  # how far that came is not known
-                return self._changed(self._movable(), before)
+                return self._update_unless_restricted(self._updatable_properties(), before)
         after = as_stored(known.properties)
-        if self.visit.stack.converge and self.kind.calls_out and not self._converge(before, after):
-            return self._replaced(before)
+        if (
+            self.visit.stack.converge
+            and self.kind.calls_out
+            and not self._refresh_from_provider(before, after)
+        ):
+            return self._replace_unless_restricted(before)
         revised = revise(self.kind, before.properties, after, before.metadata, known.metadata)
         if revised.immutable:
             message = immutable_message(revised.immutable, resource.name, resource.type)
-            return Done(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
+            return StepResult(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
         if revised.change == "replace":
-            return self._replaced(before)
+            return self._replace_unless_restricted(before)
         known.secret = known.secret or before.secret
         if revised.change == "keep":
             known.properties = before.properties
-            return self._keep(before)
+            return self._settle_unchanged(before)
         if self.kind.must_replace(self.context("UPDATE", 0.0), known.physical_id or "", known.properties):
-            return self._replaced(before)
-        return self._changed(revised.changed, before)
+            return self._replace_unless_restricted(before)
+        return self._update_unless_restricted(revised.changed, before)
 
-    def _changed(self, changed: frozenset[str], before: Known) -> Done:
+    def _update_unless_restricted(self, changed: frozenset[str], before: ResourceState) -> StepResult:
         """Change it in place, unless that is forbidden."""
         refused = hooks.refused(self.visit, "update")
-        return Done(refused, before) if refused else self._update(changed, before)
+        return StepResult(refused, before) if refused else self._update(changed, before)
 
-    def _replaced(self, before: Known) -> Done:
+    def _replace_unless_restricted(self, before: ResourceState) -> StepResult:
         """Return that another is to be made, unless that is forbidden."""
-        return Done(hooks.refused(self.visit, "replace") or Replaced(), before)
+        return StepResult(hooks.refused(self.visit, "replace") or Replaced(), before)
 
-    def _converge(self, before: Known, after: Mapping[str, Any]) -> bool:
+    def _refresh_from_provider(self, before: ResourceState, after: Mapping[str, Any]) -> bool:
         """Look at what is there, so that what others changed counts as a difference; whether it is there."""
         ctx = replace(self.context("CHECK", 0.0), properties=before.properties)
         seen = self.kind.observe(ctx, before.physical_id or "")
@@ -348,53 +362,53 @@ class Plugin(Resolving):
         before.properties = as_found(self.kind, before.properties, after, seen)
         return True
 
-    def _keep(self, before: Known) -> Done:
+    def _settle_unchanged(self, before: ResourceState) -> StepResult:
         """Settle what is as it is wanted; its row is written when it did not say so."""
         known, resource = self.known, self.resource
         if resource.status == "COMPLETE" and known.value_digest == before.value_digest:
-            return Done(Kept(), known)
+            return StepResult(Kept(), known)
         if resource.status == "FAILED":
-            return Done(Seen(as_known(known, MENDED)), known)
+            return StepResult(Seen(observation_from_state(known, REPAIRED_REASON)), known)
         known.action = "UPDATE"
-        return Done(Seen(as_known(known)), known)
+        return StepResult(Seen(observation_from_state(known)), known)
 
-    def _movable(self) -> frozenset[str]:
+    def _updatable_properties(self) -> frozenset[str]:
         """Return the properties given that can be changed in place."""
         declared = self.kind.properties
         return frozenset(
             name for name in self.known.properties if name in declared and declared[name].update_allowed
         )
 
-    def _resend(self) -> Done:
+    def _reissue_update(self) -> StepResult:
         """Ask again for a change whose fate is unknown; what it was before is not known either."""
-        other = self._other_type()
+        other = self._type_changed()
         if other is not None:
-            return Done(other, self.known)
+            return StepResult(other, self.known)
         before, known, kind = replace(self.known), self.known, self.kind
         self._resolve()
         after = orjson.loads(orjson.dumps(dict(known.properties)))
         old = dict(before.properties)
         changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
         if kind.change(old, after, changed) == "replace":
-            return Done(Replaced(), before)
-        return self._update(self._movable(), before)
+            return StepResult(Replaced(), before)
+        return self._update(self._updatable_properties(), before)
 
-    def _other_type(self) -> Replaced | None:
+    def _type_changed(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
         return Replaced() if is_another(self.resource.kind, self._wanted_type()) else None
 
-    def _instead(self, other: Replaced) -> Done:
+    def _replace_or_shadow(self, other: Replaced) -> StepResult:
         """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.
 
         It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
         thing gone.
         """
         if refused := hooks.refused(self.visit, "replace"):
-            return Done(refused, self.known)
+            return StepResult(refused, self.known)
         definition, there = self.visit.definition, self.known.physical_id is not None
         assert definition is not None
         registered = definition.body["type"] != NOTHING_TYPE and self._wanted_type() == NOTHING_TYPE
-        return self._stand_in() if registered and there else Done(other, self.known)
+        return self._shadow() if registered and there else StepResult(other, self.known)
 
     def _wanted_type(self) -> str:
         """Return the name of what is to carry the definition out."""
@@ -403,7 +417,7 @@ class Plugin(Resolving):
         name: str = definition.body.get("runs_as") or definition.body["type"]
         return name
 
-    def _stand_in(self) -> Done:
+    def _shadow(self) -> StepResult:
         """Leave a thing alone that OS::Heat::None now stands for: it never changes, and has no attributes.
 
         The row stays its type's, so that what deletes it deletes the thing (spec/resource-types.md A4).
@@ -412,26 +426,26 @@ class Plugin(Resolving):
         assert self.visit.definition is not None
         before = known.value_digest
         known.attributes, known.reference_id, known.stood_in_for = {}, None, True
-        known.value_digest = value_digest(known)
+        known.value_digest = output_digest(known)
         known.definition_id = self.visit.definition.id
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([data.value_digest or "" for data in inputs])
         if before == known.value_digest and self.resource.status == "COMPLETE":
-            return Done(Kept(), known)
+            return StepResult(Kept(), known)
         known.action = "UPDATE"
-        return Done(Seen(as_known(known)), known)
+        return StepResult(Seen(observation_from_state(known)), known)
 
-    def _stand_in_no_more(self) -> None:
+    def _unshadow(self) -> None:
         """Look at a thing again whose own type is back."""
         self.known.stood_in_for = False
         self.take(self.kind.observe(self.context("CHECK", 0.0), self.known.physical_id or ""))
 
-    def _update(self, changed: frozenset[str], before: Known) -> Done:
+    def _update(self, changed: frozenset[str], before: ResourceState) -> StepResult:
         known, kind = self.known, self.kind
         known.action = "UPDATE"
         narrowed = known.requires, known.input_digests
         # Until it is done it may still stand on what it was built with.
-        known.requires, known.input_digests = widened(before, known)
+        known.requires, known.input_digests = merged_requirements(before, known)
         known.op = "UPDATE"
         if kind.calls_out:
             self.open_operation()
@@ -443,18 +457,18 @@ class Plugin(Resolving):
             known.physical_id, known.secret = made.physical_id, known.secret or made.secret
             if made.data:
                 known.data = made.data
-            self._give(ctx, made)
+            self._grant_access(ctx, made)
         done = self._judge(self._observe(), 0, started=not kind.calls_out)
         if isinstance(done.outcome, Ready):
             known.requires, known.input_digests = narrowed
         return done
 
-    def _keep_external(self, external: str, before: Known) -> Done:
+    def _check_external_id(self, external: str, before: ResourceState) -> StepResult:
         if external != before.physical_id:
             name, kind = self.resource.name, self.resource.type
             message = f"Update to property external_id of {name} ({kind}) is not supported."
-            return Done(Failed(f"NotSupported: resources.{name}: {message}"), before)
-        return Done(
+            return StepResult(Failed(f"NotSupported: resources.{name}: {message}"), before)
+        return StepResult(
             Kept(),
             replace(
                 before,
@@ -464,7 +478,7 @@ class Plugin(Resolving):
             ),
         )
 
-    def _take_over(self, physical_id: str) -> Done:
+    def _adopt_external(self, physical_id: str) -> StepResult:
         """Take a thing that others made for the resource: it is looked at, and nothing is asked of it."""
         known = self.known
         known.physical_id, known.action = physical_id, "CHECK"
@@ -474,24 +488,24 @@ class Plugin(Resolving):
             seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
         return self._judge(replace(seen, ready=True), 0, started=True)
 
-    def _adopt(self) -> Done:
+    def _adopt(self) -> StepResult:
         """Take over what an adopted stack has: it is looked at, and nothing is asked of it."""
         known, name, physical_id = self.known, self.resource.name, self.known.physical_id
         opened = self.cipher.open(self.resource.sealed.encode()) if self.resource.sealed else {}
         metadata, known.action = known.metadata, "ADOPT"
-        started = not is_told(self.visit, known)
+        started = not in_progress_event_written(self.visit, known)
         self._resolve()
         secret = known.secret or opened.get("secret", bool(opened))
         known.metadata, known.secret = metadata or known.metadata, True  # until it is known to be none
         if physical_id is None:
-            return Done(Failed(failure_reason("Exception", name, NO_ID)), known, started)
+            return StepResult(Failed(failure_reason("Exception", name, NO_ID)), known, started)
         try:
             seen = self.kind.observe(self.context("CHECK", 0.0), physical_id)
         except LookupError as error:
             reason = f"Its resource_data do not say {error}."
-            return Done(Failed(failure_reason("Exception", name, reason)), known, started)
+            return StepResult(Failed(failure_reason("Exception", name, reason)), known, started)
         if self.resource.status == "FAILED" and (seen.error or not seen.exists):  # tried before: make another
-            return Done(Replaced(), known)
+            return StepResult(Replaced(), known)
         if not seen.exists:
             seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")
         known.secret = secret

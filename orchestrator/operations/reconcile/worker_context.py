@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.config import Settings
-from orchestrator.operations.children.child_stacks import ChildStacks
-from orchestrator.operations.planning.process import PlanVisit
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.planning.process import PlanNodeHandler
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
@@ -18,7 +18,7 @@ from orchestrator.store.connections.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class WorkerContext:
     """What every check in this process shares."""
 
     database: Database
@@ -28,6 +28,6 @@ class Engine:
     parameters: ParameterCache
     windows: Windows
     leases: Leases
-    plan: PlanVisit
+    plan: PlanNodeHandler
     files: FileCache
-    stacks: ChildStacks
+    stacks: ChildStackLoader

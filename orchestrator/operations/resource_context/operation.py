@@ -12,9 +12,15 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
-from orchestrator.operations.keystone.stack_users import Users
-from orchestrator.operations.resource_context.stack_context import Surroundings
-from orchestrator.operations.resource_context.state import Begin, KeepCopy, Known, known_before, value_digest
+from orchestrator.operations.keystone.stack_users import StackUserProvisioner
+from orchestrator.operations.resource_context.stack_context import StoredStackContext
+from orchestrator.operations.resource_context.state import (
+    Begin,
+    KeepCopy,
+    ResourceState,
+    load_state,
+    output_digest,
+)
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
@@ -23,7 +29,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
 
-class Dealing:
+class ResourceOperation:
     """A visit, the type of its resource, and what is known. `known` keeps step: what exists must reach the
     row.
     """
@@ -38,7 +44,7 @@ class Dealing:
         files: FileCache,
         keep_copy: KeepCopy,
         software: SoftwareStore,
-        surroundings: Surroundings,
+        surroundings: StoredStackContext,
     ) -> None:
         """`begin` opens an operation before a provider is called."""
         assert visit.resource is not None
@@ -48,7 +54,7 @@ class Dealing:
         self.settings: Settings | None = None
         self.around: Around | None = None
         self.begun = False
-        self.known = known_before(visit, cipher)
+        self.known = load_state(visit, cipher)
         self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
 
     def open_operation(self) -> None:
@@ -59,13 +65,13 @@ class Dealing:
 
     def take(self, seen: Observation) -> None:
         """Keep what was seen, and a digest of what it hands on."""
-        take(self.known, self.kind, seen)
+        record_observation(self.known, self.kind, seen)
 
-    def users(self) -> Users | None:
+    def users(self) -> StackUserProvisioner | None:
         """Return the users that the stack has at Keystone, None where it has none."""
         if self.settings is None or not self.kind.is_claimed or self.settings.auth != "keystone":
             return None
-        return Users.of(self.visit, self.surroundings.db, self.cipher, self.settings)
+        return StackUserProvisioner.of(self.visit, self.surroundings.db, self.cipher, self.settings)
 
     def context(self, action: str, elapsed: float | None = None) -> Context:
         """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
@@ -78,10 +84,14 @@ class Dealing:
         if self.settings is not None:
             db = self.surroundings.db
             cloud = cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, stack.root_id)
-        return calling(replace(known, around=self.around), self.settings, stack.project_id, cloud)
+        return with_provider_access(
+            replace(known, around=self.around), self.settings, stack.project_id, cloud
+        )
 
 
-def calling(ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None) -> Context:
+def with_provider_access(
+    ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None
+) -> Context:
     """Return a context with what a type needs that calls others: whose thing it is, where they are, and the
     cloud as it may be called for it.
     """
@@ -90,22 +100,22 @@ def calling(ctx: Context, settings: Settings | None, project_id: str, cloud: Clo
     return replace(ctx, project_id=project_id, catalog=catalog, cloud=cloud)
 
 
-def take(known: Known, kind: ResourceType, seen: Observation) -> None:
+def record_observation(known: ResourceState, kind: ResourceType, seen: Observation) -> None:
     """Bring what a resource hands on to what was seen."""
     declared = kind.attributes
     known.attributes, known.reference_id = seen.attributes, seen.reference_id
-    known.value_digest = value_digest(known)
+    known.value_digest = output_digest(known)
     if any(declared[name].secret for name in seen.attributes if name in declared):
         known.secret = True
 
 
 def context(
     visit: Visit,
-    known: Known,
+    known: ResourceState,
     action: str,
     elapsed: float | None = None,
     software: SoftwareStore = UNCONNECTED,
-    surroundings: Surroundings | None = None,
+    surroundings: StoredStackContext | None = None,
 ) -> Context:
     """Return what a verb may know, `elapsed` seconds into the operation, or as long as it is open."""
     resource = visit.resource

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import Superseded
-from orchestrator.operations.resource_context.state import Known
+from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.resources.stack_context import NOBODY, Grant, Peer, Peers, Place
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.tokens import token_hash
@@ -20,7 +20,7 @@ from orchestrator.store.signals import watchers as peers
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class StoredStackContext:
     """What one claim's visits have around them; without a lease, only the place."""
 
     db: peers.Db
@@ -34,11 +34,11 @@ class Surroundings:
         stack = visit.stack
         return Place(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
 
-    def peers(self, visit: Visit, known: Known) -> Peers:
+    def peers(self, visit: Visit, known: ResourceState) -> Peers:
         """Return the resources that this one requires."""
-        return NOBODY if self.lease is None else _Required(self, visit, known)
+        return NOBODY if self.lease is None else RequiredPeers(self, visit, known)
 
-    def give(self, resource_id: int, grant: Grant) -> None:
+    def grant_access(self, resource_id: int, grant: Grant) -> None:
         """Let whoever has a key or token of the resource in, from now on.
 
         Raises:
@@ -59,16 +59,16 @@ class Surroundings:
         if not given:
             raise Superseded("the lease was lost before access was given")
 
-    def take_back(self, resource_id: int) -> None:
+    def revoke_access(self, resource_id: int) -> None:
         """Let nobody in any more."""
         if self.lease is not None:
             grants.drop(self.db, resource_id, self.lease)
 
 
-class _Required:
+class RequiredPeers:
     """The resources that a visited one requires, read when asked for."""
 
-    def __init__(self, surroundings: Surroundings, visit: Visit, known: Known) -> None:
+    def __init__(self, surroundings: StoredStackContext, visit: Visit, known: ResourceState) -> None:
         assert visit.resource is not None
         self.surroundings, self.known, self.id = surroundings, known, visit.resource.id
 

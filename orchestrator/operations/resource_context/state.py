@@ -18,11 +18,11 @@ from orchestrator.template.functions import ALL
 
 # Kept beside a type's own notes.
 GIVEN_METADATA: Final = "template's metadata"
-STOOD_IN_FOR: Final = "stood in for"
+SHADOWED_BY_NONE: Final = "stood in for"
 
 
 @dataclass(slots=True)
-class Known:
+class ResourceState:
     """A resource's values in the open, sealed in its row or not: as they were, then as they are."""
 
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -45,39 +45,41 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class StepResult:
     """How a visit ended, with the resource as it is now; `started` if its operation began in this visit."""
 
     outcome: Outcome
-    known: Known
+    known: ResourceState
     started: bool = False
 
 
-def is_told(visit: Visit, known: Known) -> bool:
+def in_progress_event_written(visit: Visit, known: ResourceState) -> bool:
     """Whether users have already read that this action of the resource is in progress."""
     resource = visit.resource
     return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
 
 
-class Unwritten(Exception):
+class OperationNotRecorded(Exception):
     """Our own database failed before anything was asked for."""
 
 
-Begin = Callable[[Visit, Known], bool]  # opens an operation durably; False: the lease is lost
+Begin = Callable[[Visit, ResourceState], bool]  # opens an operation durably; False: the lease is lost
 # Notes a copy, by its token, and what was told of it; returns the token it was asked for with, and what is
 # known of it.
-KeepCopy = Callable[[Visit, Known, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]]
+KeepCopy = Callable[
+    [Visit, ResourceState, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]
+]
 
 
-def known_before(visit: Visit, cipher: Cipher) -> Known:
+def load_state(visit: Visit, cipher: Cipher) -> ResourceState:
     """Return the visited resource's stored values, opened."""
     resource = visit.resource
     assert resource is not None
     opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
     data = dict(opened.get("data", resource.data) or {})
-    return Known(
+    return ResourceState(
         given_metadata=data.pop(GIVEN_METADATA, None),
-        stood_in_for=data.pop(STOOD_IN_FOR, False),
+        stood_in_for=data.pop(SHADOWED_BY_NONE, False),
         properties=opened.get("properties", resource.properties) or {},
         attributes=opened.get("attributes", resource.attributes) or {},
         data=data,
@@ -95,13 +97,13 @@ def known_before(visit: Visit, cipher: Cipher) -> Known:
     )
 
 
-def stored_values(known: Known) -> dict[str, Any]:
+def to_columns(known: ResourceState) -> dict[str, Any]:
     """Return the values of which all are sealed when one is secret."""
     data = dict(known.data)
     if known.given_metadata is not None:
         data[GIVEN_METADATA] = known.given_metadata
     if known.stood_in_for:
-        data[STOOD_IN_FOR] = True
+        data[SHADOWED_BY_NONE] = True
     return {
         "properties": dict(known.properties),
         "attributes": dict(known.attributes),
@@ -127,12 +129,12 @@ def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> Res
     )
 
 
-def as_known(known: Known, reason: str = "") -> Observation:
+def observation_from_state(known: ResourceState, reason: str = "") -> Observation:
     """Return an observation of just what is known already."""
     return Observation(True, attributes=known.attributes, reference_id=known.reference_id, reason=reason)
 
 
-def value_digest(known: Known) -> str:
+def output_digest(known: ResourceState) -> str:
     """Return a digest of what a resource hands on to those that require it (PROTOCOL.md 7)."""
     text = orjson.dumps(
         [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
@@ -140,7 +142,9 @@ def value_digest(known: Known) -> str:
     return hashlib.blake2b(text, digest_size=12).hexdigest()
 
 
-def widened(before: Known, after: Known) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def merged_requirements(
+    before: ResourceState, after: ResourceState
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9).
 
     What it only stands on still has no digest: whoever looks at the change later must not take it for what

@@ -35,30 +35,30 @@ class Windows:
         self.size, self.remember = size, remember
         self._roots: dict[int, _Root] = {}
 
-    def allowance(self, root_id: int) -> int:
+    def budget(self, root_id: int) -> int:
         """Return how many released nodes may be rung at once; one at least, for the message just used up."""
         return max(1, self.size - self._root(root_id).outstanding)
 
-    def rung(self, root_id: int, rings: int, unrung: int) -> None:
+    def enqueued(self, root_id: int, rings: int, unrung: int) -> None:
         """Count messages about to be sent and nodes left without one."""
         root = self._root(root_id)
         root.outstanding += rings
         root.left = root.left or unrung > 0
 
-    def done(self, root_id: int, visits: int) -> None:
+    def completed(self, root_id: int, visits: int) -> None:
         """Count visits that ended."""
         root = self._root(root_id)
         root.outstanding = max(0, root.outstanding - visits)
         root.since += visits
 
-    def wants_more(self, root_id: int) -> bool:
+    def needs_refill(self, root_id: int) -> bool:
         """Return whether to look for queued nodes without a message now."""
         root = self._root(root_id)
         if root.since < root.each:
             return False
         return root.left or time.monotonic() - root.checked_at > RECHECK_SECONDS
 
-    def topped_up(self, root_id: int, outstanding: int, rung: int) -> None:
+    def refilled(self, root_id: int, outstanding: int, rung: int) -> None:
         """Take over what the database counted."""
         root = self._root(root_id)
         if outstanding * 4 < self.size:

@@ -13,7 +13,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 
-WEIGHT = 2_000  # characters and items that count as one revision more
+BYTES_PER_SLOT = 2_000  # characters and items that count as one revision more
 _SIZED = (str, list, dict)
 READ = "SELECT parameters, sealed FROM revision WHERE id = %(id)s::bigint"
 
@@ -42,9 +42,12 @@ class ParameterCache:
 
     def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:
         """Keep the values of the stack's desired revision, as they were read, and return them."""
-        given = pseudo(stack.uuid, stack.name, stack.project_id)
+        given = pseudo_parameters(stack.uuid, stack.name, stack.project_id)
         values = stored_values(parameters, sealed, self.cipher, given)
-        weight = 1 + sum(len(value) for value in parameters.values() if isinstance(value, _SIZED)) // WEIGHT
+        weight = (
+            1
+            + sum(len(value) for value in parameters.values() if isinstance(value, _SIZED)) // BYTES_PER_SLOT
+        )
         with self._lock:
             if stack.revision_id not in self._values:
                 self._values[stack.revision_id] = values
@@ -58,7 +61,7 @@ class ParameterCache:
 REGION = "ap-southeast-1"  # what templates in the CloudFormation dialect have always been told
 
 
-def pseudo(uuid: str, name: str, project_id: str, form: Format | None = None) -> dict[str, str]:
+def pseudo_parameters(uuid: str, name: str, project_id: str, form: Format | None = None) -> dict[str, str]:
     """Return the values of the pseudo parameters that a format has, without one those of all
     (spec/hot-language.md §4.4). Before there is a stack its `uuid` is the text None.
     """

@@ -28,7 +28,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
-from orchestrator.operations.resource_context.state import known_before, stored_values
+from orchestrator.operations.resource_context.state import load_state, to_columns
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import ScalingGroup
@@ -46,7 +46,7 @@ MARKED: Final = "state changed by resource_mark_unhealthy api"
 LONGEST_REASON: Final = 65_535  # characters: what Heat's column for it holds
 
 
-class Addressed(Protocol):
+class SignalTarget(Protocol):
     """The stack of a resource that is signalled."""
 
     @property
@@ -66,7 +66,7 @@ class Addressed(Protocol):
         """When it was deleted."""
 
 
-def signal(context: OperationContext, stack: Addressed, name: str, body: Body) -> list[Message]:
+def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body) -> list[Message]:
     """Accept a signal for a resource.
 
     Raises:
@@ -90,7 +90,7 @@ def signal(context: OperationContext, stack: Addressed, name: str, body: Body) -
         rings = _clear(context, stack, name, details[UNSET_HOOK])
         if rings:
             return rings
-    _refuse_now(context, stack, row, kind)
+    _refuse_unsignallable_action(context, stack, row, kind)
     if details is not None and UNSET_HOOK in details:
         raise _no_hook(stack, row, kind, details[UNSET_HOOK])
     return _accept(context, stack, row, kind, details)
@@ -117,14 +117,14 @@ def signal_by_url(
     data = body.read().lstrip()
     details = _details(context, data) if data else None
     kind = context.types.get(row.kind)
-    _refuse_now(context, stack, row, kind)
+    _refuse_unsignallable_action(context, stack, row, kind)
     metadata = None
     if shown and kind is not None and kind.takes_signals and not kind.calls_out:
-        metadata = _foreseen(context, row, kind, details)
+        metadata = _metadata_after(context, row, kind, details)
     return _accept(context, stack, row, kind, details), metadata
 
 
-def signal_soon(
+def signal_fast(
     context: OperationContext, address: ingest.SignalAddress, body: Body, *, by_url: bool, shown: bool
 ) -> tuple[list[Message], dict[str, Any] | None] | None:
     """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
@@ -152,7 +152,7 @@ def signal_soon(
         return None
     if row.action in ingest.REFUSING and not kind.signals_always:
         return None
-    metadata = _foreseen(context, row, kind, details) if shown and not kind.calls_out else None
+    metadata = _metadata_after(context, row, kind, details) if shown and not kind.calls_out else None
     ring = context.database.batched(ingest.accept, _given(context, stack_id, row, kind, details))
     if ring is None:
         return None
@@ -161,7 +161,7 @@ def signal_soon(
 
 def _accept(
     context: OperationContext,
-    stack: Addressed,
+    stack: SignalTarget,
     row: Receiver,
     kind: ResourceType | None,
     details: dict[str, Any] | None,
@@ -170,7 +170,7 @@ def _accept(
         raise ActionNotSupported("signal")
     accepted = context.database.batched(ingest.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
-        _refuse_now(context, stack, _receiver(context, stack, row.name), kind)
+        _refuse_unsignallable_action(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
     return [SignalRing(row.id, row.name, str(stack.uuid))] if accepted else []
 
@@ -186,7 +186,7 @@ def _given(
     return ingest.NewSignal(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 
-def _foreseen(
+def _metadata_after(
     context: OperationContext, row: Receiver, kind: ResourceType, details: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the metadata that a signal leads to.
@@ -243,10 +243,10 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     if not done:
         raise ActionInProgress(stack.name, stack.action)
     if not unhealthy:
-        _let_scale(context, resource_id)
+        _clear_scaling_in_progress(context, resource_id)
 
 
-def _let_scale(context: OperationContext, resource_id: int) -> None:
+def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> None:
     """Let a group that says it is being scaled be scaled again (spec/resource-types.md A6)."""
     lease = secrets.randbits(63)
     with context.database.connect() as db:
@@ -254,14 +254,14 @@ def _let_scale(context: OperationContext, resource_id: int) -> None:
         if visit is None:
             return
         assert visit.resource is not None
-        known, root = known_before(visit, context.cipher), visit.stack.uuid
+        known, root = load_state(visit, context.cipher), visit.stack.uuid
         kind = context.types.get(visit.resource.kind)
         if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):
             group_resize.let_go(db, visit, lease, root)
             return
         known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
         known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())
-        values = stored_values(known)
+        values = to_columns(known)
         sealed = context.cipher.seal(values).decode() if known.secret else None
         group_resize.record_pending(
             db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed
@@ -287,7 +287,7 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
     return text == "true", reason or MARKED
 
 
-def _receiver(context: OperationContext, stack: Addressed, name: str) -> Receiver:
+def _receiver(context: OperationContext, stack: SignalTarget, name: str) -> Receiver:
     with context.database.borrow() as db:
         row = ingest.receiver(db, stack.id, name)
         if row is not None:
@@ -323,13 +323,13 @@ def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
     return details
 
 
-def _clear(context: OperationContext, stack: Addressed, name: str, hook: str) -> list[Message]:
+def _clear(context: OperationContext, stack: SignalTarget, name: str, hook: str) -> list[Message]:
     with context.database.borrow() as db, db.transaction():
         return [*store_hooks.clear(db, stack.id, name, hook)]
 
 
-def _refuse_now(
-    context: OperationContext, stack: Addressed, row: Receiver, kind: ResourceType | None
+def _refuse_unsignallable_action(
+    context: OperationContext, stack: SignalTarget, row: Receiver, kind: ResourceType | None
 ) -> None:
     """Refuse, with an event, what comes while the resource's action allows no signals.
 
@@ -343,7 +343,7 @@ def _refuse_now(
     raise NotSupported(f"Signal resource during {row.action}")
 
 
-def _no_hook(stack: Addressed, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
+def _no_hook(stack: SignalTarget, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
     """Return the refusal to clear a hook, its resource as Heat writes one."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     shown = type(kind).__name__ if kind is not None else row.type

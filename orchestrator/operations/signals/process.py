@@ -17,15 +17,15 @@ from orchestrator.engine.check.outcome import back_off, failure_reason
 from orchestrator.engine.messages import Message, SignalRing
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.logs import logger
-from orchestrator.operations.children.child_stacks import StackAround
+from orchestrator.operations.children.child_stacks import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
-from orchestrator.operations.resource_context.stack_context import Surroundings
-from orchestrator.operations.resource_context.state import Known, known_before, stored_values
+from orchestrator.operations.resource_context.stack_context import StoredStackContext
+from orchestrator.operations.resource_context.state import ResourceState, load_state, to_columns
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.signals import scale_group
-from orchestrator.operations.software.type_store import Software
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.connections.database import UNREACHABLE
@@ -36,10 +36,10 @@ from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffec
 log = logger()
 
 AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # times, and how long; the others are left to another task
-TOGETHER = 200  # signals taken in at a time by a type that calls nobody
+MAX_BATCH = 200  # signals taken in at a time by a type that calls nobody
 
 
-def take_in(engine: Engine, resource_id: int) -> list[Message]:
+def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
     """Take in what a resource was sent; return what to enqueue next."""
     rings: list[Message] = []
     began_at = time.monotonic()
@@ -48,11 +48,11 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
         db = engine.database.check_connection(durable=True)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return rings
-        pending = queue.look(db, resource_id, lease, TOGETHER)
+        pending = queue.look(db, resource_id, lease, MAX_BATCH)
         if pending is None:  # who had the resource before took them in, or the lease was lost already
             return [*rings, *queue.release(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
-            rings += _TakeIn(engine, pending, lease).run()
+            rings += SignalProcessor(engine, pending, lease).run()
         if not queue.has_pending(db, resource_id):
             return rings
         again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
@@ -61,37 +61,37 @@ def take_in(engine: Engine, resource_id: int) -> list[Message]:
     return [*rings, again]
 
 
-class _TakeIn:
+class SignalProcessor:
     """The signals of a resource whose lease is ours: taken in one after the other, written down together."""
 
-    def __init__(self, engine: Engine, pending: Pending, lease: int) -> None:
+    def __init__(self, engine: WorkerContext, pending: Pending, lease: int) -> None:
         self.engine, self.pending, self.lease = engine, pending, lease
         assert pending.visit.resource is not None
         self.resource = pending.visit.resource
         self.db = engine.database.check_connection(durable=True)
-        self.surroundings = Surroundings(self.db, engine.cipher, lease, engine.settings.endpoint)
-        self.known = known_before(pending.visit, engine.cipher)
+        self.surroundings = StoredStackContext(self.db, engine.cipher, lease, engine.settings.endpoint)
+        self.known = load_state(pending.visit, engine.cipher)
 
     def run(self) -> list[Message]:
         kind, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
         if isinstance(kind, ScalingGroup):
             details = self.engine.cipher.open(first.details)
-            if scale_group.is_follow(details):
-                return scale_group.follow(self.engine, self.pending, self.lease, details)
+            if scale_group.is_child_finished_signal(details):
+                return scale_group.after_child_finished(self.engine, self.pending, self.lease, details)
         if first.about is None and (kind is None or not kind.takes_signals):
             # It was another type's when the signal came.
-            return self._dismiss([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
+            return self._reject([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
         if kind is None:
-            return self._dismiss([first])
+            return self._reject([first])
         refused = self.resource.action in REFUSING and not kind.signals_always
         if first.about is not None:
             return self._told(kind, first, refused=refused)
         if refused:
-            return self._dismiss(
+            return self._reject(
                 [first], SignalEffect(f"Cannot signal resource during {self.resource.action}")
             )
         if self.resource.physical_id is None:  # it is being made again
-            return self._put_off(first)
+            return self._postpone(first)
         run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
         return self._sent(kind, run[:1] if kind.calls_out else run)
 
@@ -106,13 +106,13 @@ class _TakeIn:
             details = self.engine.cipher.open(one.details)
             try:
                 did = kind.signal(self._context(), self.resource.physical_id or "", details)
-                sent = [] if did.resize is None else scale_group.resize(self.engine, visit, did.resize)
+                sent = [] if did.resize is None else scale_group.scale_group(self.engine, visit, did.resize)
             except UNREACHABLE:
                 raise  # it stays with those that are to be taken in
             except Exception as error:
                 if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
                     if not done:
-                        return self._put_off(one)
+                        return self._postpone(one)
                     break  # those before it are written first
                 reason = failure_reason(_kind_of(error), self.resource.name, str(error))
                 stack = self.pending.visit.stack.uuid
@@ -128,7 +128,7 @@ class _TakeIn:
                 events.append(SignalEffect(_reason(did, details)))
                 did_something = True
         if not did_something:
-            return self._dismiss(done, *events)
+            return self._reject(done, *events)
         return [*rings, *self._record(kind, done, events)]
 
     def _told(self, kind: ResourceType, first: PendingSignal, *, refused: bool) -> list[Message]:
@@ -143,7 +143,7 @@ class _TakeIn:
             _keep(self.known, Signalled(metadata={}))
             same = [first]
         elif not at_rest or refused:  # its node looks, which this wakes
-            return self._dismiss(same)
+            return self._reject(same)
         return self._record(kind, same, [])
 
     def _record(
@@ -153,7 +153,7 @@ class _TakeIn:
         known, cipher = self.known, self.engine.cipher
         if self.resource.op is None and self.resource.status == "COMPLETE":
             self._refresh(kind)
-        values = stored_values(known)
+        values = to_columns(known)
         sealed = cipher.seal(values).decode() if known.secret else None
         values["value_digest"] = known.value_digest
         told, again = cipher.seal(None), self.engine.settings.ring_again_seconds
@@ -169,25 +169,25 @@ class _TakeIn:
             log.info("not_observed_after_signal", stack=stack, error=str(error))
             return
         if seen.exists and seen.ready and not seen.error:
-            operation.take(self.known, kind, seen)
+            operation.record_observation(self.known, kind, seen)
 
-    def _dismiss(self, done: Sequence[PendingSignal], *events: SignalEffect) -> list[Message]:
+    def _reject(self, done: Sequence[PendingSignal], *events: SignalEffect) -> list[Message]:
         return [*queue.reject(self.db, self.pending, self.lease, done, events)]
 
-    def _put_off(self, one: PendingSignal) -> list[Message]:
+    def _postpone(self, one: PendingSignal) -> list[Message]:
         return [*queue.postpone(self.db, self.pending, self.lease, one, back_off(one.tries))]
 
     def _context(self) -> Context:
         visit, engine = self.pending.visit, self.engine
-        software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+        software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
         action = self.known.op or "CHECK"
         ctx = operation.context(visit, self.known, action, software=software, surroundings=self.surroundings)
-        ctx = replace(ctx, around=StackAround(engine.stacks, visit))
+        ctx = replace(ctx, around=LazyStackContext(engine.stacks, visit))
         cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
-        return operation.calling(ctx, engine.settings, visit.stack.project_id, cloud)
+        return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)
 
 
-def _keep(known: Known, did: Signalled) -> None:
+def _keep(known: ResourceState, did: Signalled) -> None:
     """Bring data and metadata to what the signal made of them."""
     if did.data is not None:
         known.data = did.data

@@ -19,11 +19,11 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.logs import logger
-from orchestrator.operations.reconcile.worker_context import Engine
+from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
-from orchestrator.operations.resource_context.state import Known, known_before, stored_values
+from orchestrator.operations.resource_context.state import ResourceState, load_state, to_columns
 from orchestrator.operations.runtime.lease_keeper import new_lease
-from orchestrator.operations.software.type_store import Software
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, Resize, Value
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
@@ -38,7 +38,7 @@ FOLLOW: Final = "::resized"  # in the details of what waits for a child's end
 _KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
 
 
-def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None:
+def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Message] | None:
     """Send a group's child to the size that is asked for; None when nothing is to be done, or not now.
 
     Raises:
@@ -71,12 +71,14 @@ def resize(engine: Engine, policy: Visit, asked: Resize) -> list[Message] | None
         return rings
 
 
-def is_follow(details: Any) -> bool:
+def is_child_finished_signal(details: Any) -> bool:
     """Whether a signal is one that waited for a group's child."""
     return isinstance(details, Mapping) and FOLLOW in details
 
 
-def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, Any]) -> list[Message]:
+def after_child_finished(
+    engine: WorkerContext, pending: Pending, lease: int, details: Mapping[str, Any]
+) -> list[Message]:
     """See to a group whose child has ended; wait on if it has not."""
     db, visit = engine.database.check_connection(durable=True), pending.visit
     assert visit.resource is not None
@@ -87,7 +89,7 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
             child = children.state(db, visit.resource.id)
             if child is not None and child.status == "IN_PROGRESS":
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
-    known = known_before(visit, engine.cipher)
+    known = load_state(visit, engine.cipher)
     kind = engine.types.get(visit.resource.kind)
     ours = child is not None and not child.gone and child.traversal == told["traversal"]
     done = ours and child is not None and child.status == "COMPLETE"
@@ -104,21 +106,21 @@ def follow(engine: Engine, pending: Pending, lease: int, details: Mapping[str, A
 
 
 def _send(
-    engine: Engine, visit: Visit, lease: int, kind: ScalingGroup, asked: Adjustment
+    engine: WorkerContext, visit: Visit, lease: int, kind: ScalingGroup, asked: Adjustment
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     assert resource is not None
-    known, child = known_before(visit, engine.cipher), children.state(db, resource.id)
+    known, child = load_state(visit, engine.cipher), children.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
     _, kept = asked_of(known.data)
-    live = engine.stacks.live(db, visit, child)
+    live = engine.stacks.child_view(db, visit, child)
     step = kind.scaled(
         _context(engine, visit, known, kept), known.properties, live, asked, capacity.utc_now()
     )
     if step is None:
         return None
-    wanted, secret = engine.stacks.wanted(
+    wanted, secret = engine.stacks.desired_child(
         visit,
         step.child,
         child_uuid=child.uuid,
@@ -134,7 +136,7 @@ def _send(
                 begun = children.update(db, child.id, wanted, converge=False)
                 if begun is None:
                     return None
-                told = _told(asked, begun.traversal, kind.cooldown(known.properties))
+                told = _record_event(asked, begun.traversal, kind.cooldown(known.properties))
                 known.data = noted(step.data, Asked(begun.traversal, 0))
                 values, sealed = _stored(engine, known)
                 details = engine.cipher.seal({FOLLOW: told})
@@ -155,7 +157,7 @@ class _Lost(Exception):
     """The group is another's by now."""
 
 
-def _told(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
+def _record_event(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
     reason = f"{asked.told_as} : {asked.amount}"
     if asked.remove:
         reason = f"{asked.told_as} : removed {', '.join(asked.remove)}"
@@ -169,31 +171,33 @@ def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
 
 
 def _refresh(
-    engine: Engine, visit: Visit, known: Known, kind: ScalingGroup, child: ChildState | None
+    engine: WorkerContext, visit: Visit, known: ResourceState, kind: ScalingGroup, child: ChildState | None
 ) -> None:
     """Read what the group hands on, as it is now."""
-    live = engine.stacks.live(engine.database.check_connection(durable=True), visit, child)
+    live = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
     ctx = _context(engine, visit, known, asked_of(known.data)[1])
     attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
     known.secret = known.secret or live.touched_secret
     reference = kind.child_reference_id(ctx, live)
-    operation.take(known, kind, Observation(True, attributes=attributes, reference_id=reference))
+    operation.record_observation(
+        known, kind, Observation(True, attributes=attributes, reference_id=reference)
+    )
 
 
-def _note(known: Known, metadata: Mapping[str, Any]) -> None:
+def _note(known: ResourceState, metadata: Mapping[str, Any]) -> None:
     if known.given_metadata is None:
         known.given_metadata = known.metadata or {}
     known.metadata = metadata
 
 
-def _context(engine: Engine, visit: Visit, known: Known, data: Mapping[str, Any]) -> Context:
-    software = Software.of(visit, engine.database, engine.cipher, engine.settings)
+def _context(engine: WorkerContext, visit: Visit, known: ResourceState, data: Mapping[str, Any]) -> Context:
+    software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
     return replace(operation.context(visit, known, "CHECK", software=software), data=data)
 
 
-def _stored(engine: Engine, known: Known) -> tuple[dict[str, Any], str | None]:
-    values = stored_values(known)
+def _stored(engine: WorkerContext, known: ResourceState) -> tuple[dict[str, Any], str | None]:
+    values = to_columns(known)
     sealed = engine.cipher.seal(values).decode() if known.secret else None
     values["value_digest"] = known.value_digest
     return values, sealed

@@ -19,7 +19,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import NotSupported, ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
-from orchestrator.operations.resource_context.operation import calling
+from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -34,7 +34,7 @@ SECONDS = 0.5  # for one sweep to give to it, besides the call it is in
 LOOK_AGAIN_SECONDS = 2.0  # whether an operation that may still write a copy down has ended
 
 
-def remove_snapshots(
+def delete_pending_snapshots(
     db: Connection[TupleRow],
     types: Mapping[str, ResourceType],
     cipher: Cipher,
@@ -54,11 +54,11 @@ def remove_snapshots(
             cloud = None
             if settings is not None:
                 cloud = cloud_of_stack(lambda: nullcontext(db), cipher, settings, root_id)
-            dress = partial(calling, settings=settings, project_id=project_id, cloud=cloud)
-            _go_on(db, types, cipher, id_, uuid, ends_at, dress)
+            dress = partial(with_provider_access, settings=settings, project_id=project_id, cloud=cloud)
+            _delete_copies(db, types, cipher, id_, uuid, ends_at, dress)
 
 
-def _go_on(
+def _delete_copies(
     db: Connection[TupleRow],
     types: Mapping[str, ResourceType],
     cipher: Cipher,

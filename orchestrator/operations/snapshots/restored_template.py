@@ -14,7 +14,7 @@ from orchestrator.template.template import Template
 CHILD: Final = "snapshot"  # what is kept of a nested resource: the id of the snapshot of its stack
 
 
-def made_from_copies(
+def with_restored_resources(
     document: Mapping[str, Any],
     template: Template,
     kinds: Kinds,

@@ -17,8 +17,8 @@ from orchestrator.engine.messages import Ring
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
-from orchestrator.operations.snapshots.restored_template import made_from_copies
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.operations.validation.request import kinds_of
 from orchestrator.store import snapshots
 from orchestrator.store.snapshots import SnapshotRow
@@ -46,14 +46,14 @@ class SnapshotNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StartedSnapshot:
     """A snapshot that was begun, and what to enqueue."""
 
     snapshot: SnapshotRow
     rings: list[Ring]
 
 
-def take(context: OperationContext, stack: StackRow, body: Body) -> Taken:
+def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnapshot:
     """Begin a snapshot of a stack that is at rest.
 
     Raises:
@@ -75,7 +75,7 @@ def take(context: OperationContext, stack: StackRow, body: Body) -> Taken:
                 f"You have reached the maximum snapshots per stack, {quota}. Please delete some snapshots."
             )
         uuid, opened = snapshots.begin(db, stack.id, ground, name)
-    return Taken(find(context, stack, str(uuid)), [opened.ring])
+    return StartedSnapshot(find(context, stack, str(uuid)), [opened.ring])
 
 
 def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> SnapshotRow:
@@ -167,11 +167,11 @@ def _made_from_copies(
     if is_members(text):  # nothing to change in it: what was copied is made anew
         return None
     document = dict(orjson.loads(text))
-    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
     template = load(document, Limits.of(context.settings), values)
     kinds = kinds_of(context, _environment(revision), {}, fetching=False)
-    return made_from_copies(document, template, kinds, copies, context.types, context.cipher)
+    return with_restored_resources(document, template, kinds, copies, context.types, context.cipher)
 
 
 def _environment(revision: RevisionRow) -> Environment:

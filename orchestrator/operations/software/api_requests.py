@@ -13,10 +13,10 @@ from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
 from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.keystone.stack_users import Seen
+from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.software.type_store import (
-    Software,
+    DeploymentStore,
     isotime,
     listed,
     not_found,
@@ -24,7 +24,7 @@ from orchestrator.operations.software.type_store import (
     refuse_beyond,
     sealed,
     shown,
-    tell,
+    signal_resource,
 )
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
@@ -176,7 +176,7 @@ def list_deployments(context: OperationContext, server_id: str | None) -> list[d
 def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any]]:
     """Return the configs that a machine is to carry out, as its agent needs them."""
     place = Place(context.caller.project_id)
-    software = Software(context.database.connect, context.cipher, context.settings, place)
+    software = DeploymentStore(context.database.connect, context.cipher, context.settings, place)
     return [*software.published(server_id)]
 
 
@@ -186,7 +186,7 @@ def machine_metadata(
     """Return the metadata of a resource whose type `publishes`: in the open, for the machine."""
     with context.database.connect() as db:
         values = store.values_of(db, row.id)
-        users = Seen.of(row.id, db, context.cipher, context.settings)
+        users = ReadOnlyStackUser.of(row.id, db, context.cipher, context.settings)
     if values is None or row.physical_id is None:
         return {}
     properties, data, given, secret = values
@@ -200,7 +200,7 @@ def machine_metadata(
         properties=opened.get("properties", properties) or {},
         data=opened.get("data", data) or {},
         metadata=own,
-        software=Software.at(context, stack, row.name),
+        software=DeploymentStore.at(context, stack, row.name),
         users=users,
     )
     return {**own, **kind.published(ctx, row.physical_id)}
@@ -289,7 +289,7 @@ def delete_deployment(context: OperationContext, deployment_id: str) -> None:
 
 def _tell(context: OperationContext, db: Db, row: DeploymentRow) -> None:
     if row.stack_id is not None and row.resource_id is not None:
-        tell(db, context.cipher, row.stack_id, row.resource_id)
+        signal_resource(db, context.cipher, row.stack_id, row.resource_id)
 
 
 def _found(context: OperationContext, db: Db, deployment_id: str, *, lock: bool = False) -> DeploymentRow:

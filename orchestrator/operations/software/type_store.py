@@ -38,7 +38,7 @@ Connect = Callable[[], AbstractContextManager[Db]]
 
 
 @dataclass(frozen=True, slots=True)
-class Software:
+class DeploymentStore:
     """The store as one visit sees it, or one request; `resource_id` and `operation` are a visit's."""
 
     connect: Connect
@@ -50,7 +50,7 @@ class Software:
     traversal: int | None = None
 
     @classmethod
-    def of(cls, visit: Visit, database: Database, cipher: Cipher, settings: Settings) -> Software:
+    def of(cls, visit: Visit, database: Database, cipher: Cipher, settings: Settings) -> DeploymentStore:
         """Return the store for a visit, on the connection of its thread."""
         stack, resource = visit.stack, visit.resource
         name, id_ = ("", None) if resource is None else (resource.name, resource.id)
@@ -66,7 +66,7 @@ class Software:
         )
 
     @classmethod
-    def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> Software:
+    def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> DeploymentStore:
         """Return the store for a request about a stack, or about a resource of it."""
         place = Place(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
         return cls(context.database.connect, context.cipher, context.settings, place, stack.id)
@@ -217,7 +217,7 @@ class Software:
         with self.connect() as db, db.transaction():
             store.remove_agent(db, self.place.project_id, server_id)
             for stack_id, resource_id in store.lost_server(db, self.place.project_id, server_id):
-                tell(db, self.cipher, stack_id, resource_id)
+                signal_resource(db, self.cipher, stack_id, resource_id)
 
     def credentials(self, thing_id: str) -> Credentials:
         """Return the credentials of a machine's or a deployment's agent, made when first asked for."""
@@ -327,7 +327,7 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
         )
 
 
-def tell(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
+def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Have a resource look again at its deployment: the next sweep rings for it."""
     again = ingest.NewSignal(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
     ingest.accept(db, [again])

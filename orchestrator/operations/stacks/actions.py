@@ -21,7 +21,7 @@ from orchestrator.store.traversals.traversals import Locked
 Action = Callable[[OperationContext, StackRow], list[Ring]]
 
 
-def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
+def start_action(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
     """Begin the one action that a body names.
 
     Raises:
@@ -29,13 +29,13 @@ def act(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
         NotFound: the stack is gone.
         NotSupported: the stack is in no state for it.
     """
-    action = ACTIONS[named(body)]
+    action = ACTIONS[requested_action(body)]
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
     return action(context, stack)
 
 
-def named(body: Body) -> str:
+def requested_action(body: Body) -> str:
     """Return the one action that a body names.
 
     Raises:
@@ -55,7 +55,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Go back to the last good revision; what runs finishes first."""
     with context.database.connect() as db, db.transaction():
         idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
-        running = _running(db, stack, "UPDATE")
+        running = _lock_in_progress(db, stack, "UPDATE")
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
         )
@@ -67,7 +67,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
 def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Start nothing more; what runs finishes by itself."""
     with context.database.connect() as db, db.transaction():
-        running = _running(db, stack, "UPDATE", "CREATE")
+        running = _lock_in_progress(db, stack, "UPDATE", "CREATE")
         traversals.halt(db, stack.id, running.traversal)
         traversals.enqueue_open_operations(db, stack.id, running.traversal)
         reason = f"Stack {running.action} cancelled"
@@ -82,20 +82,20 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
 
 def suspend(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Pause everything, what stands on others first; a stack that is paused stays so."""
-    return [] if stack.state == "SUSPEND_COMPLETE" else _visit_all(context, stack, "SUSPEND")
+    return [] if stack.state == "SUSPEND_COMPLETE" else _start_traversal_over_all(context, stack, "SUSPEND")
 
 
 def resume(context: OperationContext, stack: StackRow) -> list[Ring]:
     """End the pause of everything that is paused."""
-    return [] if stack.state == "RESUME_COMPLETE" else _visit_all(context, stack, "RESUME")
+    return [] if stack.state == "RESUME_COMPLETE" else _start_traversal_over_all(context, stack, "RESUME")
 
 
 def check(context: OperationContext, stack: StackRow) -> list[Ring]:
     """Look at everything, also where something is wrong."""
-    return _visit_all(context, stack, "CHECK")
+    return _start_traversal_over_all(context, stack, "CHECK")
 
 
-def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[Ring]:
+def _start_traversal_over_all(context: OperationContext, stack: StackRow, action: str) -> list[Ring]:
     """Begin an action over whatever runs, but not over a removal: that ends, and is not to be taken back."""
     with context.database.connect() as db, db.transaction():
         now = traversals.lock(db, stack.id)
@@ -109,7 +109,7 @@ def _visit_all(context: OperationContext, stack: StackRow, action: str) -> list[
     return [opened.ring]
 
 
-def _running(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:
+def _lock_in_progress(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:
     """Return the stack as it is, locked, if one of these actions is in progress.
 
     Raises:

@@ -16,13 +16,13 @@ import orjson
 
 from orchestrator.engine.messages import Ring
 from orchestrator.errors import NotFound
-from orchestrator.operations.adoption.adopt_abandon import adopting
+from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
 from orchestrator.operations.keystone import delegated_credentials
-from orchestrator.operations.request_body import StackRequest, read_request, refuse_nul
-from orchestrator.operations.stack_completion import remove
-from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.request_body import StackRequest, read_request, reject_nul_bytes
+from orchestrator.operations.stack_completion import start_delete
+from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
@@ -48,24 +48,24 @@ def create(context: OperationContext, body: Body) -> Accepted:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: nothing was written.
     """
-    opened, wanted, _ = accept(context, body)
+    opened, wanted, _ = validate_and_insert(context, body)
     return Accepted(str(wanted.uuid), wanted.name, [opened.ring])
 
 
-def accept(
+def validate_and_insert(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[StartedTraversal, StackInsert, Template]:
     """Check a create and write it down; with a `lease` the caller goes on to plan it."""
     request, adopted = read_request(body.read(), fetcher(context.settings)), None
     if request.adopt_stack_data is not None:
-        request, adopted = adopting(context, request)
+        request, adopted = adoption_request(context, request)
     stack_uuid = uuid.uuid4()
-    vetted = vet(context, request, stack_uuid=str(stack_uuid))
-    wanted = wanted_of(context, request, vetted, stack_uuid)
+    vetted = validate_request(context, request, stack_uuid=str(stack_uuid))
+    wanted = desired_stack(context, request, vetted, stack_uuid)
     if adopted is not None:
         wanted = replace(wanted, adopted=context.cipher.seal(adopted))
     with (
-        delegated_credentials.for_new(context, stack_uuid) as given,
+        delegated_credentials.credential_for_create(context, stack_uuid) as given,
         context.database.connect() as db,
         db.transaction(),
     ):
@@ -88,14 +88,14 @@ def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
     """
     with context.database.connect() as db, db.transaction():
         idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
-        opened = remove(db, stack.id)
+        opened = start_delete(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.ring]
 
 
-def wanted_of(
-    context: OperationContext, request: StackRequest, vetted: Vetted, stack_uuid: uuid.UUID
+def desired_stack(
+    context: OperationContext, request: StackRequest, vetted: ValidatedRequest, stack_uuid: uuid.UUID
 ) -> StackInsert:
     """Return a vetted request as it is written down."""
     hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
@@ -107,7 +107,7 @@ def wanted_of(
     told = event_sinks.read(context, stack_uuid, vetted.environment.event_sinks)
     template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
     environment["event_sinks"] = list(told.kept)
-    refuse_nul(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
+    reject_nul_bytes(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
     return StackInsert(
         uuid=stack_uuid,
         name=request.stack_name,

@@ -15,9 +15,9 @@ from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTem
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
-from orchestrator.operations.runtime.parameter_cache import pseudo, stored_values
-from orchestrator.operations.stacks.create_delete import Accepted, wanted_of
-from orchestrator.operations.validation.request import Vetted, vet
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
+from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks import revisions, stacks
@@ -38,12 +38,12 @@ TRIES: Final = 10  # of a PATCH, each over a change by somebody else
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedUpdate:
     """An update with nothing wrong in it, not written down."""
 
     asked: UpdateRequest
     request: StackRequest  # in full
-    vetted: Vetted
+    vetted: ValidatedRequest
     wanted: StackInsert
 
 
@@ -59,7 +59,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     return Accepted(str(stack.uuid), stack.name, [opened.ring])
 
 
-def changes_nothing(body: Body) -> bool:
+def is_empty_patch(body: Body) -> bool:
     """Whether a PATCH asks for nothing but the update once more (spec/rest-api.md §5.6)."""
     if body.path is not None:
         return False
@@ -103,7 +103,9 @@ def _accept(
         proposal = propose(context, stack, body, patch=patch)
         asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
         if not credential:
-            credential.append(given.enter_context(delegated_credentials.for_update(context, stack)))
+            credential.append(
+                given.enter_context(delegated_credentials.credential_for_update(context, stack))
+            )
         try:
             with context.database.connect() as db, db.transaction():
                 idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
@@ -118,7 +120,7 @@ def _accept(
                 )
                 children.disturb(db, stack.id)
         except ConcurrentUpdate:
-            stack = _again(context, stack)
+            stack = _retry_on_conflict(context, stack)
             continue
         if opened is None:
             raise NotFound("Stack", stack.name)
@@ -126,14 +128,14 @@ def _accept(
     raise Conflict(f"Stack {stack.name} is being changed by others all the time. Please try again.")
 
 
-def _again(context: OperationContext, stack: StackRow) -> StackRow:
+def _retry_on_conflict(context: OperationContext, stack: StackRow) -> StackRow:
     now = stacks.get(context.database, context.caller.project_id, stack.name, str(stack.uuid))
     if now is None:
         raise NotFound("Stack", stack.name)
     return now
 
 
-def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> Proposal:
+def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> ProposedUpdate:
     """Check an update in full and write nothing.
 
     Raises:
@@ -146,14 +148,16 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     before = revisions.desired(context.database, stack)
     assert before is not None
     request = _request(context, stack, asked, before)
-    given = pseudo(str(stack.uuid), stack.name, stack.project_id)
+    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     old = stored_values(dict(before.parameters), before.sealed, context.cipher, given)
     parent, hide = old.parent, frozenset[str]()
     if parent is not None and asked.patch:  # what the stack around it gave stays as secret as it was
         hide = old.hidden - asked.request.parameters.keys()
-    vetted = vet(context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide, depth=stack.depth)
+    vetted = validate_request(
+        context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide, depth=stack.depth
+    )
     _refuse_immutable(old, before, vetted)
-    return Proposal(asked, request, vetted, wanted_of(context, request, vetted, stack.uuid))
+    return ProposedUpdate(asked, request, vetted, desired_stack(context, request, vetted, stack.uuid))
 
 
 def _request(
@@ -184,7 +188,7 @@ def _request(
         files={**files, **request.files},
         environment=_environment(context, asked, before),
         tags=stack.tags if asked.tags_left_out else request.tags,
-        forgiving=True,
+        ignore_unknown_parameters=True,
     )
 
 
@@ -214,7 +218,7 @@ def _environment(context: OperationContext, asked: UpdateRequest, before: Revisi
     return {section: value for section, value in made.items() if value}
 
 
-def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: Vetted) -> None:
+def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: ValidatedRequest) -> None:
     """Refuse a new value of an immutable parameter that the stack had before.
 
     Raises:

@@ -32,7 +32,7 @@ _templates: dict[tuple[object, str], TemplateType] = {}  # read once a process, 
 _lock = threading.Lock()
 
 
-class OfferedTypes(Mapping[str, ResourceType]):
+class AvailableTypes(Mapping[str, ResourceType]):
     """The types by name. Iterating gives what is listed; asking for one also finds aliases."""
 
     def __init__(

@@ -41,9 +41,9 @@ _LATE: Final = frozenset(
 )
 
 
-def first_as_heat(errors: Sequence[Diagnostic], words: Words) -> list[Diagnostic]:
+def heat_first(errors: Sequence[Diagnostic], words: Words) -> list[Diagnostic]:
     """Return the errors with the one in front that Heat would tell."""
-    first = min(errors, key=lambda error: _turn(error, words))
+    first = min(errors, key=lambda error: _rank(error, words))
     if first.code == "missing-type":  # keys come before it
         inside = f"{first.path}."
         keys = (one for one in errors if one.code == "unknown-key" and one.path.startswith(inside))
@@ -54,7 +54,7 @@ def first_as_heat(errors: Sequence[Diagnostic], words: Words) -> list[Diagnostic
     return [told, *rest]
 
 
-def _turn(error: Diagnostic, words: Words) -> int:
+def _rank(error: Diagnostic, words: Words) -> int:
     if error.file:
         return LATER
     section = error.path.partition(".")[0]

@@ -11,7 +11,7 @@ from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import Kinds, installed, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.runtime.parameter_cache import pseudo
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.resources.base import Context
 from orchestrator.resources.nested_type import Beside, Bring, ChildView, Member, NestedType
 from orchestrator.resources.template_type import TemplateType
@@ -30,7 +30,7 @@ UNMADE: Final = "None"  # the id of a stack that is not there
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class HypotheticalChild:
     """The stack nested in a resource, as it would be; values that are not known are `missing`."""
 
     name: str
@@ -42,7 +42,7 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ParentResource:
     """What a preview knows of a nested resource.
 
     Of `unknown` properties, and of metadata that are `UNKNOWN`, the value is not known; `secret` are
@@ -59,7 +59,7 @@ class Around:
     data: Mapping[str, Any] | None = None
 
 
-class NoChild:
+class EmptyChildView:
     """There is no child."""
 
     uuid = arn = template = None
@@ -93,16 +93,16 @@ class NoChild:
         return {}
 
 
-def look_inside(
+def build_hypothetical_child(
     context: OperationContext,
     kinds: Kinds,
     kind: NestedType,
-    around: Around,
+    around: ParentResource,
     *,
     name: str,
     uuid: str = UNMADE,
     child: ChildView | None = None,
-) -> Inside | None:
+) -> HypotheticalChild | None:
     """Return the stack that a resource of this kind would have, under this name; None when it cannot be said.
 
     `child` is that stack as it is now, if it is there.
@@ -111,7 +111,9 @@ def look_inside(
         InvalidTemplate: it is there, and what it would be made with is wrong.
     """
     try:
-        return _look_inside(context, kinds, kind, around, name, uuid, child or NoChild(kinds, around.name))
+        return _look_inside(
+            context, kinds, kind, around, name, uuid, child or EmptyChildView(kinds, around.name)
+        )
     except InvalidTemplate:
         if child is None or around.unknown:
             return None
@@ -124,11 +126,11 @@ def _look_inside(
     context: OperationContext,
     kinds: Kinds,
     kind: NestedType,
-    around: Around,
+    around: ParentResource,
     name: str,
     uuid: str,
     child: ChildView,
-) -> Inside | None:
+) -> HypotheticalChild | None:
     if kinds.depth >= kinds.max_depth:
         return None
     action = "CREATE" if child.uuid is None else "UPDATE"
@@ -144,7 +146,7 @@ def _look_inside(
         {one: schema for one, schema in draft.parameters.items() if one not in unknown},
         {one: value for one, value in environment.parameters.items() if one not in unknown},
         environment.parameter_defaults,
-        pseudo(uuid, name, context.caller.project_id, draft.form),
+        pseudo_parameters(uuid, name, context.caller.project_id, draft.form),
         missing_ok=True,
         parent=ParentResourceProxy(
             None if around.metadata is UNKNOWN else around.metadata,
@@ -165,7 +167,7 @@ def _look_inside(
         template = error.rest
         faults = () if missing else error.diagnostics
     inner = _kinds(context, kinds, kind, environment)
-    return Inside(name, uuid, with_implicit(template, inner), values, inner, faults)
+    return HypotheticalChild(name, uuid, with_implicit(template, inner), values, inner, faults)
 
 
 def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environment: Environment) -> Kinds:
@@ -192,9 +194,9 @@ def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environmen
     )
 
 
-def inside_of(
-    context: OperationContext, definition: ResourceDefinition, whole: Inside, kind: NestedType
-) -> Inside | None:
+def hypothetical_child_of(
+    context: OperationContext, definition: ResourceDefinition, whole: HypotheticalChild, kind: NestedType
+) -> HypotheticalChild | None:
     """Return the stack that a resource would have, None when that depends on what is not known."""
     files = whole.kinds.files
     view = Unmade(whole.template, whole.values, files, nested=whole.values.parent is not None)
@@ -207,7 +209,7 @@ def inside_of(
         metadata = view.resolve(definition.body.get("metadata"))
     except OrchestratorError:
         metadata = UNKNOWN
-    around = Around(
+    around = ParentResource(
         definition.name,
         given,
         [name for name in resolved.values if name not in given],
@@ -216,4 +218,6 @@ def inside_of(
         view.touched_secret,
         definition.body.get("deletion_policy"),
     )
-    return look_inside(context, whole.kinds, kind, around, name=f"{whole.name}-{definition.name}")
+    return build_hypothetical_child(
+        context, whole.kinds, kind, around, name=f"{whole.name}-{definition.name}"
+    )

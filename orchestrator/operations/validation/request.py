@@ -20,12 +20,12 @@ from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.events.event_sinks import refuse_unfit
+from orchestrator.operations.events.event_sinks import validate_sinks
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.resource_context.operation import calling
-from orchestrator.operations.runtime.parameter_cache import pseudo
-from orchestrator.operations.validation.heat_error_order import first_as_heat
+from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
+from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_gate
@@ -63,7 +63,7 @@ VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may stil
 
 
 @dataclass(frozen=True, slots=True)
-class Vetted:
+class ValidatedRequest:
     """A request with nothing wrong in it."""
 
     document: Mapping[str, Any]  # the template as data
@@ -76,7 +76,7 @@ class Vetted:
 
 
 @allowance(EXPRESSIONS_SECONDS)
-def vet(
+def validate_request(
     context: OperationContext,
     request: StackRequest,
     *,
@@ -86,7 +86,7 @@ def vet(
     parent: ParentResourceProxy | None = None,
     hide: Collection[str] = (),
     depth: int = 0,
-) -> Vetted:
+) -> ValidatedRequest:
     """Return a request's parts, checked; `strict` where parameter values must be complete.
 
     `overlook` lets types pass that are known and not available, their properties unchecked. `parent` is the
@@ -104,28 +104,28 @@ def vet(
     assert request.template is not None
     draft = _read(request.template, limits)
     environment, files = _environment(request, draft, limits)
-    refuse_unfit(settings, environment.event_sinks)
-    if request.forgiving:
+    validate_sinks(settings, environment.event_sinks)
+    if request.ignore_unknown_parameters:
         known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
         environment = replace(environment, parameters=known)
-    given = pseudo(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
+    given = pseudo_parameters(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
     values, faults, complete = _values(draft, environment, given, strict=strict, parent=parent, hide=hide)
     template, broken = _define(draft, values if complete else None)
     if not strict:
-        broken = [_excused(fault, ONLY_WITH_VALUES) for fault in broken]
-        faults = [_excused(fault, VALUES) for fault in faults]
-    faults = broken + _beside(broken, faults)
+        broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
+        faults = [_as_warning(fault, VALUES) for fault in faults]
+    faults = broken + _not_yet_reported(broken, faults)
     if len(template.resources) > settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
     kinds = kinds_of(context, environment, files, overlook=overlook, depth=depth)
     timeout, sound = _timeout_seconds(request, settings), not broken
     try:
         template = with_implicit(template, kinds)
-        inquire = _inquiry(context, environment, files) if strict and sound else None
+        inquire = _provider_checks(context, environment, files) if strict and sound else None
         found = validate_stack(
             template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
         )
-        faults += _beside(faults, [*circles(template), *found])
+        faults += _not_yet_reported(faults, [*circles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
         if sound:
             raise
@@ -135,8 +135,10 @@ def vet(
     errors = [fault for fault in faults if fault.severity == "error"]
     warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
-        raise InvalidTemplate(first_as_heat(errors, template.form.words))
-    return Vetted(draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings)
+        raise InvalidTemplate(heat_first(errors, template.form.words))
+    return ValidatedRequest(
+        draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,9 @@ class _Around:
         return self.given.child(self.name, parameters, None)
 
 
-def _inquiry(context: OperationContext, environment: Environment, files: Mapping[str, str]) -> Inquire:
+def _provider_checks(
+    context: OperationContext, environment: Environment, files: Mapping[str, str]
+) -> Inquire:
     """Return what asks providers about resources, within a bound of time for all of them."""
     ends_at = time.monotonic() + INQUIRY_SECONDS
 
@@ -178,7 +182,9 @@ def _inquiry(context: OperationContext, environment: Environment, files: Mapping
             around=_Around(environment, files, name),
         )
         cloud = cloud_of_caller(context.settings, context.caller)
-        return kind.inquire(calling(ctx, context.settings, context.caller.project_id, cloud), properties)
+        return kind.inquire(
+            with_provider_access(ctx, context.settings, context.caller.project_id, cloud), properties
+        )
 
     return inquire
 
@@ -231,7 +237,7 @@ def _environment(
         sent = Environment.parse(request.environment, limits, of_request=True)
         return sent.with_parameters(request.parameters), files
     own = Environment()
-    if request.forgiving:  # of an update that says only what is to change
+    if request.ignore_unknown_parameters:  # of an update that says only what is to change
         own = Environment.parse(request.environment, limits)
     own = own.with_parameters(request.parameters)
     schemas = schemas_in(files, draft.parameters, limits)
@@ -265,18 +271,18 @@ def _values(
     except InvalidTemplate as error:
         faults = list(error.diagnostics)
         wrong = {fault.path for fault in faults}
-        return _without(wrong, draft, environment, given, parent), faults, False
+        return _without_bad_values(wrong, draft, environment, given, parent), faults, False
     return values, [], True
 
 
-def _beside(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _not_yet_reported(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the faults that are not told yet: a warning hides no error."""
     wrong = [fault for fault in known if fault.severity == "error"]
     errors = beside(wrong, [fault for fault in more if fault.severity == "error"])
     return [*errors, *beside(known, [fault for fault in more if fault.severity != "error"])]
 
 
-def _without(
+def _without_bad_values(
     wrong: Container[str],
     draft: Draft,
     environment: Environment,
@@ -302,7 +308,7 @@ def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, lis
         return error.rest, list(error.diagnostics)
 
 
-def _excused(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
+def _as_warning(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
     """Return a fault as a warning when it is none without values."""
     return replace(fault, severity="warning") if fault.code in codes else fault
 

@@ -12,8 +12,12 @@ from orchestrator.engine.validation.type_resolution import Kinds
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_request
-from orchestrator.operations.validation.hypothetical_child import UNMADE, Inside, inside_of
-from orchestrator.operations.validation.request import vet
+from orchestrator.operations.validation.hypothetical_child import (
+    UNMADE,
+    HypotheticalChild,
+    hypothetical_child_of,
+)
+from orchestrator.operations.validation.request import validate_request
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
@@ -54,7 +58,7 @@ def validate(
         InvalidTemplate: with every fault found.
     """
     request = read_request(body.read(), fetcher(context.settings), named=False)
-    vetted = vet(context, request, stack_uuid="None", strict=False, overlook=overlook)
+    vetted = validate_request(context, request, stack_uuid="None", strict=False, overlook=overlook)
     template, environment = vetted.template, vetted.environment
     schemas, defaults = template.parameters, environment.parameter_defaults
     result = _described(template.description, schemas, environment.parameters, defaults)
@@ -62,8 +66,8 @@ def validate(
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)
     if show_nested:
-        whole = Inside(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
-        nested = Nesting(context, vetted.files).of(whole)
+        whole = HypotheticalChild(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+        nested = NestedTemplateReport(context, vetted.files).of(whole)
         if nested:
             result["NestedParameters"] = nested
     if with_warnings:
@@ -74,7 +78,7 @@ def validate(
     return result
 
 
-class Nesting:
+class NestedTemplateReport:
     """Describes the templates nested in one, down to the last, as far as their number is bounded."""
 
     def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
@@ -82,7 +86,7 @@ class Nesting:
         self.context, self.files = context, files
         self.left = MOST_NESTED
 
-    def of(self, whole: Inside, *, most: int | None = None) -> dict[str, Any]:
+    def of(self, whole: HypotheticalChild, *, most: int | None = None) -> dict[str, Any]:
         """Return the parameters of what is nested in a stack, by resource; of just the first `most`."""
         found, kinds = {}, whole.kinds
         for definition in islice(whole.template.resources.values(), most):
@@ -93,7 +97,7 @@ class Nesting:
             if isinstance(kind, TemplateType):
                 view = Unmade(whole.template, whole.values, self.files)
                 found[definition.name] = self._template(definition, kind, view, kinds.child(kind))
-            elif described := self._made_up(definition, kind, whole):
+            elif described := self._sample_values(definition, kind, whole):
                 found[definition.name] = described
         return found
 
@@ -116,15 +120,17 @@ class Nesting:
             values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
         values = ParameterValues(dict(values), values.hidden | secret, values.missing)
         template = nested.define(values)[0]
-        inside = Inside(definition.name, UNMADE, template, values, kinds)
+        inside = HypotheticalChild(definition.name, UNMADE, template, values, kinds)
         return self._described(definition, inside, supplied, secret)
 
-    def _made_up(self, definition: ResourceDefinition, kind: NestedType, whole: Inside) -> dict[str, Any]:
+    def _sample_values(
+        self, definition: ResourceDefinition, kind: NestedType, whole: HypotheticalChild
+    ) -> dict[str, Any]:
         """Describe a resource whose properties make its template; nothing when they are not known.
 
         A group is shown with one member, as Heat shows it, however many it is to have.
         """
-        inside = inside_of(self.context, definition, whole, kind)
+        inside = hypothetical_child_of(self.context, definition, whole, kind)
         if inside is None:
             return {}
         if isinstance(kind, GroupType):
@@ -140,7 +146,7 @@ class Nesting:
     def _described(
         self,
         definition: ResourceDefinition,
-        inside: Inside,
+        inside: HypotheticalChild,
         supplied: Mapping[str, Any],
         secret: Collection[str],
     ) -> dict[str, Any]:

@@ -133,11 +133,11 @@ def claim(db: Db, seconds: float) -> Going | None:
     return None if row is None else Going(row[0], bytes(row[1]), row[2])
 
 
-def forget(db: Db, id_: int) -> None:
+def delete_row(db: Db, id_: int) -> None:
     """Forget one that is gone."""
     db.execute(FORGET, (id_,))
 
 
-def put_off(db: Db, id_: int, seconds: float, error: str) -> None:
+def postpone(db: Db, id_: int, seconds: float, error: str) -> None:
     """Have one removed later, that could not be removed now."""
     db.execute(PUT_OFF, (seconds, error, id_))

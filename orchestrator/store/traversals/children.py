@@ -91,7 +91,7 @@ INSERT_CHILD_SQL = (
 )
 
 
-def INSERT_CHILD_ROW(wait: str) -> str:
+def insert_child_statement(wait: str) -> str:
     """Return a statement that lets a node wait, and makes the child that it waits for."""
     head, held = wait.split("\nSELECT 'held'")
     return (
@@ -103,8 +103,8 @@ def INSERT_CHILD_ROW(wait: str) -> str:
     )
 
 
-SPAWN = INSERT_CHILD_ROW(ending.OF_ONE[ending.WAIT])
-SPAWN_UNCLAIMED = INSERT_CHILD_ROW(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
+SPAWN = insert_child_statement(ending.OF_ONE[ending.WAIT])
+SPAWN_UNCLAIMED = insert_child_statement(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
 
 REVISE = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
