@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from flask import Flask
 
-from api.dependencies import Operations, Parts
+from api.dependencies import Dependencies, Operations
 from api.routes import assemble
 from orchestrator import config, logs
 from orchestrator.engine.messages import Message
@@ -44,7 +44,7 @@ def create_app(
     sealing = cipher(settings)
     offload.preload_forkserver()
     return assemble(
-        Parts(
+        Dependencies(
             settings,
             database,
             sealing,

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from flask import current_app, g
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, Ring
+from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
@@ -36,7 +36,7 @@ class Accepted(Protocol):
         """The stack's name."""
 
     @property
-    def rings(self) -> Sequence[Ring]:
+    def rings(self) -> Sequence[CheckMessage]:
         """What to publish, now that it is committed."""
 
 
@@ -127,16 +127,16 @@ class Operations:
     """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
 
     create: Callable[[OperationContext, Body], Accepted]
-    delete: Callable[[OperationContext, StackRow], Sequence[Ring]]
+    delete: Callable[[OperationContext, StackRow], Sequence[CheckMessage]]
     update: Update
-    act: Callable[[OperationContext, StackRow, Body], Sequence[Ring]]
+    act: Callable[[OperationContext, StackRow, Body], Sequence[CheckMessage]]
     signal: Callable[[OperationContext, StackIdentity, str, Body], Sequence[Message]]
     signal_by_url: SignalByUrl
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     waiting: Waiting
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
-    roll_back: Callable[[OperationContext, StackRow, int], Sequence[Ring]]
+    roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
     differ: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
     preview_create: Callable[[OperationContext, Body], CreatePreview]
     preview_update: PreviewUpdate
@@ -144,7 +144,7 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Dependencies:
     """Everything a view needs besides its request."""
 
     settings: Settings
@@ -156,9 +156,9 @@ class Parts:
     broker: Broker | None = None  # to ask how it is; None where nothing is known of it
 
 
-def parts() -> Parts:
+def dependencies() -> Dependencies:
     """Return the running application's parts."""
-    return cast(Parts, current_app.extensions["parts"])
+    return cast(Dependencies, current_app.extensions["parts"])
 
 
 def caller() -> Caller:
@@ -168,5 +168,5 @@ def caller() -> Caller:
 
 def operation_context() -> OperationContext:
     """Return what an operation is given."""
-    has = parts()
+    has = dependencies()
     return OperationContext(has.database, has.cipher, caller(), has.settings, has.types)

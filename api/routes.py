@@ -16,7 +16,7 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.cloudformation import endpoint
-from api.dependencies import Parts, parts
+from api.dependencies import Dependencies, dependencies
 from api.middleware import access_log, api_version, audit, authorization, rate_limits, signal_fast_path
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
@@ -61,7 +61,7 @@ FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but 
 SIGNED: Final = ("/waitcondition/", "/signal/")
 
 
-def assemble(made_of: Parts) -> Flask:
+def assemble(made_of: Dependencies) -> Flask:
     """Return the application.
 
     Raises:
@@ -102,7 +102,7 @@ def assemble(made_of: Parts) -> Flask:
     ):
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
-    app.wsgi_app = signal_fast_path.ShortWay(app, app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     proxies = made_of.settings.trusted_proxies
     if proxies:
@@ -140,7 +140,7 @@ def _enter() -> None:
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in FOR_ANYBODY:
-        g.caller = for_project(who, project_id, admin=parts().settings.anonymous_admin)
+        g.caller = for_project(who, project_id, admin=dependencies().settings.anonymous_admin)
         rate_limits.take_for_project(g.caller.project_id)
         authorization.enforce()
 

@@ -24,7 +24,7 @@ from kombu.transport.redis import Channel
 
 from orchestrator import metrics
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, Ring, SignalRing
+from orchestrator.engine.messages import CheckMessage, Message, SignalMessage
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from tasks.celery_settings import celery_settings
@@ -93,10 +93,10 @@ class Dispatcher:
 
     def _messages(self, rings: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
         messages: dict[str, list[bytes]] = {}
-        for group in self._groups([ring for ring in rings if isinstance(ring, Ring)]):
+        for group in self._groups([ring for ring in rings if isinstance(ring, CheckMessage)]):
             messages.setdefault(group[0].queue, []).append(self.render(group, parent_id))
         for ring in rings:
-            if isinstance(ring, SignalRing):
+            if isinstance(ring, SignalMessage):
                 messages.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(ring, parent_id))
         return messages
 
@@ -107,13 +107,13 @@ class Dispatcher:
         for queue, bodies in messages.items():
             connection.send_command("LPUSH", self._prefix + queue, *bodies, check_health=False)  # type: ignore[no-untyped-call]
 
-    def _groups(self, rings: Sequence[Ring]) -> Iterable[Sequence[Ring]]:
+    def _groups(self, rings: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
         if self.batch == 1:
             return ([ring] for ring in rings)
         return self._batches(rings)
 
-    def _batches(self, rings: Sequence[Ring]) -> Iterable[Sequence[Ring]]:
-        def together(ring: Ring) -> tuple[str, int, str]:
+    def _batches(self, rings: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
+        def together(ring: CheckMessage) -> tuple[str, int, str]:
             return ring.queue, ring.traversal, ring.root
 
         for (queue, _, _), same in groupby(sorted(rings, key=together), key=together):
@@ -121,14 +121,14 @@ class Dispatcher:
             step = self.batch if queue == "check" else 1
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
-    def render(self, group: Sequence[Ring], parent_id: str | None = None) -> bytes:
+    def render(self, group: Sequence[CheckMessage], parent_id: str | None = None) -> bytes:
         """Return the message that makes a worker check these nodes, as it lies in the queue."""
         first = group[0]
         ids = [ring.node_id for ring in group]
         arguments = [ids, first.traversal]
         return self._filled(TASK, first.queue, arguments, describe(group), first.root, parent_id)
 
-    def render_signal(self, ring: SignalRing, parent_id: str | None = None) -> bytes:
+    def render_signal(self, ring: SignalMessage, parent_id: str | None = None) -> bytes:
         """Return the message that makes a worker take in a resource's signals."""
         shown = f"({ring.label})"
         return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, [ring.resource_id], shown, ring.root, parent_id)
@@ -206,7 +206,7 @@ def _taken_in_elsewhere(resource_id: int) -> None:
     """The other task; `signal.py` has what it does."""
 
 
-def describe(group: Sequence[Ring]) -> str:
+def describe(group: Sequence[CheckMessage]) -> str:
     """Return what Flower shows as a task's arguments: the resources by name."""
     names = ", ".join(ring.label for ring in group[:5])
     more = f" and {len(group) - 5} more" if len(group) > 5 else ""

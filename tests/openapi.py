@@ -9,7 +9,7 @@ import orjson
 from flask import Flask
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.resources.registry import load_registry
@@ -23,7 +23,9 @@ def application() -> Flask:
     """Return the application with all routes and nothing behind them."""
     nobody = cast(Database, None)
     return assemble(
-        Parts(Settings(), nobody, Cipher([new_key()]), load_registry(), operations(), lambda _messages: None)
+        Dependencies(
+            Settings(), nobody, Cipher([new_key()]), load_registry(), operations(), lambda _messages: None
+        )
     )
 
 

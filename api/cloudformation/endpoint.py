@@ -20,9 +20,9 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
-from api.dependencies import parts
+from api.dependencies import dependencies
 from api.middleware.api_version import ASKED, QUERY
-from api.request.body import reading, received
+from api.request.body import read_body, reading
 from api.response.errors import refused
 from api.response.serialization import json_response
 from orchestrator import errors, logs
@@ -84,7 +84,7 @@ def query() -> Response:
     """Answer an action of CloudFormation's."""
     if ASKED not in request.environ:
         raise NoSuchPath
-    limit = min(LONGEST_QUERY, parts().settings.max_json_body_size)
+    limit = min(LONGEST_QUERY, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
     with reading():
         signed = request.get_data()  # before it is taken apart
@@ -96,7 +96,7 @@ def query() -> Response:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
     callers = cast(QueryCallers, current_app.extensions["query_callers"])
     g.caller = callers.identify(_signed(request.environ[ASKED], given))
-    if parts().settings.auth == "none":
+    if dependencies().settings.auth == "none":
         _not_from_elsewhere()
     action = ACTIONS.get(name)
     if action is None:
@@ -131,7 +131,7 @@ def _require_allowed(action: str, who: Caller) -> None:
         Refused: they may not.
     """
     g.policy_name = f"cloudformation:{action}"  # for the audit
-    if not allowed(policy_of(parts().settings), g.policy_name, who):
+    if not allowed(policy_of(dependencies().settings), g.policy_name, who):
         raise Refused
 
 
@@ -150,13 +150,13 @@ def _not_from_elsewhere() -> None:
 
 
 def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
-    has = parts()
+    has = dependencies()
     signed = _signed(request.path, request.args.to_dict())
     bearer = authenticate(has.database, has.cipher, has.settings, signed)
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
     context = OperationContext(has.database, has.cipher, caller, has.settings, has.types)
-    with received(request, has.settings, small=True, any_type=True) as body:
+    with read_body(request, has.settings, small=True, any_type=True) as body:
         rings, metadata = has.operations.signal_by_url(context, name, body, shown=shown)
     has.publish(rings)
     return {"resource": name, "metadata": metadata}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.cloudformation.arguments import Arguments, QueryFault
-from api.dependencies import caller, parts
+from api.dependencies import caller, dependencies
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -33,7 +33,7 @@ def find_stack(arguments: Arguments, name: str = "StackName") -> StackRow:
     """
     asked = arguments.required(name)
     arguments.check()
-    database, project_id = parts().database, caller().project_id
+    database, project_id = dependencies().database, caller().project_id
     if asked.startswith(ARN):
         head, _, path = asked.partition(":stacks/")
         stack_name, _, uuid = path.rpartition("/")
@@ -70,7 +70,7 @@ def relatives(stack: StackRow) -> dict[str, Any]:
     parents = []
     above = stack.parent_uuid
     while above is not None:
-        parent = stacks.find(parts().database, stack.project_id, str(above))
+        parent = stacks.find(dependencies().database, stack.project_id, str(above))
         if parent is None:
             break
         parents.append(arn(parent))

@@ -11,7 +11,7 @@ import orjson
 from api.cloudformation.arguments import COMBINATION, Arguments, QueryFault
 from api.cloudformation.names import arn, find_stack, state
 from api.cloudformation.pages import PAGE, page, token
-from api.dependencies import caller, operation_context, parts
+from api.dependencies import caller, dependencies, operation_context
 from api.response.serialization import time
 from api.v1.resources import metadata_of
 from orchestrator.errors import LimitExceeded
@@ -32,7 +32,7 @@ def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
     name = arguments.required("LogicalResourceId")
     arguments.check()
     stack = _opened(arguments, name)
-    row = get_resource(parts().database, stack, name)
+    row = get_resource(dependencies().database, stack, name)
     if row is None:
         raise _no_such_resource(name, stack)
     metadata = orjson.dumps(metadata_of(row, stack, operation_context()), default=str).decode()
@@ -49,7 +49,7 @@ def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     stack = find_stack(arguments) if physical is None else _of_physical(physical)
     logical = arguments.text("LogicalResourceId")
     filters = {"name": [logical]} if logical is not None else None
-    rows = list(list_resources(parts().database, stack, filters, limit=MOST + 1))
+    rows = list(list_resources(dependencies().database, stack, filters, limit=MOST + 1))
     if len(rows) > MOST:
         raise LimitExceeded(f"The stack has more than {MOST} resources. ListStackResources shows them.")
     if logical is not None and not rows:
@@ -62,7 +62,7 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     """List the resources of a stack by name, a page at a time."""
     after = token(arguments)
     stack = find_stack(arguments)
-    found = list_resources(parts().database, stack, after=after, limit=PAGE + 1)
+    found = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
     rows, more = page(found, PAGE, lambda row: row.name)
     summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
     for one in summaries:
@@ -74,7 +74,7 @@ def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
     """Tell what happened to a stack, the newest first, a page at a time."""
     marker = token(arguments)
     stack = find_stack(arguments)
-    database = parts().database
+    database = dependencies().database
     found = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
     rows, more = page(found, PAGE, lambda row: event_uuid(stack.uuid, row.id))
     back = _Rollbacks(stack, rows)
@@ -92,15 +92,15 @@ def _opened(arguments: Arguments, resource: str) -> StackRow:
     bearer = caller().bearer
     if bearer is None:
         return find_stack(arguments)
-    stack = stacks.get(parts().database, bearer.project_id, bearer.stack_name, bearer.stack_uuid)
+    stack = stacks.get(dependencies().database, bearer.project_id, bearer.stack_name, bearer.stack_uuid)
     if stack is None or arguments.required("StackName") not in (stack.name, str(stack.uuid), arn(stack)):
         raise Refused
-    require(parts().database, bearer, stack.id, resource)
+    require(dependencies().database, bearer, stack.id, resource)
     return stack
 
 
 def _of_physical(physical_id: str) -> StackRow:
-    database, project_id = parts().database, caller().project_id
+    database, project_id = dependencies().database, caller().project_id
     uuid = stack_with(database, project_id, physical_id)
     stack = stacks.find(database, project_id, str(uuid)) if uuid is not None else None
     if stack is None:
@@ -132,7 +132,7 @@ class _Rollbacks:
 
     def __init__(self, stack: StackRow, rows: list[EventRow]) -> None:
         known = any(row.action == "ROLLBACK" for row in rows)
-        found = revisions.rollbacks(parts().database, stack) if known else []
+        found = revisions.rollbacks(dependencies().database, stack) if known else []
         self._first = [first for first, _ in found]
         self._back = [back for _, back in found]
 

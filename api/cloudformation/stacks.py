@@ -14,8 +14,8 @@ from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives
 from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
-from api.dependencies import Output, caller, parts
-from api.request.body import written
+from api.dependencies import Output, caller, dependencies
+from api.request.body import spooled_body
 from api.response.serialization import time
 from api.v1.stacks import parameters_of
 from orchestrator.operations.context import Body, OperationContext
@@ -49,7 +49,7 @@ def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
     """List the project's stacks, the newest first; deleted ones when their status is asked for."""
     wanted = set(arguments.members("StackStatusFilter"))
     rows, more = _listing(arguments, PAGE, deleted=DELETED in wanted)
-    briefs = revisions.briefs(parts().database, [row.revision_id for row in rows if row.revision_id])
+    briefs = revisions.briefs(dependencies().database, [row.revision_id for row in rows if row.revision_id])
     summaries = [_summary(row, briefs.get(row.revision_id or 0)) for row in rows]
     kept = [one for one in summaries if not wanted or one["StackStatus"] in wanted]
     return {"StackSummaries": kept, **more}
@@ -82,9 +82,9 @@ def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
         **ON_FAILURE.get(failing or "", {"disable_rollback": disabled or False}),
     }
     arguments.check()
-    with written(document, context.settings) as body:
-        accepted = parts().operations.create(context, body)
-    parts().publish(accepted.rings)
+    with spooled_body(document, context.settings) as body:
+        accepted = dependencies().operations.create(context, body)
+    dependencies().publish(accepted.rings)
     return {"StackId": f"{ARN}{caller().project_id}:stacks/{accepted.name}/{accepted.uuid}"}
 
 
@@ -110,9 +110,9 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
         document["clear_parameters"] = _left_out(arguments, stack, set(values), kept, again=again)
     elif "tags" not in document:
         document["tags"] = ",".join(stack.tags)
-    with written(document, context.settings) as body:
-        accepted = parts().operations.update(context, stack, body, patch=patch)
-    parts().publish(accepted.rings)
+    with spooled_body(document, context.settings) as body:
+        accepted = dependencies().operations.update(context, stack, body, patch=patch)
+    dependencies().publish(accepted.rings)
     return {"StackId": arn(stack)}
 
 
@@ -123,7 +123,7 @@ def cancel_update_stack(arguments: Arguments) -> None:
 
 def _cancel(arguments: Arguments, context: OperationContext) -> None:
     stack = live_stack(arguments)
-    parts().publish(parts().operations.act(context, stack, Body(data=CANCEL)))
+    dependencies().publish(dependencies().operations.act(context, stack, Body(data=CANCEL)))
 
 
 def delete_stack(arguments: Arguments) -> None:
@@ -135,17 +135,17 @@ def _delete(arguments: Arguments, context: OperationContext) -> None:
     arguments.unsupported("RetainResources")
     arguments.choice("DeletionMode", ("STANDARD",))
     stack = live_stack(arguments)
-    parts().publish(parts().operations.delete(context, stack))
+    dependencies().publish(dependencies().operations.delete(context, stack))
 
 
 def _listing(
     arguments: Arguments, size: int, *, deleted: bool = False
 ) -> tuple[list[StackRow], dict[str, Any]]:
-    database, project_id, marker = parts().database, caller().project_id, token(arguments)
+    database, project_id, marker = dependencies().database, caller().project_id, token(arguments)
     if marker is not None and (not _is_id(marker) or stacks.find(database, project_id, marker) is None):
         arguments.wrong("NextToken is none of ours")
     arguments.check()
-    hidden = [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+    hidden = [tag.strip() for tag in dependencies().settings.hidden_stack_tags.split(",") if tag.strip()]
     query = StackQuery(hidden_tags=hidden, show_deleted=deleted, marker=marker, limit=size + 1)
     return page(stacks.list_stacks(database, project_id, query), size, lambda row: str(row.uuid))
 
@@ -179,10 +179,12 @@ def _common(stack: StackRow, *, back: bool) -> dict[str, Any]:
 
 
 def _described(stack: StackRow) -> dict[str, Any]:
-    revision = revisions.desired(parts().database, stack)
+    revision = revisions.desired(dependencies().database, stack)
     outputs = []
     if stack.deleted_at is None:
-        resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+        resolved = dependencies().operations.resolve_outputs(
+            dependencies().database, dependencies().cipher, stack, None
+        )
         outputs = [_output(output) for output in resolved]
     values = parameters_of(stack, revision).items()
     return {
@@ -250,7 +252,7 @@ def _left_out(
     Raises:
         QueryFault: one is kept, or given to the template that is there, that the stack does not have.
     """
-    revision = revisions.desired(parts().database, stack)
+    revision = revisions.desired(dependencies().database, stack)
     declared: Mapping[str, Any] = revision.outline.get("parameters") or {} if revision else {}
     stored: Mapping[str, Any] = revision.environment.get("parameters") or {} if revision else {}
     unknown = sorted((kept | given if again else kept) - set(declared))

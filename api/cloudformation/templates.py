@@ -9,8 +9,8 @@ import orjson
 
 from api.cloudformation.arguments import COMBINATION, Arguments
 from api.cloudformation.names import NoSuchStack, find_stack
-from api.dependencies import operation_context, parts
-from api.request.body import written
+from api.dependencies import dependencies, operation_context
+from api.request.body import spooled_body
 from orchestrator.errors import LimitExceeded
 from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions
@@ -23,8 +23,8 @@ def validate_template(arguments: Arguments) -> Mapping[str, Any]:
     """Check a template without making anything of it."""
     context, document = operation_context(), template_of(arguments)
     arguments.check()
-    with written(document, context.settings) as body:
-        found = parts().operations.validate(context, body)
+    with spooled_body(document, context.settings) as body:
+        found = dependencies().operations.validate(context, body)
     declared = found.get("Parameters") or {}
     return {
         "Description": found["Description"],
@@ -36,7 +36,7 @@ def validate_template(arguments: Arguments) -> Mapping[str, Any]:
 def get_template(arguments: Arguments) -> Mapping[str, Any]:
     """Show the template that a stack was last asked to be."""
     stack = find_stack(arguments)
-    database = parts().database
+    database = dependencies().database
     revision = revisions.desired(database, stack)
     if revision is None:
         raise NoSuchStack(stack.name)

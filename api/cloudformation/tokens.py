@@ -12,7 +12,7 @@ import orjson
 
 from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN
-from api.dependencies import operation_context, parts
+from api.dependencies import dependencies, operation_context
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.access import idempotency
 from orchestrator.store.access.idempotency import ClientToken, TokenTaken
@@ -64,7 +64,7 @@ def _before(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] 
         TokenTaken: another request came under its token.
     """
     project_id = context.caller.project_id
-    with parts().database.borrow() as db:
+    with dependencies().database.borrow() as db:
         found = idempotency.find(db, project_id, asked.token)
     if found is None:
         return None

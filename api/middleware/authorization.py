@@ -7,7 +7,7 @@ from typing import Final
 
 from flask import g, request
 
-from api.dependencies import caller, parts
+from api.dependencies import caller, dependencies
 from orchestrator.security.policy import policy_of, require
 
 # Views that ask for themselves: what is to be done stands in the body, a signature says who asks, or it
@@ -120,4 +120,4 @@ def require_named(name: str) -> None:
         Forbidden: they may not.
     """
     g.policy_name = name  # for the audit
-    require(policy_of(parts().settings), name, caller())
+    require(policy_of(dependencies().settings), name, caller())

@@ -16,7 +16,7 @@ from typing import Final
 
 from flask import Request, current_app
 
-from api.dependencies import parts
+from api.dependencies import dependencies
 from orchestrator import metrics
 from orchestrator.errors import TooManyRequests
 
@@ -24,7 +24,7 @@ KEPT: Final = 10_000  # buckets; those that were not used for longest are full a
 
 
 @dataclass(slots=True)
-class Buckets:
+class TokenBuckets:
     """Buckets of one size, by whose they are."""
 
     rate: float  # requests a second
@@ -52,7 +52,7 @@ def take_for_caller(request: Request) -> None:
     Raises:
         TooManyRequests: there were too many of them.
     """
-    buckets = _buckets("caller", parts().settings.request_rate_per_caller)
+    buckets = _buckets("caller", dependencies().settings.request_rate_per_caller)
     if buckets is not None:
         token = request.headers.get("X-Auth-Token")
         whose = request.remote_addr or "" if token is None else hashlib.sha256(token.encode()).hexdigest()
@@ -65,22 +65,24 @@ def take_for_project(project_id: str) -> None:
     Raises:
         TooManyRequests: there were too many of them.
     """
-    buckets = _buckets("project", parts().settings.request_rate_per_project)
+    buckets = _buckets("project", dependencies().settings.request_rate_per_project)
     if buckets is not None:
         _take(buckets, project_id, "The project")
 
 
-def _take(buckets: Buckets, whose: str, who: str) -> None:
+def _take(buckets: TokenBuckets, whose: str, who: str) -> None:
     seconds = buckets.take(whose)
     if seconds:
         metrics.limited()
         raise TooManyRequests(who, buckets.rate, math.ceil(seconds))
 
 
-def _buckets(kind: str, rate: float) -> Buckets | None:
+def _buckets(kind: str, rate: float) -> TokenBuckets | None:
     if not rate:
         return None
-    made: dict[str, Buckets] = current_app.extensions.setdefault("buckets", {})
+    made: dict[str, TokenBuckets] = current_app.extensions.setdefault("buckets", {})
     if kind not in made:
-        made.setdefault(kind, Buckets(rate, max(1.0, rate * parts().settings.request_burst_seconds)))
+        made.setdefault(
+            kind, TokenBuckets(rate, max(1.0, rate * dependencies().settings.request_burst_seconds))
+        )
     return made[kind]

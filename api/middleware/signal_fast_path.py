@@ -21,7 +21,7 @@ import psycopg
 import structlog
 from flask import Flask
 
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.middleware import access_log, audit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
@@ -56,7 +56,7 @@ GONE: Final = "orchestrator.gone"  # in the environment: how the database went a
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignalRequest:
     """A signal that may go the short way."""
 
     view: str  # that would answer it otherwise
@@ -66,17 +66,17 @@ class Asked:
     resource: str
 
 
-class _Elsewhere(Exception):
+class NotEligible(Exception):
     """This one goes the long way."""
 
 
-class ShortWay:
+class SignalFastPath:
     """WSGI: answer a signal that is plainly good, and pass all else on."""
 
     def __init__(self, app: Flask, inner: WSGI) -> None:
         """Stand in front of `inner`, with what `app` is made of."""
         self.inner = inner
-        self.parts = cast(Parts, app.extensions["parts"])
+        self.parts = cast(Dependencies, app.extensions["parts"])
         self.door = cast(Door, app.extensions["door"])
         settings = self.parts.settings
         counted = settings.request_rate_per_project or settings.request_rate_per_caller
@@ -95,7 +95,7 @@ class ShortWay:
         except psycopg.OperationalError as error:
             environ[GONE] = error  # the signal may be written down: to do it again would be a second one
             return self.inner(environ, start_response)
-        except (_Elsewhere, OrchestratorError, psycopg.Error):
+        except (NotEligible, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
         self.parts.publish(rings)
         self._note(environ, asked, who)
@@ -108,7 +108,7 @@ class ShortWay:
         start_response("200 OK", headers)
         return [text]
 
-    def _take(self, environ: WSGIEnvironment, asked: Asked) -> tuple[Caller, Sequence[Message], Any]:
+    def _take(self, environ: WSGIEnvironment, asked: SignalRequest) -> tuple[Caller, Sequence[Message], Any]:
         """Take the signal on; return who sent it, whom to ring for, and the answer.
 
         Raises:
@@ -121,7 +121,7 @@ class ShortWay:
             bearer = authenticate(has.database, has.cipher, has.settings, _signed(environ))
             where = (bearer.project_id, bearer.stack_name, bearer.stack_uuid)
             if where != (asked.project, asked.stack, asked.stack_id):
-                raise _Elsewhere
+                raise NotEligible
             who = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         body = _body(environ, has.settings.inline_body_size)
         context = OperationContext(has.database, has.cipher, who, has.settings, has.types)
@@ -135,20 +135,20 @@ class ShortWay:
             shown=asked.view == "cfn.wait_condition",
         )
         if taken is None:
-            raise _Elsewhere
+            raise NotEligible
         rings, metadata = taken
         shown = {"resource": asked.resource, "metadata": metadata}
         return who, rings, shown if asked.view == "cfn.wait_condition" else None
 
-    def _caller(self, environ: WSGIEnvironment, asked: Asked) -> Caller:
+    def _caller(self, environ: WSGIEnvironment, asked: SignalRequest) -> Caller:
         """Return who calls, when they may signal."""
         settings = self.parts.settings
         who = for_project(self.door(environ), asked.project, admin=settings.anonymous_admin)
         if who.is_admin or not allowed(policy_of(settings), POLICY, who):
-            raise _Elsewhere
+            raise NotEligible
         return who
 
-    def _note(self, environ: WSGIEnvironment, asked: Asked, who: Caller) -> None:
+    def _note(self, environ: WSGIEnvironment, asked: SignalRequest, who: Caller) -> None:
         native = asked.view == "signals.send"
         environ[access_log.ENDPOINT] = asked.view
         environ[access_log.ABOUT] = {
@@ -167,7 +167,7 @@ class ShortWay:
         )
 
 
-def _asked(environ: Mapping[str, Any]) -> Asked | None:
+def _asked(environ: Mapping[str, Any]) -> SignalRequest | None:
     """Return the signal that a request is; None for all else, and for what is out of the ordinary."""
     method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
     if method not in ("POST", "PUT") or len(path) > LONGEST or not path.isascii():
@@ -180,13 +180,13 @@ def _asked(environ: Mapping[str, Any]) -> Asked | None:
         if query or method != "POST" or environ.get("CONTENT_TYPE", "").lower() not in JSON_TYPES:
             return None
         project, stack, stack_id, resource = native.groups()
-        return Asked("signals.send", stack, stack_id, project, resource)
+        return SignalRequest("signals.send", stack, stack_id, project, resource)
     signed = SIGNED.fullmatch(path)
     if signed is None or len(query) > LONGEST or "HTTP_AUTHORIZATION" in environ:
         return None
     kind, project, stack, stack_id, resource = signed.groups()
     view = VIEWS.get((method, kind))
-    return None if view is None else Asked(view, stack, stack_id, project, resource)
+    return None if view is None else SignalRequest(view, stack, stack_id, project, resource)
 
 
 def _signed(environ: Mapping[str, Any]) -> SignedRequest:
@@ -200,7 +200,7 @@ def _signed(environ: Mapping[str, Any]) -> SignedRequest:
     params = dict(pairs)
     host = environ.get("HTTP_HOST", "")
     if len(params) != len(pairs) or "\0" in "".join(params.values()) or host.endswith((":80", ":443")):
-        raise _Elsewhere
+        raise NotEligible
     path = environ["PATH_INFO"]
     return SignedRequest(
         verb=environ["REQUEST_METHOD"],
@@ -220,15 +220,15 @@ def _body(environ: WSGIEnvironment, longest: int) -> Body:
     """
     length = int(environ["CONTENT_LENGTH"])
     if length > longest:
-        raise _Elsewhere
+        raise NotEligible
     try:
         data = environ["wsgi.input"].read(length)
     except Exception as error:
         environ["wsgi.input"] = _Broken(error)
-        raise _Elsewhere from error
+        raise NotEligible from error
     environ["wsgi.input"] = io.BytesIO(data)
     if len(data) < length:
-        raise _Elsewhere
+        raise NotEligible
     return Body(data=data)
 
 

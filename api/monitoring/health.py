@@ -13,7 +13,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api.dependencies import Parts, parts
+from api.dependencies import Dependencies, dependencies
 from api.response.errors import RETRY_SECONDS
 from api.response.serialization import json_response
 from orchestrator.store.maintenance.gauges import schema_version
@@ -40,7 +40,7 @@ def ready() -> Response:
 
     Without the broker they can: what was accepted waits in the database, and is found there.
     """
-    made_of = parts()
+    made_of = dependencies()
     found = {"database": _look(lambda: _schema(made_of)), "broker": _look(lambda: _broker(made_of))}
     if found["database"]["status"] == "ok":
         schema = found["database"].pop("said")
@@ -70,10 +70,10 @@ def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
 
 
-def _schema(made_of: Parts) -> str | None:
+def _schema(made_of: Dependencies) -> str | None:
     return schema_version(made_of.database)
 
 
-def _broker(made_of: Parts) -> None:
+def _broker(made_of: Dependencies) -> None:
     if made_of.broker is not None:
         made_of.broker.depths()

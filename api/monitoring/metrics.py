@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.pool import QueuePool
 
 import orchestrator
-from api.dependencies import parts
+from api.dependencies import dependencies
 from api.monitoring.health import needed
 from orchestrator import metrics as counted
 from orchestrator.config import Settings
@@ -42,7 +42,7 @@ DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
 @metrics.get("/metrics")
 def show() -> Response:
     """Show all figures to whom they are open."""
-    require_reader(request, parts().settings)
+    require_reader(request, dependencies().settings)
     return Response(counted.exposition([_sampler()]), content_type=counted.CONTENT_TYPE)
 
 
@@ -171,7 +171,7 @@ def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> Gau
 def _sampler() -> Sampler:
     made = current_app.extensions.get("sampler")
     if not isinstance(made, Sampler):
-        broker = parts().broker
+        broker = dependencies().broker
         depths = None if broker is None else broker.depths
-        made = current_app.extensions.setdefault("sampler", Sampler(parts().database, depths))
+        made = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
     return made

@@ -22,7 +22,7 @@ SMALL = 1 << 20  # bytes; more than anything needs that holds no template: it is
 
 
 @contextmanager
-def received(
+def read_body(
     request: Request, settings: Settings, *, small: bool = False, any_type: bool = False
 ) -> Iterator[Body]:
     """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
@@ -61,7 +61,7 @@ def received(
 
 
 @contextmanager
-def written(document: Mapping[str, Any], settings: Settings) -> Iterator[Body]:
+def spooled_body(document: Mapping[str, Any], settings: Settings) -> Iterator[Body]:
     """Hand on a body that was put together here, as `received` does one that came.
 
     Raises:

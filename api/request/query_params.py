@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from flask import request
 
-from api.dependencies import parts
+from api.dependencies import dependencies
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.stacks.stacks import Direction
 
@@ -70,7 +70,7 @@ def levels() -> int:
     Raises:
         InvalidRequest: `nested_depth` is no integer, or negative.
     """
-    return min(integer("nested_depth") or 0, parts().settings.max_nested_stack_depth)
+    return min(integer("nested_depth") or 0, dependencies().settings.max_nested_stack_depth)
 
 
 def direction() -> Direction | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, g, request
 
-from api.dependencies import caller, parts
+from api.dependencies import caller, dependencies
 from api.response.serialization import Links, below, json_response
 from orchestrator.errors import NotFound
 from orchestrator.store.stacks import stacks
@@ -22,20 +22,20 @@ READ_BELOW = (
 POSTED_BELOW = ("resources", "events", "template", "actions")
 
 
-def canonical(stack_name: str, stack_id: str) -> StackRow:
+def get_stack(stack_name: str, stack_id: str) -> StackRow:
     """Return the caller's stack of that name and id.
 
     Raises:
         NotFound: there is none, or not under both.
     """
-    stack = stacks.get(parts().database, caller().scope, stack_name, stack_id)
+    stack = stacks.get(dependencies().database, caller().scope, stack_name, stack_id)
     if stack is None or not _is_open(stack):
         raise NotFound("Stack", stack_name)
     _act_within(stack.project_id)
     return stack
 
 
-def addressed(stack_name: str, stack_id: str) -> StackIdentity:
+def locate_stack(stack_name: str, stack_id: str) -> StackIdentity:
     """Return where the caller's stack of that name and id is: `canonical` for requests that are many.
 
     Raises:
@@ -43,7 +43,7 @@ def addressed(stack_name: str, stack_id: str) -> StackIdentity:
     """
     bearer = caller().bearer
     if bearer is None:
-        stack = stacks.locate(parts().database, caller().scope, stack_name, stack_id)
+        stack = stacks.locate(dependencies().database, caller().scope, stack_name, stack_id)
     elif (stack_name, stack_id.lower()) == (bearer.stack_name, bearer.stack_uuid):
         stack = StackIdentity(bearer.stack_id, bearer.stack_uuid, bearer.stack_name)
     else:
@@ -85,7 +85,7 @@ def by_arn(project_id: str, rest: str) -> Response:
     strange = not all(under) or not {".", ".."}.isdisjoint(under)
     if head != f"arn:openstack:heat::{project_id}" or strange:
         raise NotFound("Stack", arn)
-    return _redirect(stacks.get(parts().database, caller().scope, name, stack_id), name, *under)
+    return _redirect(stacks.get(dependencies().database, caller().scope, name, stack_id), name, *under)
 
 
 def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
@@ -95,7 +95,7 @@ def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - ever
 
 def _find(name_or_id: str) -> StackRow | None:
     asks = caller()
-    return stacks.find(parts().database, asks.project_id, name_or_id, everywhere=asks.is_admin)
+    return stacks.find(dependencies().database, asks.project_id, name_or_id, everywhere=asks.is_admin)
 
 
 for _word in READ_BELOW:

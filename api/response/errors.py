@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.response.serialization import json_response
 from orchestrator import errors, logs
-from orchestrator.engine.validation.nested_faults import relayed
+from orchestrator.engine.validation.nested_faults import as_parent_fault
 from orchestrator.store.connections.database import UNREACHABLE
 
 log = logs.logger()
@@ -119,7 +119,7 @@ def _ours(error: errors.OrchestratorError) -> Response:
     if isinstance(error, errors.Unauthenticated):
         return _unauthenticated(error)
     if isinstance(error, errors.InvalidTemplate):
-        kind, message = error.heat_type, relayed(error.diagnostics[0])
+        kind, message = error.heat_type, as_parent_fault(error.diagnostics[0])
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
             kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
         return fault(status, kind, message, [described(diagnostic) for diagnostic in error.diagnostics])

@@ -10,7 +10,7 @@ from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 
 
-def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as a list has it (spec/rest-api.md §8), and where it stands among the others."""
     place, told = links.of(stack), event_body(row, stack)
     resource = below(place, "resources", row.resource_name)
@@ -24,6 +24,6 @@ def as_listed(row: EventRow, stack: StackRow, links: Links, root: str | None = N
     return told
 
 
-def as_told(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as those who follow several stacks hear of it: which stack's, and of what type."""
-    return as_listed(row, stack, links, root) | event_stack_fields(row, stack)
+    return event_in_list(row, stack, links, root) | event_stack_fields(row, stack)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from api.dependencies import parts
+from api.dependencies import dependencies
 from api.response.errors import described
 from api.response.serialization import Links, below, link, time
-from orchestrator.engine.history.failure_kinds import read
+from orchestrator.engine.history.failure_kinds import classify
 from orchestrator.errors import Diagnostic
 from orchestrator.operations.diagnosis.failure_locations import FailureLocator
 from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
@@ -21,7 +21,7 @@ LONGEST_FILE: Final = 1 << 20  # bytes of a template in which a line is looked f
 
 def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
     """Return one cause: what failed, where and when, in whose words, and what may be done about it."""
-    place, reading = links.of(stack), read(row.reason)
+    place, reading = links.of(stack), classify(row.reason)
     return {
         "id": row.id,
         "resource_name": row.resource_name,
@@ -57,12 +57,12 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
 
     With the line in the template of a nested stack, where that is a file.
     """
-    database, levels = parts().database, parts().settings.max_nested_stack_depth
+    database, levels = dependencies().database, dependencies().settings.max_nested_stack_depth
     found, _ = tree(database, stack, history.failures_of(database, stack), levels)
     places = FailureLocator(database, LONGEST_FILE)
     told = []
     for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):
-        reading = read(leaf.row.reason)
+        reading = classify(leaf.row.reason)
         fault = Diagnostic(
             code=reading.word,
             message=leaf.row.reason,

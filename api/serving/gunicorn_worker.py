@@ -35,7 +35,7 @@ class TooLong(Exception):
         self.status = status
 
 
-class Patient(socket.socket):
+class BufferedSocket(socket.socket):
     """A client's connection: what was read ahead of its request's head, and how long the rest may take."""
 
     IDLE = 30.0  # seconds without a byte of a body, or for taking one slice of an answer
@@ -49,7 +49,7 @@ class Patient(socket.socket):
     until: float | None  # when no more of a body is waited for
 
     @classmethod
-    def of(cls, client: socket.socket) -> Patient:
+    def of(cls, client: socket.socket) -> BufferedSocket:
         """Take a connection over."""
         mine = cls(client.family, client.type, client.proto, fileno=client.detach())
         mine.ahead, mine.scanned = bytearray(), 0
@@ -121,7 +121,7 @@ class Worker(ThreadWorker):
     LINGER_SECONDS = 2.0  # until a client has taken the end of its answer
     DRAIN_SECONDS = 0.2  # for what is left of a body that nobody wanted
     NEAR_MILLISECONDS = 4  # for the next request on a connection, which is mostly sent at once
-    connection: type[Patient] = Patient
+    connection: type[BufferedSocket] = BufferedSocket
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As gunicorn does; the length of a URL is looked at here."""
@@ -145,7 +145,7 @@ class Worker(ThreadWorker):
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
-        if not isinstance(conn.sock, Patient):
+        if not isinstance(conn.sock, BufferedSocket):
             conn.sock = self.connection.of(conn.sock)
         if conn.parser is not None:  # what came behind the request before
             conn.sock.ahead[:0] = conn.parser.unreader.take_buffered()
@@ -189,7 +189,7 @@ class Worker(ThreadWorker):
     def _comes_more(self, conn: Any) -> bool:
         """Return whether the next request's head is in, after waiting a moment where threads are plenty."""
         sock = conn.sock
-        if not (self.alive and isinstance(sock, Patient)):
+        if not (self.alive and isinstance(sock, BufferedSocket)):
             return False
         sock.ahead[:0] = conn.parser.unreader.take_buffered()
         if 2 * self.lent > self.cfg.threads:
@@ -210,7 +210,7 @@ class Worker(ThreadWorker):
     def finish_request(self, conn: Any, fs: Any) -> None:
         """Keep the connection, or let it go without waiting."""
         kept = not fs.cancelled() and fs.exception() is None and fs.result()
-        mine = isinstance(conn.sock, Patient)
+        mine = isinstance(conn.sock, BufferedSocket)
         if mine:
             self.lent -= 1
         if kept and mine and conn.sock.ahead:
@@ -269,7 +269,7 @@ class Worker(ThreadWorker):
         if not keepalive:
             return False
         until = time.monotonic() + self.DRAIN_SECONDS
-        if not isinstance(conn.sock, Patient):
+        if not isinstance(conn.sock, BufferedSocket):
             return bool(conn.parser.finish_body(deadline=until))
         conn.sock.settimeout(self.DRAIN_SECONDS)
         conn.sock.until = until

@@ -21,12 +21,12 @@ from typing import Any, Final
 import orjson
 from flask import Response, current_app, request
 
-from api.dependencies import Parts, parts
+from api.dependencies import Dependencies, dependencies
 from api.request import query_params
-from api.response.event import as_told
+from api.response.event import event_with_stack
 from api.response.serialization import Links
 from api.streaming import hub as live
-from api.streaming.hub import Hub, Scope, Viewer
+from api.streaming.hub import EventHub, Scope, Subscriber
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
 from orchestrator.store.events.stream import EventScope, Position
@@ -48,10 +48,12 @@ def asked_for() -> bool:
     return TYPE in request.headers.get("Accept", "")
 
 
-def hub() -> Hub:
+def hub() -> EventHub:
     """Return the application's hub."""
-    has = parts()
-    made: Hub = current_app.extensions.setdefault("live", Hub(has.database, has.settings.max_event_streams))
+    has = dependencies()
+    made: EventHub = current_app.extensions.setdefault(
+        "live", EventHub(has.database, has.settings.max_event_streams)
+    )
     return made
 
 
@@ -62,7 +64,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
         InvalidRequest: `Last-Event-ID` or a query value is none.
         TooManyStreams: no room.
     """
-    has, room = parts(), hub()
+    has, room = dependencies(), hub()
     scope = Scope(project_id, query_params.levels(), stack)
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
@@ -79,9 +81,9 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
 class Following:
     """One stream on its way."""
 
-    parts: Parts
-    hub: Hub
-    viewer: Viewer
+    parts: Dependencies
+    hub: EventHub
+    viewer: Subscriber
     filters: Mapping[str, Sequence[str]]
     links: Links
     position: Position
@@ -185,7 +187,7 @@ class Following:
         root = self.links.of(self.scope.stack) if self.scope.levels and self.scope.stack else None
         return b"id: %s\ndata: %s\n\n" % (
             event.sequence.encode(),
-            orjson.dumps(as_told(event, stack, self.links, root), default=str),
+            orjson.dumps(event_with_stack(event, stack, self.links, root), default=str),
         )
 
     def _message(self, kind: str, body: Mapping[str, Any]) -> bytes:

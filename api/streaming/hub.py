@@ -56,7 +56,7 @@ class Scope:
 
 
 @dataclass(slots=True, eq=False)
-class Viewer:
+class Subscriber:
     """One who follows. `behind` means: read for yourself what comes after what you have."""
 
     scope: Scope
@@ -85,38 +85,38 @@ class Viewer:
             return found
 
 
-class Hub:
+class EventHub:
     """Reads what is written, once for all who follow in this process, and while there are any."""
 
     def __init__(self, database: Database, most: int, poll_seconds: float = POLL_SECONDS) -> None:
         """Let so many follow at a time."""
         self.database, self.most, self.poll_seconds = database, most, poll_seconds
-        self._viewers: set[Viewer] = set()
+        self._viewers: set[Subscriber] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._position = stream.START
         self._known: dict[int, StackRow] = {}
         self._forget_at = 0.0
 
-    def join(self, scope: Scope) -> Viewer:
+    def join(self, scope: Scope) -> Subscriber:
         """Return a viewer; it has to `leave`.
 
         Raises:
             TooManyStreams: as many follow as may.
         """
-        viewer = Viewer(scope)
+        viewer = Subscriber(scope)
         with self._lock:
             if len(self._viewers) >= self.most:
                 raise TooManyStreams(f"{self.most} streams of events are open here; try again later.")
             self._viewers.add(viewer)
         return viewer
 
-    def leave(self, viewer: Viewer) -> None:
+    def leave(self, viewer: Subscriber) -> None:
         """Follow no longer; once is enough."""
         with self._lock:
             self._viewers.discard(viewer)
 
-    def resume(self, viewer: Viewer) -> None:
+    def resume(self, viewer: Subscriber) -> None:
         """Put before a viewer what is written from now on. What was settled by now it reads afterwards."""
         with self._lock:
             if self._thread is None:

@@ -7,8 +7,8 @@ from typing import IO, Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import operation_context, parts
-from api.request.stack_lookup import canonical
+from api.dependencies import dependencies, operation_context
+from api.request.stack_lookup import get_stack
 from api.v1.stack_documents import begun
 from orchestrator.operations.adoption import adopt_abandon as operations
 
@@ -20,7 +20,7 @@ CHUNK: Final = 1 << 16
 @adoption.get("/<project_id>/stacks/<stack_name>/<stack_id>/export")
 def export(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Send the stack as a document."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     document = operations.exported(operation_context(), stack)
     return Response(begun(document), mimetype="application/json")
 
@@ -28,9 +28,9 @@ def export(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 @adoption.delete("/<project_id>/stacks/<stack_name>/<stack_id>/abandon")
 def abandon(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Let go of the stack, and send it as a document."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     abandoned = operations.abandon(operation_context(), stack)
-    parts().publish(abandoned.rings)
+    dependencies().publish(abandoned.rings)
     response = Response(_read(abandoned.document), mimetype="application/json")
     response.call_on_close(abandoned.document.close)  # also when nobody reads it
     return response

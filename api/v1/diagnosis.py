@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import parts
+from api.dependencies import dependencies
 from api.request import query_params
-from api.request.stack_lookup import canonical
+from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
@@ -30,10 +30,10 @@ MOST: Final = 200
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Tell what a stack waits for, those that hold others up first."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MOST))
-    page = stored.unfinished(parts().database, stack, _marker(query_params.text("marker")), limit)
+    page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
     told = _told(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
     answer: dict[str, Any] = {"why": told}
     if page.marker is not None:
@@ -45,8 +45,8 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/why")
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
     """Tell what one resource waits for; nothing when it is not to be visited."""
-    stack = canonical(stack_name, stack_id)
-    found = stored.of_resource(parts().database, stack, resource_name)
+    stack = get_stack(stack_name, stack_id)
+    found = stored.of_resource(dependencies().database, stack, resource_name)
     if found is None:
         raise ResourceNotFound(resource_name, stack.name)
     told = _told(stack) | {
@@ -61,9 +61,9 @@ def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/progress")
 def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Tell how far a stack's action is."""
-    stack = canonical(stack_name, stack_id)
-    summary = _summary(stack, stored.standing(parts().database, stack))
-    told = progress_body(stored_progress.read(parts().database, stack)) | _summarized(stack, summary)
+    stack = get_stack(stack_name, stack_id)
+    summary = _summary(stack, stored.standing(dependencies().database, stack))
+    told = progress_body(stored_progress.read(dependencies().database, stack)) | _summarized(stack, summary)
     return json_response({"progress": told})
 
 
@@ -81,7 +81,7 @@ def progress_body(found: Progress) -> dict[str, Any]:
 
 
 def _summary(stack: StackRow, found: StackState) -> Summary:
-    return summarize(stack, found, parts().settings.stack_action_timeout)
+    return summarize(stack, found, dependencies().settings.stack_action_timeout)
 
 
 def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
@@ -97,10 +97,10 @@ def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
 
 
 def _told(stack: StackRow) -> dict[str, Any]:
-    found = stored.standing(parts().database, stack)
+    found = stored.standing(dependencies().database, stack)
     summary = _summary(stack, found)
     return _summarized(stack, summary) | {
-        "progress": progress_body(stored_progress.read(parts().database, stack)),
+        "progress": progress_body(stored_progress.read(dependencies().database, stack)),
         "running": found.running,
         "causes": [
             {"resource_name": cause.name, "reason": cause.reason, "at": time(cause.at)}
@@ -112,7 +112,7 @@ def _told(stack: StackRow) -> dict[str, Any]:
 
 
 def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
-    because = explain(node, stack, parts().settings.action_retry_limit)
+    because = explain(node, stack, dependencies().settings.action_retry_limit)
     return {
         "resource_name": node.name,
         "resource_type": node.type,
@@ -132,7 +132,7 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
         "operation_since": time(node.op_started_at),
         "next_attempt_at": time(node.due_at),
         "retry_count": node.retry_count,
-        "retry_limit": parts().settings.action_retry_limit,
+        "retry_limit": dependencies().settings.action_retry_limit,
         "lost_workers": node.lost_leases,
         "last_error": node.last_error,
         "hook": node.hook if node.state == "paused" else None,

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import caller, parts
+from api.dependencies import caller, dependencies
 from api.request import query_params
-from api.request.stack_lookup import canonical
+from api.request.stack_lookup import get_stack
 from api.response.errors import HttpNotFound
-from api.response.event import as_listed, as_told
+from api.response.event import event_in_list, event_with_stack
 from api.response.serialization import Links, json_list, json_response
 from api.streaming import event_stream
 from orchestrator.errors import InvalidRequest
@@ -30,7 +30,7 @@ AT_ONCE: Final = 1_000  # events of one answer to `after`
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the stack's events, the newest first unless asked otherwise."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     return (
         event_stream.stream(stack, stack.project_id, _from())
         if event_stream.asked_for()
@@ -41,7 +41,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events/stream")
 def stream(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Tell the stack's events as they happen."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     return event_stream.stream(stack, stack.project_id, _from())
 
 
@@ -56,10 +56,12 @@ def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
         return event_stream.stream(None, caller().project_id, _from())
     limit = max(1, min(query_params.integer("limit") or AT_ONCE, AT_ONCE))
     within = EventScope(caller().project_id, query_params.levels(), query_params.filters(FILTERS))
-    database = parts().database
+    database = dependencies().database
     walked = tail.of_project(database, within, _after() or tail.START, limit)
     owners, links = stacks.by_ids(database, {row.stack_id for row in walked.rows}), Links()
-    told = [as_told(row, owners[row.stack_id], links) for row in walked.rows if row.stack_id in owners]
+    told = [
+        event_with_stack(row, owners[row.stack_id], links) for row in walked.rows if row.stack_id in owners
+    ]
     return json_response({"events": told, "sequence": str(walked.position), "more": not walked.drained})
 
 
@@ -72,17 +74,17 @@ def stream_of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events")
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
     """List one resource's events; none at all is a 404, as clients know it."""
-    return _listing(canonical(stack_name, stack_id), resource_name)
+    return _listing(get_stack(stack_name, stack_id), resource_name)
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events/<event_id>")
 def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, event_id: str) -> Response:  # noqa: ARG001
     """Show one event with the type and the properties."""
-    stack = canonical(stack_name, stack_id)
-    row = get_event(parts().database, stack, resource_name, event_id)
+    stack = get_stack(stack_name, stack_id)
+    row = get_event(dependencies().database, stack, resource_name, event_id)
     if row is None:
         raise HttpNotFound(f"No event {event_id} found")
-    body = as_listed(row, stack, Links())
+    body = event_in_list(row, stack, Links())
     body.update(resource_type=row.resource_type, resource_properties=dict(row.properties or {}))
     return json_response({"event": body})
 
@@ -103,16 +105,16 @@ def _listing(stack: StackRow, resource_name: str | None) -> Response:
         after=after,
     )
     levels, links = query_params.levels(), Links()
-    below_it = list(descendants(parts().database, stack, levels, deleted=True))
+    below_it = list(descendants(dependencies().database, stack, levels, deleted=True))
     owners = {one.id: one for one in (stack, *below_it)}
     root = links.of(stack) if levels else None
-    rows = list_events(parts().database, stack, query, below_it)
+    rows = list_events(dependencies().database, stack, query, below_it)
     if resource_name is not None and after is None:
         first = next(rows, None)
         if first is None:
             raise HttpNotFound(f"No events found for resource {resource_name}")
         rows = _again(first, rows)
-    return json_list("events", (as_listed(row, owners[row.stack_id], links, root) for row in rows))
+    return json_list("events", (event_in_list(row, owners[row.stack_id], links, root) for row in rows))
 
 
 def _from() -> Position | None:
@@ -134,7 +136,7 @@ def _after() -> Position | None:
     given = query_params.text("after")
     if given is None:
         return None
-    found = tail.end_position(parts().database) if given == "now" else _position(given, "after")
+    found = tail.end_position(dependencies().database) if given == "now" else _position(given, "after")
     if (
         query_params.direction() == "desc"
         or query_params.text("marker") is not None

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import Output, parts
-from api.request.stack_lookup import canonical
+from api.dependencies import Output, dependencies
+from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
 from orchestrator.store.stacks import revisions
@@ -22,7 +22,7 @@ NO_DESCRIPTION: Final = "No description given"
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the outputs without their values."""
-    declared = _outline(canonical(stack_name, stack_id)).get("outputs") or {}
+    declared = _outline(get_stack(stack_name, stack_id)).get("outputs") or {}
     listed = [{"output_key": key, "description": _description(output)} for key, output in declared.items()]
     return json_response({"outputs": listed})
 
@@ -30,14 +30,16 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs/<path:key>")
 def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:  # noqa: ARG001 - as above
     """Show one output with its value."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     outline = _outline(stack)
     if key in (unwanted := outline.get("unwanted_outputs") or {}):  # listed nowhere, but not unheard of
         body = {"output_key": key, "description": unwanted[key], "output_value": None}
         return json_response({"output": body})
     if key not in (outline.get("outputs") or {}):
         raise OutputNotFound(f"Specified output key {key} not found.")
-    resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, [key])
+    resolved = dependencies().operations.resolve_outputs(
+        dependencies().database, dependencies().cipher, stack, [key]
+    )
     return json_response({"output": output_body(resolved[0])})
 
 
@@ -52,7 +54,7 @@ def output_body(output: Output) -> dict[str, Any]:
 
 
 def _outline(stack: StackRow) -> Mapping[str, Any]:
-    revision = revisions.desired(parts().database, stack)
+    revision = revisions.desired(dependencies().database, stack)
     outline: Mapping[str, Any] = revision.outline if revision else {}
     return outline
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 import orjson
 from flask import Blueprint, Response, request
 
-from api.dependencies import caller, operation_context, parts
+from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
-from api.request.body import received
-from api.request.stack_lookup import canonical
+from api.request.body import read_body
+from api.request.stack_lookup import get_stack
 from api.response.serialization import WHOLE, Links, json_response, link, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
@@ -38,8 +38,8 @@ Form = dict[str, Any]
 def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Show the stack that a create would make."""
     context = operation_context()
-    with received(request, context.settings) as body:
-        preview = parts().operations.preview_create(context, body)
+    with read_body(request, context.settings) as body:
+        preview = dependencies().operations.preview_create(context, body)
     identity = _Identity(context.caller.project_id, preview.name, "None")
     described = preview.description or NO_DESCRIPTION
     shown = {
@@ -79,9 +79,11 @@ def _created(identity: _Identity, one: PlannedResource) -> Form | list[Any]:
 def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Show what an update would do to each resource."""
     nested, patch = query_params.boolean("show_nested"), request.method == "PATCH"
-    stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings) as body:
-        preview = parts().operations.preview_update(context, stack, body, patch=patch, show_nested=nested)
+    stack, context = get_stack(stack_name, stack_id), operation_context()
+    with read_body(request, context.settings) as body:
+        preview = dependencies().operations.preview_update(
+            context, stack, body, patch=patch, show_nested=nested
+        )
     lists = _lists(stack, preview)
     every = [preview, *preview.nested]
     if sum(sum(map(len, one.items.values()), len(one.unchanged)) for one in every) < WHOLE:
@@ -94,7 +96,7 @@ class _Identity:
 
     def __init__(self, project_id: str, name: str, stack_id: str, parent: str | None = None) -> None:
         self.nested = {} if parent is None else {"parent_resource": parent}
-        self.name, self.parts = name, parts()  # a long answer is written when its request is gone
+        self.name, self.parts = name, dependencies()  # a long answer is written when its request is gone
         self.stack = {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}
 
     def made(self, row: ResourceRow, required_by: Sequence[str]) -> Form:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import caller, parts
+from api.dependencies import caller, dependencies
 from api.middleware.authorization import require_named
 from api.request import query_params
 from api.response.errors import fault
@@ -52,7 +52,7 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
 
 
 def _offered() -> AvailableTypes:
-    has = parts()
+    has = dependencies()
     return AvailableTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
 
 
@@ -65,9 +65,9 @@ def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
 @catalogue.get("/<project_id>/services")
 def services(project_id: str) -> Response:  # noqa: ARG001 - as above
     """List the workers, which Heat's clients know as engines: for whoever runs this installation."""
-    if parts().settings.auth != "none":  # without authentication whoever calls runs it
+    if dependencies().settings.auth != "none":  # without authentication whoever calls runs it
         require_named("service:index")
-    found = workers.list_workers(parts().database)
+    found = workers.list_workers(dependencies().database)
     if not any(worker.is_up for worker in found):
         return fault(503, "HTTPServiceUnavailable", "All heat engines are down.")
     return json_response({"services": [_service(worker) for worker in found]})

@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import caller, operation_context, parts
+from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
-from api.request.stack_lookup import canonical
+from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
@@ -24,7 +24,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.stacks.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.member_attributes import plain
+from orchestrator.template.member_attributes import unmarked
 from orchestrator.template.parameters import MASK
 
 resources = Blueprint("resources", __name__)
@@ -38,9 +38,9 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     limit, marker = query_params.integer("limit"), query_params.text("marker")
     if levels and (limit is not None or marker is not None):
         raise InvalidRequest("'limit' and 'marker' are for one stack: leave out nested_depth.")
-    stack, links = canonical(stack_name, stack_id), Links()
-    types = parts().types if detail else None
-    filters, database = query_params.filters(FILTERS), parts().database
+    stack, links = get_stack(stack_name, stack_id), Links()
+    types = dependencies().types if detail else None
+    filters, database = query_params.filters(FILTERS), dependencies().database
     if limit is None and marker is None:
         rows = list_tree(database, stack, levels, filters, with_values=detail)
         return json_list("resources", (_body(row, of, links, types) for of, row in rows))
@@ -52,9 +52,9 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
 def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Show one resource with its attributes."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     row = _found(stack, resource_name)
-    body = _body(row, stack, Links(), parts().types, request.args.getlist("with_attr"))
+    body = _body(row, stack, Links(), dependencies().types, request.args.getlist("with_attr"))
     if query_params.boolean("with_diagnostics"):
         body["diagnostics"] = diagnostics(stack, resource_name)
     return json_response({"resource": body})
@@ -63,9 +63,9 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
 def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Show a resource's metadata as it is now."""
-    stack, bearer = canonical(stack_name, stack_id), caller().bearer
+    stack, bearer = get_stack(stack_name, stack_id), caller().bearer
     if bearer is not None:
-        require(parts().database, bearer, stack.id, resource_name)
+        require(dependencies().database, bearer, stack.id, resource_name)
     row = _found(stack, resource_name)
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
@@ -78,7 +78,7 @@ def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | 
 
 
 def _found(stack: StackRow, name: str) -> ResourceRow:
-    row = get_resource(parts().database, stack, name)
+    row = get_resource(dependencies().database, stack, name)
     if row is None:
         raise ResourceNotFound(name, stack.name)
     return row
@@ -128,7 +128,7 @@ def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) ->
             return MASK
         attribute = declared.get(name)
         hidden = attribute is not None and attribute.secret and name in known
-        return MASK if hidden else plain(known.get(name))
+        return MASK if hidden else unmarked(known.get(name))
 
     if row.sealed is None and isinstance(known.get("show"), Mapping):
         return {**{name: value(name) for name in with_attr}, **known["show"]}

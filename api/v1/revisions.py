@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import operation_context, parts
+from api.dependencies import dependencies, operation_context
 from api.request import query_params
-from api.request.stack_lookup import canonical
+from api.request.stack_lookup import get_stack
 from api.response.failures import cause_body, failure_body
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from api.v1.stack_documents import environment_of, files_of, template_of
@@ -33,25 +33,25 @@ STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>"
 @revisions.get(f"{STACK}/revisions")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the revisions, the newest first; the marker is a number."""
-    stack, links = canonical(stack_name, stack_id), Links()
+    stack, links = get_stack(stack_name, stack_id), Links()
     marker, limit = query_params.integer("marker"), query_params.integer("limit")
-    rows = history.list_chapters(parts().database, stack, before=marker, limit=limit)
+    rows = history.list_chapters(dependencies().database, stack, before=marker, limit=limit)
     return json_list("revisions", (_body(row, stack, links) for row in rows))
 
 
 @revisions.get(f"{STACK}/revisions/<number>")
 def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Show one revision: what it did, and with which parameters."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     row, revision = _chapter(stack, number), _revision(stack, number)
-    did = history.revision_effects(parts().database, stack, row)
+    did = history.revision_effects(dependencies().database, stack, row)
     counted = ("created", "updated", "replaced", "deleted", "failed")
     traversals = [row.traversal] if row.traversal is not None else []
     shown = {
         **_body(row, stack, Links()),
         "reason": did.reason if did is not None else None,
         "resources": {name: getattr(did, name) for name in counted} if did is not None else None,
-        "failures": history.count_failures(parts().database, stack, traversals),
+        "failures": history.count_failures(dependencies().database, stack, traversals),
         "description": revision.outline.get("description") or NO_DESCRIPTION,
         "parameters": parameters_of(stack, revision),
         "files": sorted(revision.files),
@@ -62,36 +62,36 @@ def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Respon
 @revisions.get(f"{STACK}/revisions/<number>/template")
 def template(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Send a revision's template as it is stored."""
-    return template_of(_revision(canonical(stack_name, stack_id), number))
+    return template_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<number>/environment")
 def environment(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001
     """Show a revision's environment, values of hidden parameters masked."""
-    return environment_of(_revision(canonical(stack_name, stack_id), number))
+    return environment_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<number>/files")
 def files(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Send a revision's files, name to content."""
-    return files_of(_revision(canonical(stack_name, stack_id), number))
+    return files_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<before>/diff/<after>")
 def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: str) -> Response:  # noqa: ARG001
     """Show what differs between two revisions."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
+    stack, context = get_stack(stack_name, stack_id), operation_context()
     one, other = _chapter(stack, before), _chapter(stack, after)
-    found = parts().operations.differ(context, stack, one.number, other.number)
+    found = dependencies().operations.differ(context, stack, one.number, other.number)
     return json_response({"diff": {"before": one.number, "after": other.number, "sections": found}})
 
 
 @revisions.post(f"{STACK}/revisions/<number>/rollback")
 def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Bring the stack back to a revision, whatever it is doing."""
-    stack = canonical(stack_name, stack_id)
-    rings = parts().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
-    parts().publish(rings)
+    stack = get_stack(stack_name, stack_id)
+    rings = dependencies().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
+    dependencies().publish(rings)
     return Response(status=202)
 
 
@@ -102,31 +102,31 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     After a rollback it is what was rolled back that failed, after a deletion what failed last before. With
     `nested_depth` each has the causes in the stack it stands for.
     """
-    stack, links = canonical(stack_name, stack_id), Links()
+    stack, links = get_stack(stack_name, stack_id), Links()
     chosen = query_params.text("revision")
     if chosen is not None:
         traversal = _chapter(stack, chosen).traversal
         traversals = [] if traversal is None else [traversal]
     else:
-        traversals = history.failures_of(parts().database, stack)
+        traversals = history.failures_of(dependencies().database, stack)
     if levels := query_params.levels():
-        found, more = tree(parts().database, stack, traversals, levels)
+        found, more = tree(dependencies().database, stack, traversals, levels)
         return json_response({"failures": [cause_body(node, links) for node in found], "more": more})
     marker, limit = query_params.text("marker") or "", query_params.integer("limit")
     after = int(marker) if DIGITS.fullmatch(marker) else None
-    rows = history.list_failures(parts().database, stack, traversals, after=after, limit=limit)
+    rows = history.list_failures(dependencies().database, stack, traversals, after=after, limit=limit)
     return json_list("failures", (failure_body(row, stack, links) for row in rows))
 
 
 def _chapter(stack: StackRow, number: str) -> RevisionHistory:
-    row = history.chapter(parts().database, stack, _number(number))
+    row = history.chapter(dependencies().database, stack, _number(number))
     if row is None:
         raise NotFound("Revision", number)
     return row
 
 
 def _revision(stack: StackRow, number: str) -> RevisionRow:
-    row = history.numbered(parts().database, stack, _number(number))
+    row = history.numbered(dependencies().database, stack, _number(number))
     if row is None:
         raise NotFound("Revision", number)
     return row

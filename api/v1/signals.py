@@ -7,10 +7,10 @@ from typing import Final
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import operation_context, parts
+from api.dependencies import dependencies, operation_context
 from api.request import query_params
-from api.request.body import received
-from api.request.stack_lookup import addressed, canonical
+from api.request.body import read_body
+from api.request.stack_lookup import get_stack, locate_stack
 from api.response.serialization import NextPage, json_response, link, time
 
 signals = Blueprint("signals", __name__)
@@ -21,19 +21,19 @@ LONGEST_ID: Final = 19  # digits of a row's id, at least
 @signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
 def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Take on a signal; the resource takes it in after the answer."""
-    stack, context = addressed(stack_name, stack_id), operation_context()
-    with received(request, context.settings, small=True) as body:
-        rings = parts().operations.signal(context, stack, resource_name, body)
-    parts().publish(rings)
+    stack, context = locate_stack(stack_name, stack_id), operation_context()
+    with read_body(request, context.settings, small=True) as body:
+        rings = dependencies().operations.signal(context, stack, resource_name, body)
+    dependencies().publish(rings)
     return json_response(None)
 
 
 @signals.patch("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
 def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Mark a resource to be replaced by the next update, or unmark it."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings, small=True) as body:
-        parts().operations.mark_unhealthy(context, stack, resource_name, body)
+    stack, context = get_stack(stack_name, stack_id), operation_context()
+    with read_body(request, context.settings, small=True) as body:
+        dependencies().operations.mark_unhealthy(context, stack, resource_name, body)
     return json_response(None)
 
 
@@ -41,8 +41,8 @@ def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_nam
 def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the resources that wait at a hook, the one that has waited longest first."""
     after, limit = _after(query_params.text("marker")), query_params.integer("limit")
-    stack = canonical(stack_name, stack_id)
-    waiting = parts().operations.waiting(operation_context(), stack, after, limit)
+    stack = get_stack(stack_name, stack_id)
+    waiting = dependencies().operations.waiting(operation_context(), stack, after, limit)
     listed = [
         {
             "resource_name": one.name,

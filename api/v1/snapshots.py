@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import orjson
 from flask import Blueprint, Response, request
 
-from api.dependencies import Parts, operation_context, parts
+from api.dependencies import Dependencies, dependencies, operation_context
 from api.request import query_params
-from api.request.body import received
-from api.request.stack_lookup import canonical
+from api.request.body import read_body
+from api.request.stack_lookup import get_stack
 from api.response.serialization import NextPage, link, time
 from api.v1.stack_documents import begun
 from orchestrator.errors import NotFound
@@ -26,17 +26,17 @@ snapshots = Blueprint("snapshots", __name__)
 @snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Begin a snapshot; the work goes on after the answer."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings, small=True) as body:
+    stack, context = get_stack(stack_name, stack_id), operation_context()
+    with read_body(request, context.settings, small=True) as body:
         taken = operations.take(context, stack, body)
-    parts().publish(taken.rings)
-    return _json(_body(taken.snapshot, stack, parts()))
+    dependencies().publish(taken.rings)
+    return _json(_body(taken.snapshot, stack, dependencies()))
 
 
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the snapshots, the oldest first."""
-    stack, has, next_page = canonical(stack_name, stack_id), parts(), NextPage()
+    stack, has, next_page = get_stack(stack_name, stack_id), dependencies(), NextPage()
     marker, limit = query_params.text("marker"), query_params.integer("limit")
 
     def listed() -> Iterator[bytes]:
@@ -58,8 +58,8 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
 def show(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
     """Show one snapshot."""
-    stack = canonical(stack_name, stack_id)
-    body = _body(operations.find(operation_context(), stack, snapshot_id), stack, parts())
+    stack = get_stack(stack_name, stack_id)
+    body = _body(operations.find(operation_context(), stack, snapshot_id), stack, dependencies())
     return _json(piece for pieces in ((b'{"snapshot":',), body, (b"}",)) for piece in pieces)
 
 
@@ -75,18 +75,18 @@ def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) ->
 def restore(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
     """Begin to bring the stack back to a snapshot."""
     stack, context = _live(stack_name, stack_id), operation_context()
-    parts().publish(offload.restore(context, stack, snapshot_id))
+    dependencies().publish(offload.restore(context, stack, snapshot_id))
     return Response(status=202)
 
 
 def _live(name: str, id_: str) -> StackRow:
-    stack = canonical(name, id_)
+    stack = get_stack(name, id_)
     if stack.deleted_at is not None:
         raise NotFound("Stack", name)
     return stack
 
 
-def _body(row: SnapshotRow, stack: StackRow, has: Parts) -> Iterator[bytes]:
+def _body(row: SnapshotRow, stack: StackRow, has: Dependencies) -> Iterator[bytes]:
     """Yield one snapshot: with the stack as it was, in the form of an export."""
     head = {
         "id": str(row.uuid),

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from api.dependencies import operation_context
 from api.middleware.authorization import require_named
 from api.request import query_params
-from api.request.body import received
+from api.request.body import read_body
 from api.response.serialization import json_response
 from orchestrator.operations.software import api_requests as operations
 
@@ -29,7 +29,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Make a config."""
     context = operation_context()
-    with received(request, context.settings, small=True) as body:
+    with read_body(request, context.settings, small=True) as body:
         return json_response({"software_config": operations.create_config(context, body)})
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from api.dependencies import caller, operation_context
 from api.request import query_params
-from api.request.body import received
+from api.request.body import read_body
 from api.response.serialization import json_response
 from orchestrator.errors import AccessDenied
 from orchestrator.operations.software import api_requests as operations
@@ -34,7 +34,7 @@ def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as 
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Publish a config for a machine."""
     context = operation_context()
-    with received(request, context.settings, small=True) as body:
+    with read_body(request, context.settings, small=True) as body:
         return json_response({"software_deployment": operations.create_deployment(context, body)})
 
 
@@ -49,7 +49,7 @@ def show(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as 
 def update(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
     """Change one deployment; what is null stays."""
     context = operation_context()
-    with received(request, context.settings, small=True) as body:
+    with read_body(request, context.settings, small=True) as body:
         changed = operations.update_deployment(context, deployment_id, body)
     return json_response({"software_deployment": changed})
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response
 
-from api.dependencies import parts
-from api.request.stack_lookup import canonical
+from api.dependencies import dependencies
+from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
 from orchestrator.errors import NotFound
 from orchestrator.operations.adoption.export import files_json, shown_environment, shown_template
@@ -36,7 +36,7 @@ def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 def template_of(revision: RevisionRow) -> Response:
     """Send a revision's template in slices: it may be larger than this process should be."""
-    return Response(begun(shown_template(parts().database, revision)), mimetype="application/json")
+    return Response(begun(shown_template(dependencies().database, revision)), mimetype="application/json")
 
 
 def environment_of(revision: RevisionRow) -> Response:
@@ -46,11 +46,11 @@ def environment_of(revision: RevisionRow) -> Response:
 
 def files_of(revision: RevisionRow) -> Response:
     """Send a revision's files, name to content, in slices."""
-    return Response(begun(files_json(parts().database, revision.files)), mimetype="application/json")
+    return Response(begun(files_json(dependencies().database, revision.files)), mimetype="application/json")
 
 
 def _revision(stack_name: str, stack_id: str) -> RevisionRow:
-    revision = desired(parts().database, canonical(stack_name, stack_id))
+    revision = desired(dependencies().database, get_stack(stack_name, stack_id))
     if revision is None:
         raise NotFound("Stack", stack_name)
     return revision

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import caller, operation_context, parts
+from api.dependencies import caller, dependencies, operation_context
 from api.middleware.authorization import require_named
 from api.request import query_params
-from api.request.body import received
-from api.request.stack_lookup import canonical
+from api.request.body import read_body
+from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, NextPage, json_list, json_response, link, time
 from api.v1.diagnosis import progress_body
@@ -49,7 +49,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     if query_params.boolean("global_tenant"):
         require_named("stacks:global_index")
         scope, admin = None, True
-    query, database, links, next_page = _query(), parts().database, Links(), NextPage()
+    query, database, links, next_page = _query(), dependencies().database, Links(), NextPage()
     count = count_stacks(database, scope, query) if query_params.boolean("with_count") else None
 
     def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
     """List the project's stacks with more of each; nothing can be filtered."""
     query, links, admin = StackQuery(hidden_tags=_hidden_tags()), Links(), caller().is_admin
-    rows = list_stacks(parts().database, caller().scope, query)
+    rows = list_stacks(dependencies().database, caller().scope, query)
     return json_list("stacks", (_detailed(row, links, admin=admin) for row in rows))
 
 
@@ -73,9 +73,9 @@ def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Take on a new stack; the work goes on after the answer."""
     context = operation_context()
-    with received(request, context.settings) as body:
-        accepted = parts().operations.create(context, body)
-    parts().publish(accepted.rings)
+    with read_body(request, context.settings) as body:
+        accepted = dependencies().operations.create(context, body)
+    dependencies().publish(accepted.rings)
     place = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
     response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", place)]}}, 201)
     response.headers["Location"] = place
@@ -87,8 +87,8 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     """Show one stack."""
     with_outputs = query_params.boolean("resolve_outputs", default=True)
     with_diagnostics = query_params.boolean("with_diagnostics")
-    stack = canonical(stack_name, stack_id)
-    revision = revisions.desired(parts().database, stack)
+    stack = get_stack(stack_name, stack_id)
+    revision = revisions.desired(dependencies().database, stack)
     described = (revision.outline.get("description") if revision else None) or NO_DESCRIPTION
     shown = {
         **_common(stack, Links()),
@@ -102,7 +102,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "capabilities": [],
         "notification_topics": [],
     }
-    counted = progress.read(parts().database, stack)
+    counted = progress.read(dependencies().database, stack)
     if counted.total:  # an old stack's are forgotten
         shown["progress"] = progress_body(counted)
     if with_outputs and stack.deleted_at is None:
@@ -118,35 +118,35 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
     patch = request.method == "PATCH"
     if not patch:
         require_named("stacks:update")
-        stack = canonical(stack_name, stack_id)
+        stack = get_stack(stack_name, stack_id)
     context = operation_context()
-    with received(request, context.settings) as body:
+    with read_body(request, context.settings) as body:
         if patch:
             require_named("stacks:update_no_change" if is_empty_patch(body) else "stacks:update_patch")
-            stack = canonical(stack_name, stack_id)
-        accepted = parts().operations.update(context, stack, body, patch=patch)
-    parts().publish(accepted.rings)
+            stack = get_stack(stack_name, stack_id)
+        accepted = dependencies().operations.update(context, stack, body, patch=patch)
+    dependencies().publish(accepted.rings)
     return Response(status=202)
 
 
 @stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
 def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Begin an action of the stack."""
-    stack, context = canonical(stack_name, stack_id), operation_context()
-    with received(request, context.settings, small=True) as body:
+    stack, context = get_stack(stack_name, stack_id), operation_context()
+    with read_body(request, context.settings, small=True) as body:
         require_named(f"actions:{requested_action(body)}")
-        rings = parts().operations.act(context, stack, body)
-    parts().publish(rings)
+        rings = dependencies().operations.act(context, stack, body)
+    dependencies().publish(rings)
     return json_response(None)
 
 
 @stacks.delete("/<project_id>/stacks/<stack_name>/<stack_id>")
 def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Start deleting the stack, whatever it is doing."""
-    stack = canonical(stack_name, stack_id)
+    stack = get_stack(stack_name, stack_id)
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack_name)
-    parts().publish(parts().operations.delete(operation_context(), stack))
+    dependencies().publish(dependencies().operations.delete(operation_context(), stack))
     return Response(status=204)
 
 
@@ -174,7 +174,7 @@ def _query() -> StackQuery:
 
 
 def _hidden_tags() -> list[str]:
-    return [tag.strip() for tag in parts().settings.hidden_stack_tags.split(",") if tag.strip()]
+    return [tag.strip() for tag in dependencies().settings.hidden_stack_tags.split(",") if tag.strip()]
 
 
 def _state(text: str) -> tuple[str | None, str]:
@@ -189,7 +189,9 @@ def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
 
 
 def _outputs(stack: StackRow) -> list[dict[str, Any]]:
-    resolved = parts().operations.resolve_outputs(parts().database, parts().cipher, stack, None)
+    resolved = dependencies().operations.resolve_outputs(
+        dependencies().database, dependencies().cipher, stack, None
+    )
     return [output_body(output) for output in resolved]
 
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import operation_context, parts
+from api.dependencies import dependencies, operation_context
 from api.request import query_params
-from api.request.body import received
+from api.request.body import read_body
 from api.response.errors import TemplateVersionNotFound
 from api.response.function_descriptions import told
 from api.response.serialization import json_response
@@ -31,8 +31,8 @@ def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts w
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
-    with received(request, context.settings) as body:
-        found = parts().operations.validate(context, body, overlook=UNAVAILABLE in ignored, **asked)
+    with read_body(request, context.settings) as body:
+        found = dependencies().operations.validate(context, body, overlook=UNAVAILABLE in ignored, **asked)
         return json_response(found)
 
 

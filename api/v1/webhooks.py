@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from api.dependencies import operation_context
 from api.request import query_params
-from api.request.body import received
+from api.request.body import read_body
 from api.response.serialization import Links, below, json_response
 from orchestrator.operations.events import webhooks as operations
 
@@ -32,7 +32,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 def create(project_id: str) -> Response:
     """Make a webhook; the answer, and no other, has its secret."""
     context = operation_context()
-    with received(request, context.settings, small=True) as body:
+    with read_body(request, context.settings, small=True) as body:
         made = operations.create(context, body)
     response = json_response({"webhook": made}, 201)
     response.headers["Location"] = below(Links().base, project_id, "webhooks", made["id"])
@@ -62,5 +62,5 @@ def test(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as abo
 def rearm(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
     """Let a webhook that was given up try again."""
     context = operation_context()
-    with received(request, context.settings, small=True) as body:
+    with read_body(request, context.settings, small=True) as body:
         return json_response({"webhook": operations.reactivate(context, webhook_id, body)})

@@ -85,7 +85,7 @@ class Fetcher:
             return self._bounded([file.read(self.rules.max_bytes + 1)])
 
     def _get(self, url: str) -> bytes:
-        backend = Outside(self.rules.private)
+        backend = PublicOnlyBackend(self.rules.private)
         with httpcore.ConnectionPool(network_backend=backend, ssl_context=verifying()) as pool:
             for _ in range(MOST_REDIRECTS + 1):
                 with pool.stream(
@@ -122,7 +122,7 @@ class Fetcher:
         return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)}
 
 
-class Outside(httpcore.SyncBackend):
+class PublicOnlyBackend(httpcore.SyncBackend):
     """Connects to public addresses only, unless told otherwise."""
 
     def __init__(self, private: bool) -> None:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from orchestrator.clients.url_fetcher import Outside, is_public, parts_of, verifying
+from orchestrator.clients.url_fetcher import PublicOnlyBackend, is_public, parts_of, verifying
 
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
@@ -103,7 +103,9 @@ def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, pri
     until = time.monotonic() + seconds
     try:
         with (
-            httpcore.ConnectionPool(network_backend=Outside(private), ssl_context=verifying()) as pool,
+            httpcore.ConnectionPool(
+                network_backend=PublicOnlyBackend(private), ssl_context=verifying()
+            ) as pool,
             pool.stream("POST", parts_of(url), headers=headers, content=body, extensions=times) as answer,
         ):
             if 200 <= answer.status < 300:

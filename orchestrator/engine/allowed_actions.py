@@ -34,6 +34,6 @@ def accepted(action: str, status: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def what_helps(action: str) -> str:
+def suggested_operations(action: str) -> str:
     """Return what to do about a stack whose action has failed, in words."""
     return _HELPS.get(action, _ANEW)

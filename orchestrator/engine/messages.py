@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class CheckMessage:
     """ "Look at this node": all that a message says. `label` and `root` are for people who watch."""
 
     node_id: int
@@ -17,7 +17,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
-class SignalRing:
+class SignalMessage:
     """ "This resource has signals to take in": the other thing a message may say."""
 
     resource_id: int
@@ -25,4 +25,4 @@ class SignalRing:
     root: str = ""
 
 
-Message = Ring | SignalRing
+Message = CheckMessage | SignalMessage

@@ -34,7 +34,7 @@ class Row(NamedTuple):
         return self.action == "INIT" and self.attempt == 0
 
 
-class Wanted(NamedTuple):
+class DesiredRow(NamedTuple):
     """One resource of the template."""
 
     digest: bytes
@@ -46,18 +46,18 @@ class Wanted(NamedTuple):
 class Changes:
     """What to write: which row stands for which name, which are visited, which go."""
 
-    chosen: dict[str, Row]
+    current: dict[str, Row]
     dirty: set[str] = field(default_factory=set)  # to be visited whatever its requirements hand on
     visited: list[str] = field(default_factory=list)  # these and all downstream, in the template's order
-    taken_back: list[int] = field(default_factory=list)  # leftovers that the template has again
-    leaving: dict[int, int | None] = field(default_factory=dict)  # new leftovers, and what replaces each
+    restored: list[int] = field(default_factory=list)  # leftovers that the template has again
+    deposed_by: dict[int, int | None] = field(default_factory=dict)  # new leftovers, and what replaces each
     unmade: list[int] = field(default_factory=list)  # rows to drop
     cleanups: list[Row] = field(default_factory=list)  # leftovers that nothing that stays stands on
 
 
-def compare(
+def plan_changes(
     rows: Sequence[Row],
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, DesiredRow],
     started: Collection[str] = (),
     *,
     back: bool = False,
@@ -75,7 +75,7 @@ def compare(
             chosen[name] = best
     changes = Changes(chosen)
     kept = {row.id for row in chosen.values()}
-    changes.taken_back = [row.id for row in chosen.values() if row.leftover]
+    changes.restored = [row.id for row in chosen.values() if row.leftover]
     for row in rows:
         if row.id in kept:
             continue
@@ -83,7 +83,7 @@ def compare(
             changes.unmade.append(row.id)
         elif not row.leftover:
             heir = chosen.get(row.name)
-            changes.leaving[row.id] = None if heir is None else heir.id
+            changes.deposed_by[row.id] = None if heir is None else heir.id
     by_id = {row.id: row for row in rows}
     changes.dirty = {
         name
@@ -91,11 +91,11 @@ def compare(
         if name in started or name not in chosen or _is_dirty(chosen[name], want, chosen, by_id)
     }
     changes.visited = _downstream(wanted, changes.dirty)
-    changes.cleanups = _free(rows, kept, set(changes.unmade))
+    changes.cleanups = _removable_now(rows, kept, set(changes.unmade))
     return changes
 
 
-def _best(rows: Iterable[Row], want: Wanted, *, back: bool) -> Row | None:
+def _best(rows: Iterable[Row], want: DesiredRow, *, back: bool) -> Row | None:
     """Return the row to go on with: the one built as wanted before the newest, or on the way back the oldest;
     never one being removed.
     """
@@ -117,7 +117,7 @@ def _best(rows: Iterable[Row], want: Wanted, *, back: bool) -> Row | None:
     )
 
 
-def _is_dirty(row: Row, want: Wanted, chosen: Mapping[str, Row], by_id: Mapping[int, Row]) -> bool:
+def _is_dirty(row: Row, want: DesiredRow, chosen: Mapping[str, Row], by_id: Mapping[int, Row]) -> bool:
     if (
         row.built_digest != want.digest
         or row.status != "COMPLETE"
@@ -136,7 +136,7 @@ def _is_dirty(row: Row, want: Wanted, chosen: Mapping[str, Row], by_id: Mapping[
     return False
 
 
-def _downstream(wanted: Mapping[str, Wanted], dirty: set[str]) -> list[str]:
+def _downstream(wanted: Mapping[str, DesiredRow], dirty: set[str]) -> list[str]:
     """Return the dirty names and all that require them, however far."""
     if len(dirty) == len(wanted):
         return list(wanted)
@@ -153,7 +153,7 @@ def _downstream(wanted: Mapping[str, Wanted], dirty: set[str]) -> list[str]:
     return [name for name in wanted if name in reached]
 
 
-def _free(rows: Sequence[Row], kept: set[int], unmade: set[int]) -> list[Row]:
+def _removable_now(rows: Sequence[Row], kept: set[int], unmade: set[int]) -> list[Row]:
     """Return the leftovers that may go at once: nothing stands on them but others that go at once.
 
     The rest goes when all updates are done and it is known what stands on what (adr/0002).

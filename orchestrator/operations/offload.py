@@ -17,7 +17,7 @@ from typing import Any
 
 from orchestrator import gc_policy
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.logs import bind_request, concerning, configure_logs, logger, request_id
 from orchestrator.operations.children.child_stacks import ChildStackLoader
@@ -123,11 +123,11 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
     return found
 
 
-def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[Ring]:
+def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
     """Begin to restore a snapshot, in this process or, when its template is large, in another."""
     if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
-    rings: list[Ring] = _run_in_subprocess(
+    rings: list[CheckMessage] = _run_in_subprocess(
         context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id)
     )
     return rings
@@ -243,6 +243,6 @@ def _continue_planning(
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in repository.read_claimed(db, [opened.plan_node_id], lease):
-            concerning(visit.told)
+            concerning(visit.log_context)
             log.info("plan_begun", action=visit.stack.action)
             planner.run(db, visit, lease, template, ring=False)

@@ -9,7 +9,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator import metrics
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
@@ -25,7 +25,7 @@ LOOK_AGAIN_SECONDS = 1.0  # whether the snapshots of a stack being deleted are g
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 
-def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Ring]:
+def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[CheckMessage]:
     """Settle a finish node nothing holds back any more."""
     db = database.check_connection(durable=True)
     stack = visit.stack
@@ -45,13 +45,13 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Ring
     return wind_down(database, stack.id, visit.traversal)
 
 
-def end_children(db: Connection[TupleRow], rings: Sequence[Ring], root: str) -> list[Ring]:
+def end_children(db: Connection[TupleRow], rings: Sequence[CheckMessage], root: str) -> list[CheckMessage]:
     """End the child stacks whose finish nodes are among these, as far as that takes no claim; return what to
     enqueue in their place.
 
     Whoever dies before has released the finish node as any other: the sweep rings for it.
     """
-    found: list[Ring] = []
+    found: list[CheckMessage] = []
     for ring in rings:
         finishes = ring.queue == "bulk" and ring.label == "finish"
         woken = end_child(db, ring.node_id, root) if finishes else None
@@ -63,7 +63,7 @@ def end_children(db: Connection[TupleRow], rings: Sequence[Ring], root: str) -> 
     return found
 
 
-def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Ring] | None:
+def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[CheckMessage] | None:
     """End the child stack of a finish node that nobody has claimed; None when that takes a claim."""
     ended = child_completion.end(db, node_id, root)
     if ended is None:
@@ -72,7 +72,7 @@ def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Rin
     return ended.rings
 
 
-def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
+def wind_down(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
     """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
     (PROTOCOL.md 13).
     """
@@ -81,7 +81,7 @@ def wind_down(database: Database, stack_id: int, traversal: int) -> list[Ring]:
         return _end(db, stack_id, traversal, None)
 
 
-def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[Ring]:
+def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[CheckMessage]:
     """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself.
 
     What is below is stopped first, by itself: a child's end locks the child before its parent's node. Whoever
@@ -99,7 +99,7 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
 
 def _end(
     db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | None, *, at_once: bool = False
-) -> list[Ring]:
+) -> list[CheckMessage]:
     at_once = at_once or reason is not None
     ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=at_once)
     if ended is None:
@@ -123,7 +123,7 @@ def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | 
     return opened
 
 
-def fail_immediately(database: Database, stack_id: int, traversal: int) -> list[Ring]:
+def fail_immediately(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
     """End a halted traversal whose open operations nobody follows: the next one will."""
     db = database.check_connection(durable=True)
     with db.transaction():

@@ -197,7 +197,7 @@ def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
     member = members.get(rest)
     if member is not None:
         reference = member.physical_id if member.reference_id is None else member.reference_id
-        yield member_attributes.one(reference, member.attributes)
+        yield member_attributes.mark_member(reference, member.attributes)
         return
     name, _, attribute = rest.partition(".")
     member = members.get(name)

@@ -15,7 +15,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
 from orchestrator.security.password_file import Users
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
-from orchestrator.security.resource_credentials import STACK_USER, as_stack_user, find_bearer
+from orchestrator.security.resource_credentials import STACK_USER, as_stack_user, find_credential
 from orchestrator.security.tokens import find_token
 from orchestrator.store.connections.database import Database
 
@@ -43,7 +43,7 @@ def door(settings: Settings, database: Database) -> Door:
             ask = Keystone(settings)
 
     def asked(environ: Environ) -> Caller:
-        bearer = find_bearer(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
+        bearer = find_credential(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
         if bearer is not None:
             return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         caller = as_stack_user(database, settings, ask(environ))

@@ -23,7 +23,7 @@ STACK_USER: Final = "heat_stack_user"  # the role, as Heat calls it
 DENIED: Final = "You are not authorized to complete this action."
 
 
-def find_bearer(database: Database, token: str) -> AccessRow | None:
+def find_credential(database: Database, token: str) -> AccessRow | None:
     """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
     if not token.startswith(TOKEN_PREFIX):
         return None

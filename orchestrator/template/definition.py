@@ -81,7 +81,7 @@ class ResourceDefinition:
         return hashlib.sha256(orjson.dumps(text, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-class LikeDefinitions(Mapping[str, ResourceDefinition]):
+class RepeatedDefinitions(Mapping[str, ResourceDefinition]):
     """The resources of a template that has very many of a few kinds, each made when it is asked for."""
 
     def samples(self) -> Iterator[ResourceDefinition]:

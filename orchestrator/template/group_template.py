@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.template import versions
-from orchestrator.template.definition import NOBODY, NOTHING, LikeDefinitions, ResourceDefinition
+from orchestrator.template.definition import NOBODY, NOTHING, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.formats import MEMBERS, Format
 from orchestrator.template.functions.member import NAME, member
 from orchestrator.template.index_ranges import Ordinals
@@ -98,7 +98,7 @@ class Members:
             found |= part.members
         return found
 
-    def having(self, digest: str) -> Ordinals:
+    def with_definition(self, digest: str) -> Ordinals:
         """Return the members of a definition."""
         found = Ordinals()
         for part in self.parts:
@@ -106,7 +106,7 @@ class Members:
                 found |= part.members
         return found
 
-    def only(self, members: Ordinals) -> tuple[Part, ...]:
+    def subset(self, members: Ordinals) -> tuple[Part, ...]:
         """Return the parts without anybody else."""
         kept = (replace(part, members=part.members & members) for part in self.parts)
         return tuple(part for part in kept if part.members)
@@ -198,7 +198,7 @@ class MemberDefinition(ResourceDefinition):
         return hashlib.sha256(self.mark + text).digest()
 
 
-class MemberDefinitions(LikeDefinitions):
+class MemberDefinitions(RepeatedDefinitions):
     """The resources of a group's child by name, each made when it is asked for."""
 
     def __init__(self, members: Members) -> None:

@@ -13,17 +13,17 @@ EACH: Final = "::each"  # one value for each member, in a list or by name
 MEMBER: Final = "::member"  # one member: its reference id, and its attributes for who asks further
 
 
-def each(values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def mark_each(values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return the mark of one value for each member."""
     return {EACH: values}
 
 
-def one(reference: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def mark_member(reference: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mark of one member."""
     return {MEMBER: [reference, attributes]}
 
 
-def reach(value: Any, path: Sequence[Any]) -> Any:
+def attribute_at(value: Any, path: Sequence[Any]) -> Any:
     """Return what `path` leads to in a value; where it leads nowhere in one of several members, null is that
     one's.
 
@@ -38,10 +38,10 @@ def reach(value: Any, path: Sequence[Any]) -> Any:
         if isinstance(key, bool) or not isinstance(key, (str, int)):
             raise TypeError("not a key")
         value = value[int(key)] if isinstance(value, Sequence) else value[key]
-    return plain(value)
+    return unmarked(value)
 
 
-def plain(value: Any) -> Any:
+def unmarked(value: Any) -> Any:
     """Return a value without the mark that it may be."""
     if not _is_mark(value):
         return value
@@ -49,13 +49,13 @@ def plain(value: Any) -> Any:
         return value[MEMBER][0]
     held = value[EACH]
     if isinstance(held, Mapping):
-        return {name: plain(item) for name, item in held.items()}
-    return [plain(item) for item in held]
+        return {name: unmarked(item) for name, item in held.items()}
+    return [unmarked(item) for item in held]
 
 
 def _through(mark: Mapping[str, Any], path: Sequence[Any]) -> Any:
     if MEMBER in mark:
-        return reach(mark[MEMBER][1], path)
+        return attribute_at(mark[MEMBER][1], path)
     held = mark[EACH]
     if isinstance(held, Mapping):
         return {name: _reached(item, path) for name, item in held.items()}
@@ -64,7 +64,7 @@ def _through(mark: Mapping[str, Any], path: Sequence[Any]) -> Any:
 
 def _reached(value: Any, path: Sequence[Any]) -> Any:
     try:
-        return reach(value, path)
+        return attribute_at(value, path)
     except (LookupError, TypeError, ValueError):
         return None
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.conditions import Conditions
-from orchestrator.template.definition import LikeDefinitions, OutputDefinition, ResourceDefinition
+from orchestrator.template.definition import OutputDefinition, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
 from orchestrator.template.expression_scanner import ANY, Everything, Fault, Names, Scanner
 from orchestrator.template.formats import Format, format_named, format_of
@@ -47,7 +47,7 @@ class Template:
     def outline(self) -> dict[str, Any]:
         """Return everything that showing a stack needs, as JSON: all but the resources."""
         resources = self.resources
-        kinds = resources.samples() if isinstance(resources, LikeDefinitions) else resources.values()
+        kinds = resources.samples() if isinstance(resources, RepeatedDefinitions) else resources.values()
         return {
             "version": self.version,
             "description": self.description,

@@ -22,7 +22,7 @@ import jsonschema
 import orjson
 import pytest
 
-from orchestrator.engine.check.property_diff import as_stored, revise
+from orchestrator.engine.check.property_diff import as_stored, property_change
 from orchestrator.errors import NotSupported
 from orchestrator.resources.base import Observation, Property, ResourceType
 from orchestrator.resources.registry import load_registry
@@ -134,7 +134,7 @@ class Declarations:
     def test_unchanged_properties_are_no_change(self, kind: ResourceType, sample: Sample) -> None:
         given = full_properties(kind, sample.properties)
         before, after = (as_stored(kind.read_properties(given)[0]) for _ in range(2))
-        assert revise(kind, before, after).change == ("replace" if kind.always_visited else "keep")
+        assert property_change(kind, before, after).change == ("replace" if kind.always_visited else "keep")
 
     def test_a_change_takes_what_is_declared(self, kind: ResourceType, sample: Sample) -> None:
         given = full_properties(kind, sample.properties)
@@ -144,7 +144,7 @@ class Declarations:
                 for one in (given, {**given, name: other_value(kind, sample, name)})
             )
             assert before != after, name
-            revised = revise(kind, before, after)
+            revised = property_change(kind, before, after)
             if prop.immutable:
                 assert name in revised.immutable
                 continue

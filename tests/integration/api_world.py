@@ -24,10 +24,10 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 from sqlalchemy.orm import DeclarativeBase
 
-from api.dependencies import Operations, Parts
+from api.dependencies import Dependencies, Operations
 from api.routes import assemble
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, Ring, SignalRing
+from orchestrator.engine.messages import CheckMessage, Message, SignalMessage
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
@@ -73,7 +73,7 @@ _NEXT_STACK = select(func.nextval(func.pg_get_serial_sequence("stack", "id")))
 class Accepted:
     uuid: str
     name: str
-    rings: list[Ring]
+    rings: list[CheckMessage]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Neighbour:
     bodies: list[bytes] = field(default_factory=list)
     in_files: list[Path | None] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
-    published: list[Ring] = field(default_factory=list)
+    published: list[CheckMessage] = field(default_factory=list)
     rolled_back: list[tuple[str, int]] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
     paused: list[Any] = field(default_factory=list)  # who waits at a hook
@@ -101,27 +101,27 @@ class Neighbour:
 
     def create(self, context: OperationContext, body: Body) -> Accepted:
         self._take(context, body)
-        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", "made", [Ring(1, 1, "check")])
+        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", "made", [CheckMessage(1, 1, "check")])
 
-    def delete(self, context: OperationContext, stack: StackRow) -> Sequence[Ring]:
+    def delete(self, context: OperationContext, stack: StackRow) -> Sequence[CheckMessage]:
         self.deleted.append(stack.name)
-        return [Ring(2, 1, "check")]
+        return [CheckMessage(2, 1, "check")]
 
-    def act(self, context: OperationContext, stack: StackRow, body: Body) -> Sequence[Ring]:
+    def act(self, context: OperationContext, stack: StackRow, body: Body) -> Sequence[CheckMessage]:
         self._take(context, body)
-        return [Ring(4, 2, "check")]
+        return [CheckMessage(4, 2, "check")]
 
     def signal(
         self, context: OperationContext, stack: StackIdentity, name: str, body: Body
-    ) -> Sequence[SignalRing]:
+    ) -> Sequence[SignalMessage]:
         self._take(context, body)
-        return [SignalRing(5, name)]
+        return [SignalMessage(5, name)]
 
     def signal_by_url(
         self, context: OperationContext, name: str, body: Body, *, shown: bool
-    ) -> tuple[Sequence[SignalRing], Mapping[str, Any] | None]:
+    ) -> tuple[Sequence[SignalMessage], Mapping[str, Any] | None]:
         self._take(context, body)
-        return [SignalRing(5, name)], {"shown": shown}
+        return [SignalMessage(5, name)], {"shown": shown}
 
     def mark_unhealthy(self, context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
         self._take(context, body)
@@ -141,7 +141,7 @@ class Neighbour:
     ) -> Accepted:
         self._take(context, body)
         self.patched = patch
-        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", stack.name, [Ring(3, 2, "check")])
+        return Accepted("7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01", stack.name, [CheckMessage(3, 2, "check")])
 
     def validate(self, context: OperationContext, body: Body, **how: bool) -> Mapping[str, Any]:
         self._take(context, body)
@@ -170,11 +170,11 @@ class Neighbour:
         known = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
         return [output for output in known if names is None or output.key in names]
 
-    def roll_back(self, context: OperationContext, stack: StackRow, number: int) -> Sequence[Ring]:
+    def roll_back(self, context: OperationContext, stack: StackRow, number: int) -> Sequence[CheckMessage]:
         if self.error is not None:
             raise self.error
         self.rolled_back.append((stack.name, number))
-        return [Ring(5, 2, "check")]
+        return [CheckMessage(5, 2, "check")]
 
     def differ(
         self, context: OperationContext, stack: StackRow, before: int, after: int
@@ -223,7 +223,7 @@ class World:
             self.neighbour.preview_create,
             self.neighbour.preview_update,
         )
-        made_of = Parts(
+        made_of = Dependencies(
             Settings(**settings),
             self.database,
             self.cipher,

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from api.serving.gunicorn_worker import Patient, Worker
+from api.serving.gunicorn_worker import BufferedSocket, Worker
 from tests.e2e.running import environment, eventually, free_port
 
 HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"
 TREE = Path(__file__).resolve().parents[2]
 
 
-class HastyClient(Patient):
+class HastyClient(BufferedSocket):
     """Short times, for the tests."""
 
     IDLE = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.middleware.rate_limits import KEPT, Buckets
+from api.middleware.rate_limits import KEPT, TokenBuckets
 from tests.integration.api_world import World, root, world
 
 __all__ = ["world"]
@@ -13,7 +13,7 @@ __all__ = ["world"]
 def test_a_bucket_holds_a_burst_and_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    buckets = Buckets(rate=2.0, burst=3.0)
+    buckets = TokenBuckets(rate=2.0, burst=3.0)
     assert [buckets.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
     assert buckets.take("b") == 0.0  # somebody else's
     now[0] += 0.5
@@ -23,7 +23,7 @@ def test_a_bucket_holds_a_burst_and_fills_evenly(monkeypatch: pytest.MonkeyPatch
 
 
 def test_buckets_are_no_more_than_so_many() -> None:
-    buckets = Buckets(rate=1.0, burst=1.0)
+    buckets = TokenBuckets(rate=1.0, burst=1.0)
     for number in range(KEPT + 10):
         buckets.take(str(number))
     assert len(buckets._levels) == KEPT

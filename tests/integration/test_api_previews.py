@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.resources.registry import load_registry
 from tests.integration.api_world import Client
@@ -48,7 +48,7 @@ def world(postgres_url: str) -> Iterator[World]:
 def api(world: World) -> Client:
     """The application over the world's database."""
     types, publish = load_registry(), world.messages.extend
-    made = Parts(world.settings, world.database, world.cipher, types, operations(), publish)
+    made = Dependencies(world.settings, world.database, world.cipher, types, operations(), publish)
     return Client(assemble(made).test_client(), "/v1")
 
 

@@ -10,12 +10,12 @@ import redis
 from celery import Celery
 
 from orchestrator.embedded.valkey import connect
-from orchestrator.engine.messages import Ring, SignalRing
+from orchestrator.engine.messages import CheckMessage, SignalMessage
 from tasks.celery_settings import celery_settings
 from tasks.publisher import SIGNAL_TASK, TASK, Dispatcher
 from tests.integration.cluster import eventually
 
-RING = Ring(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")
+RING = CheckMessage(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001")
 
 
 def check(self, node_ids, traversal):
@@ -70,7 +70,7 @@ def taken(broker: redis.Redis, queue: str) -> dict:
 def test_a_rendered_message_equals_what_apply_async_sends(
     app: Celery, broker_url: str, broker: redis.Redis, queue: str, dispatcher_to
 ):
-    ring = Ring(7, 3, queue, "web", RING.root)
+    ring = CheckMessage(7, 3, queue, "web", RING.root)
     dispatcher_to(broker_url).publish([ring], parent_id="parent-1")
     ours = taken(broker, queue)
     broker.delete(queue)
@@ -89,7 +89,7 @@ def test_a_rendered_message_equals_what_apply_async_sends(
 def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(
     broker_url: str, broker: redis.Redis, dispatcher_to
 ):
-    rings = [Ring(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
+    rings = [CheckMessage(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
     dispatcher_to(broker_url).publish(rings)
     messages = [orjson.loads(raw) for queue in ("check", "provider") for raw in arrived(broker, queue, 50)]
     assert len(messages) == 100
@@ -100,8 +100,8 @@ def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(
 def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(
     broker_url: str, broker: redis.Redis, dispatcher_to
 ):
-    rings = [Ring(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
-    dispatcher_to(broker_url, batch=5).publish([*rings, Ring(99, 1, "provider", "p")])
+    rings = [CheckMessage(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
+    dispatcher_to(broker_url, batch=5).publish([*rings, CheckMessage(99, 1, "provider", "p")])
     bodies = [
         orjson.loads(base64.b64decode(orjson.loads(raw)["body"]))[0] for raw in broker.lrange("check", 0, -1)
     ]
@@ -127,7 +127,7 @@ def test_a_message_about_signals_equals_what_apply_async_sends(
     app: Celery, broker_url: str, broker: redis.Redis, dispatcher_to
 ):
     app.task(name=SIGNAL_TASK, bind=True, max_retries=2, shared=False)(signal)
-    dispatcher_to(broker_url).publish([SignalRing(7, "web", RING.root)], parent_id="parent-1")
+    dispatcher_to(broker_url).publish([SignalMessage(7, "web", RING.root)], parent_id="parent-1")
     ours = taken(broker, "provider")
     broker.delete("provider")
     app.tasks[SIGNAL_TASK].apply_async(

@@ -19,7 +19,7 @@ from flask import request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
@@ -47,7 +47,7 @@ class Region:
         self.stopping = threading.Event()
         self.held = threading.Event()  # while set, nothing is done
         self.seen: list[tuple[str, str]] = []  # method and path of every request
-        parts = Parts(
+        parts = Dependencies(
             self.world.settings,
             self.world.database,
             self.world.cipher,

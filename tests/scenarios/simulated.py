@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from psycopg.pq import TransactionStatus
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Held, Leases
@@ -83,5 +83,5 @@ class TimelessSweep(Sweep):
 
     def _count(self, db: Any) -> None: ...
 
-    def _audit(self, db: Any) -> list[Ring]:
+    def _audit(self, db: Any) -> list[CheckMessage]:
         return []

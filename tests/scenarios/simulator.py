@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.maintenance import orphans as strays
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.reconcile.check import check_nodes
@@ -202,7 +202,7 @@ class Simulator(World):
 
     # Deliveries.
 
-    def deliver_one(self, ring: Ring) -> None:
+    def deliver_one(self, ring: CheckMessage) -> None:
         worker = self.workers[self.depth]
         self.depth += 1
         try:

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
@@ -28,7 +28,7 @@ SAID = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"}
 
 def served(world: World, **settings) -> FlaskClient:
     """The API over the world's database; what it publishes is the world's to deliver."""
-    made_of = Parts(
+    made_of = Dependencies(
         Settings(**settings),
         world.database,
         world.cipher,

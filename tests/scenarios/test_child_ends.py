@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.traversals import child_completion
 from tests.scenarios.cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
@@ -45,7 +45,7 @@ def sent(world: World) -> list[str]:
     """Deliver what is under way, and what that leads to; return the labels of all messages."""
     labels = []
     while world.messages:
-        labels += [ring.label for ring in world.messages[:1] if isinstance(ring, Ring)]
+        labels += [ring.label for ring in world.messages[:1] if isinstance(ring, CheckMessage)]
         world.deliver(1)
     return labels
 

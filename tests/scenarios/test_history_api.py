@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.operations import offload
 from orchestrator.resources.registry import Registry
@@ -25,7 +25,9 @@ class Api:
     def __init__(self, world: World) -> None:
         self.world = world
         publish: Any = world.messages.extend
-        made_of = Parts(world.settings, world.database, world.cipher, Registry.of(), operations(), publish)
+        made_of = Dependencies(
+            world.settings, world.database, world.cipher, Registry.of(), operations(), publish
+        )
         self.http: FlaskClient = assemble(made_of).test_client()
 
     def ask(self, method: str, path: str, status: int = 200, project: str = "p1") -> Any:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile.batch import MAX_LOST_LEASES
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.runtime.lease_keeper import new_lease
@@ -109,7 +109,7 @@ def test_what_the_database_breaks_off_fails_nothing_and_costs_no_lease(
         world.deliver(1)
         cut_off_once(world, cloud, verb, durable=durable)
         [ring] = world.messages
-        assert isinstance(ring, Ring)
+        assert isinstance(ring, CheckMessage)
         lease = new_lease()
         with pytest.raises(UNREACHABLE):
             check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease)

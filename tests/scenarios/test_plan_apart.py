@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.planning import group_subset, process
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.store.nodes import repository
@@ -42,7 +42,7 @@ def test_a_plan_that_another_process_makes_is_not_begun_again(
     try:
         world.create("s", {"a": test_resource()})
         [ring] = world.messages
-        assert isinstance(ring, Ring)
+        assert isinstance(ring, CheckMessage)
         for again in (False, True):
             check_nodes(world.engine, [ring.node_id], 1, durable=False, bulk=True, lease=7, again=again)
         assert started == [ring.node_id]

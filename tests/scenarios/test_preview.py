@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.engine.preview.forecast import Expected
+from orchestrator.engine.preview.forecast import ForecastResource
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound, ProviderBusy
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import UpdatePreview, preview_update
@@ -66,7 +66,7 @@ def names(preview: UpdatePreview) -> dict[str, set[str]]:
     return {turn: held for turn, held in found.items() if held}
 
 
-def expected(preview: UpdatePreview, name: str) -> Expected:
+def expected(preview: UpdatePreview, name: str) -> ForecastResource:
     [found] = [
         item.expected for held in preview.items.values() for item in held if item.expected.name == name
     ]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
@@ -49,7 +49,7 @@ class Chaos(World):
         except Crash:
             return True
 
-    def _take(self) -> list[Ring]:
+    def _take(self) -> list[CheckMessage]:
         """Take messages that `tasks/publisher.py` would send as one; some are lost, some come again."""
         first = self.messages[0]
         together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
@@ -59,7 +59,7 @@ class Chaos(World):
                 self.messages.remove(ring)
         return [] if self.chosen.random() < self.faults else group
 
-    def _deliver(self, group: list[Ring]) -> None:
+    def _deliver(self, group: list[CheckMessage]) -> None:
         if not group:
             return
         try:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from api.app import operations
-from api.dependencies import Parts
+from api.dependencies import Dependencies
 from api.middleware import access_log, audit, signal_fast_path
 from api.routes import assemble
 from orchestrator.config import Settings
@@ -51,7 +51,7 @@ class Api:
         chosen = Settings(**{"auth": "token", **settings})
         pieces = (chosen, world.database, world.cipher, world.types)
         soon = operations()
-        init = signal_fast_path.ShortWay.__init__
+        init = signal_fast_path.SignalFastPath.__init__
 
         def counting(way: Any, app: Any, inner: Any) -> None:
             def counted(environ: Any, start: Any) -> Any:
@@ -60,11 +60,11 @@ class Api:
 
             init(way, app, counted)
 
-        monkeypatch.setattr(signal_fast_path.ShortWay, "__init__", counting)
+        monkeypatch.setattr(signal_fast_path.SignalFastPath, "__init__", counting)
         self.ways = {
-            "short": assemble(Parts(*pieces, soon, world.messages.extend)).test_client(),
+            "short": assemble(Dependencies(*pieces, soon, world.messages.extend)).test_client(),
             "long": assemble(
-                Parts(*pieces, replace(soon, signal_soon=None), world.messages.extend)
+                Dependencies(*pieces, replace(soon, signal_soon=None), world.messages.extend)
             ).test_client(),
         }
 

@@ -12,7 +12,7 @@ import sys
 import psycopg
 import pytest
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from tests.plugins.stand_in_domain import SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.test_stack_users import (  # noqa: F401 - fixtures
@@ -75,7 +75,7 @@ def test_a_worker_killed_on_the_way_leaks_nothing_and_makes_nothing_twice(
 
 def _kill(world: World, keystone: StandIn, url: str, moment: str, ring: object) -> None:
     """Have a worker check a node, and kill it at that moment."""
-    assert isinstance(ring, Ring)
+    assert isinstance(ring, CheckMessage)
     settings = keystone.settings(deferred_auth_method="none", **SETTINGS)
     newest = world.cipher._newest
     key = base64.urlsafe_b64encode(newest._signing_key + newest._encryption_key).decode()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.resources.builtin.wait_condition import WaitCondition
 from orchestrator.store.signals import queue, watchers
 from tests.scenarios.world import World, test_resource
@@ -359,7 +359,7 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
     uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
     while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
         world.deliver()
-    checks = [one for one in world.messages if isinstance(one, Ring) and one.label == "w"]
+    checks = [one for one in world.messages if isinstance(one, CheckMessage) and one.label == "w"]
     assert len(checks) == 1
     world.messages.clear()
     real, threads = queue.fetch_prepared, []

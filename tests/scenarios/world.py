@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import text
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.operations.children.child_stacks import ChildStackLoader
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.maintenance.sweep import Sweep
@@ -169,7 +169,7 @@ class World:
         return count
 
     def deliver_one(self, ring: Message) -> None:
-        if isinstance(ring, SignalRing):
+        if isinstance(ring, SignalMessage):
             self.messages += process_signals(self.engine, ring.resource_id)
             return
         durable, bulk = ring.queue == "provider", ring.queue == "bulk"

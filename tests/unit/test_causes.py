@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.engine.history.failure_kinds import NEXT, SIGNS, read
+from orchestrator.engine.history.failure_kinds import NEXT, SIGNS, classify
 
 UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
 
@@ -25,14 +25,14 @@ UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
     ],
 )  # fmt: skip
 def test_a_reason_has_a_class_and_each_class_a_next_step(reason: str, word: str) -> None:
-    assert read(reason).word == word
-    assert read(reason).next_step == NEXT[word]
+    assert classify(reason).word == word
+    assert classify(reason).next_step == NEXT[word]
 
 
 def test_the_error_and_the_request_are_read_out_of_it() -> None:
-    found = read(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
+    found = classify(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
     assert (found.kind, found.request_id, found.word) == ("BadRequest", UUID, "invalid")
-    assert read("nothing of the kind").request_id is None
+    assert classify("nothing of the kind").request_id is None
 
 
 def test_every_class_says_what_next() -> None:

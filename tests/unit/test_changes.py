@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine.plan_changes import Row, Wanted, compare
+from orchestrator.engine.plan_changes import DesiredRow, Row, plan_changes
 
 KIND = "T"
 
@@ -27,30 +27,30 @@ def row(id_, name, requires=(), *, digest=b"1", seen=None, **more):
 
 
 def want(requires=(), digest=b"1", kind=KIND):
-    return Wanted(digest, kind, frozenset(requires))
+    return DesiredRow(digest, kind, frozenset(requires))
 
 
 def test_what_is_built_as_wanted_with_what_is_there_is_not_visited():
     rows = [row(1, "a"), row(2, "b", [1])]
-    found = compare(rows, {"a": want(), "b": want(["a"])})
+    found = plan_changes(rows, {"a": want(), "b": want(["a"])})
     assert (found.visited, found.dirty, found.cleanups) == ([], set(), [])
 
 
 def test_a_changed_one_is_visited_with_all_that_is_downstream():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c", [2]), row(4, "d")]
-    found = compare(rows, {"a": want(digest=b"2"), "b": want(["a"]), "c": want(["b"]), "d": want()})
+    found = plan_changes(rows, {"a": want(digest=b"2"), "b": want(["a"]), "c": want(["b"]), "d": want()})
     assert (found.dirty, found.visited) == ({"a"}, ["a", "b", "c"])
 
 
 def test_one_that_was_built_with_another_value_is_visited_though_its_definition_is_the_same():
     """The ripple of a superseded traversal ended before it."""
     rows = [row(1, "a", value_digest="new"), row(2, "b", [1])]
-    assert compare(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
+    assert plan_changes(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
 
 
 def test_one_that_stands_on_a_row_that_was_replaced_is_visited():
     rows = [row(1, "a", leftover=True), row(2, "a"), row(3, "b", [1])]
-    assert compare(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
+    assert plan_changes(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
 
 
 def test_whatever_is_not_settled_is_visited():
@@ -60,48 +60,48 @@ def test_whatever_is_not_settled_is_visited():
         {"action": "INIT", "attempt": 0},
         {"kind": "Other"},
     ):
-        assert compare([row(1, "a", **unsettled)], {"a": want()}).dirty == {"a"}
+        assert plan_changes([row(1, "a", **unsettled)], {"a": want()}).dirty == {"a"}
 
 
 def test_going_back_prefers_the_one_that_was_built_like_that():
     rows = [row(1, "a", leftover=True), row(2, "a", digest=b"2")]
-    found = compare(rows, {"a": want()})
-    assert found.chosen["a"].id == 1
-    assert (found.taken_back, found.leaving) == ([1], {2: 1})
+    found = plan_changes(rows, {"a": want()})
+    assert found.current["a"].id == 1
+    assert (found.restored, found.deposed_by) == ([1], {2: 1})
 
 
 def test_one_that_is_being_removed_is_never_gone_on_with():
     rows = [row(1, "a", leftover=True, action="DELETE", op="DELETE", status="IN_PROGRESS")]
-    found = compare(rows, {"a": want()})
-    assert "a" not in found.chosen
+    found = plan_changes(rows, {"a": want()})
+    assert "a" not in found.current
     assert found.dirty == {"a"}
     assert [one.id for one in found.cleanups] == [1]
 
 
 def test_a_failed_one_is_gone_on_with_when_there_is_no_other():
-    assert compare([row(1, "a", status="FAILED")], {"a": want()}).chosen["a"].id == 1
+    assert plan_changes([row(1, "a", status="FAILED")], {"a": want()}).current["a"].id == 1
     both = [row(1, "a", leftover=True), row(2, "a", status="FAILED")]
-    assert compare(both, {"a": want()}).chosen["a"].id == 1
+    assert plan_changes(both, {"a": want()}).current["a"].id == 1
 
 
 def test_what_nothing_that_stays_stands_on_goes_at_once_and_the_rest_later():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c"), row(4, "d", [3]), row(5, "e", [4])]
-    found = compare(rows, {"b": want(digest=b"2"), "e": want(["d"]), "d": want()})
-    assert found.leaving == {1: None, 3: None}
+    found = plan_changes(rows, {"b": want(digest=b"2"), "e": want(["d"]), "d": want()})
+    assert found.deposed_by == {1: None, 3: None}
     assert found.cleanups == []  # b still stands on a, d on c
-    found = compare(rows, {"a": want(), "b": want(["a"])})
+    found = plan_changes(rows, {"a": want(), "b": want(["a"])})
     assert [one.id for one in found.cleanups] == [3, 4, 5]
 
 
 def test_rows_that_nobody_began_are_dropped():
     rows = [row(1, "a", action="INIT", attempt=0), row(2, "b")]
-    found = compare(rows, {"b": want()})
+    found = plan_changes(rows, {"b": want()})
     assert (found.unmade, found.cleanups) == ([1], [])
 
 
 def test_what_an_interrupted_plan_began_is_visited_again():
     rows = [row(1, "a"), row(2, "b", [1])]
-    assert compare(rows, {"a": want(), "b": want(["a"])}, started=["a"]).visited == ["a", "b"]
+    assert plan_changes(rows, {"a": want(), "b": want(["a"])}, started=["a"]).visited == ["a", "b"]
 
 
 names = st.sampled_from("abcdef")
@@ -115,13 +115,13 @@ def test_every_row_is_kept_dropped_or_leaves_and_everything_wanted_is_there_or_v
     ids = {name: number for number, name in enumerate(sorted(old), 1)}
     rows = [row(ids[name], name, sorted(ids[r] for r in old[name])) for name in sorted(old)]
     wanted = {name: want(needs, b"2" if name in changed else b"1") for name, needs in new.items()}
-    found = compare(rows, wanted)
-    kept = {one.id for one in found.chosen.values()}
-    assert kept.isdisjoint(found.leaving)
-    assert kept | found.leaving.keys() == {one.id for one in rows}
+    found = plan_changes(rows, wanted)
+    kept = {one.id for one in found.current.values()}
+    assert kept.isdisjoint(found.deposed_by)
+    assert kept | found.deposed_by.keys() == {one.id for one in rows}
     for name, one in wanted.items():
         if name not in found.visited:
-            assert name in found.chosen
+            assert name in found.current
             assert not one.requires & set(found.visited)
     going = {one.id for one in found.cleanups}
     for one in rows:

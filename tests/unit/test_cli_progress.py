@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from orchestrator.cli.client.api_client import StackId
-from orchestrator.cli.watch.progress import Board, layout
+from orchestrator.cli.watch.progress import ProgressModel, layout
 
 FEW = {"total": 5, "counted_at": "2026-01-31T12:00:00Z"}
 
@@ -24,7 +24,7 @@ def resource(name: str, *required_by: str) -> dict[str, object]:
     return {"resource_name": name, "resource_type": "T", "required_by": list(required_by)}
 
 
-def drawn(board: Board, height: int = 50) -> list[str]:
+def drawn(board: ProgressModel, height: int = 50) -> list[str]:
     console = Console(file=io.StringIO(), width=100, height=height, force_terminal=False, highlight=False)
     console.print(board, height=height)
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def test_a_chain_of_fifty_thousand_is_laid_out_without_recursion() -> None:
 
 def test_the_tree_shows_states_seconds_and_counts() -> None:
     now = 100.0
-    board = Board(STACK, "CREATE", clock=lambda: now)
+    board = ProgressModel(STACK, "CREATE", clock=lambda: now)
     board.plan([resource("a", "b"), resource("b"), resource("c")])
     board.take(event("a", "CREATE_IN_PROGRESS"))
     now = 102.0
@@ -73,7 +73,7 @@ def test_the_tree_shows_states_seconds_and_counts() -> None:
 
 
 def test_a_tree_without_room_shows_what_fails_and_runs_first_and_stays_within_its_window() -> None:
-    board = Board(STACK, "CREATE", clock=lambda: 0.0)
+    board = ProgressModel(STACK, "CREATE", clock=lambda: 0.0)
     board.plan([resource(f"r{n:03}") for n in range(300)])
     for n in range(200):
         board.take(event(f"r{n:03}", "CREATE_COMPLETE"))
@@ -87,7 +87,7 @@ def test_a_tree_without_room_shows_what_fails_and_runs_first_and_stays_within_it
 
 
 def test_events_of_the_stack_itself_are_not_counted_as_a_resource() -> None:
-    board = Board(STACK, "CREATE")
+    board = ProgressModel(STACK, "CREATE")
     board.take(
         {"resource_name": "shop", "physical_resource_id": "an-id", "resource_status": "CREATE_IN_PROGRESS"}
     )
@@ -96,7 +96,7 @@ def test_events_of_the_stack_itself_are_not_counted_as_a_resource() -> None:
 
 def test_the_list_is_asked_for_once_something_happened_and_again_when_an_unknown_turns_up() -> None:
     now = 0.0
-    board = Board(STACK, "CREATE", clock=lambda: now)
+    board = ProgressModel(STACK, "CREATE", clock=lambda: now)
     assert not board.incomplete()
     board.take(event("a", "CREATE_IN_PROGRESS"))
     assert not board.incomplete()
@@ -112,7 +112,7 @@ def test_the_list_is_asked_for_once_something_happened_and_again_when_an_unknown
 
 def test_of_a_stack_that_is_too_big_to_list_the_server_s_figures_are_shown() -> None:
     now = 100.0
-    board = Board(STACK, "CREATE", clock=lambda: now)
+    board = ProgressModel(STACK, "CREATE", clock=lambda: now)
     assert not board.uncounted()
     board.take(event("a", "CREATE_IN_PROGRESS"))
     assert board.uncounted()

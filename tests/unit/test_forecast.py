@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine.check.property_diff import as_found, revise
-from orchestrator.engine.preview.forecast import Expected, Forecast, There
+from orchestrator.engine.check.property_diff import property_change, with_drift
+from orchestrator.engine.preview.forecast import CurrentResource, Forecast, ForecastResource
 from orchestrator.engine.preview.property_forecast import mentioned
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType
 from orchestrator.schema.translation import Replace
 from orchestrator.template.environment import Environment
@@ -59,7 +59,7 @@ class Renamed(Thing):
 TYPES = {kind.name: kind() for kind in (Thing, Noted, Renamed)}
 
 
-def there(name: str, kind: str = "A::Thing", **more: Any) -> There:
+def there(name: str, kind: str = "A::Thing", **more: Any) -> CurrentResource:
     facts: dict[str, Any] = {
         "id": 1,
         "uuid": "11111111-1111-4111-8111-111111111111",
@@ -78,14 +78,14 @@ def there(name: str, kind: str = "A::Thing", **more: Any) -> There:
         "metadata": None,
         "secret": False,
     }
-    return There(**{**facts, **more})
+    return CurrentResource(**{**facts, **more})
 
 
 def forecast(resources: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Forecast:
     declared = {name: {"type": "string", "hidden": True} for name in parameters or {}}
     whole = {"heat_template_version": "2021-04-16", "resources": resources, "parameters": declared}
     values = ParameterValues(dict(parameters or {}), frozenset(declared))
-    kinds = Kinds.of_stack(TYPES, Environment(), {}, Limits())
+    kinds = TypeResolver.of_stack(TYPES, Environment(), {}, Limits())
     return Forecast(load(whole, Limits(), values), values, kinds, {}.get, "s")
 
 
@@ -93,7 +93,9 @@ def thing(kind: str = "A::Thing", **properties: Any) -> dict[str, Any]:
     return {"type": kind, "properties": properties}
 
 
-def b_expected(a: dict[str, Any], b: dict[str, Any], of_a: There, of_b: There) -> Expected:
+def b_expected(
+    a: dict[str, Any], b: dict[str, Any], of_a: CurrentResource, of_b: CurrentResource
+) -> ForecastResource:
     """Return what becomes of b, which stands on a."""
     made = forecast({"a": a, "b": b})
     made.visit("a", of_a)
@@ -204,14 +206,14 @@ def test_a_secret_is_masked_wherever_a_translation_puts_it():
 
 def test_revising_names_what_differs_and_what_may_not():
     kind = TYPES["A::Thing"]
-    assert revise(kind, {"size": 1}, {"size": 1}).change == "keep"
-    assert revise(kind, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
-    assert revise(kind, {"size": 1}, {"size": 1}, None, {}).change == "keep"
-    found = revise(kind, {"size": 1, "owner": "x"}, {"size": 2, "owner": "y"})
+    assert property_change(kind, {"size": 1}, {"size": 1}).change == "keep"
+    assert property_change(kind, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
+    assert property_change(kind, {"size": 1}, {"size": 1}, None, {}).change == "keep"
+    found = property_change(kind, {"size": 1, "owner": "x"}, {"size": 2, "owner": "y"})
     assert (found.change, found.changed, found.immutable) == ("replace", {"size", "owner"}, ("owner",))
-    found = revise(kind, {"size": 1}, {"size": 1}, also=frozenset({"size"}))
+    found = property_change(kind, {"size": 1}, {"size": 1}, also=frozenset({"size"}))
     assert (found.change, found.changed) == ("update", {"size"})
-    assert revise(kind, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
+    assert property_change(kind, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
 
 
 def test_what_was_left_to_the_provider_has_not_drifted():
@@ -219,10 +221,10 @@ def test_what_was_left_to_the_provider_has_not_drifted():
         TYPES["A::Thing"],
         Observation(True, properties={"size": 9, "place": "there", "colour": "red"}),
     )
-    assert as_found(kind, {"size": 1, "place": "here"}, {}, seen) == {"size": 9, "place": "here"}
-    assert as_found(kind, {}, {"size": 1}, seen) == {"size": 9}
-    assert as_found(kind, {}, {}, seen) == {}
-    assert as_found(kind, {"size": 1}, {}, Observation(True)) == {"size": 1}
+    assert with_drift(kind, {"size": 1, "place": "here"}, {}, seen) == {"size": 9, "place": "here"}
+    assert with_drift(kind, {}, {"size": 1}, seen) == {"size": 9}
+    assert with_drift(kind, {}, {}, seen) == {}
+    assert with_drift(kind, {"size": 1}, {}, Observation(True)) == {"size": 1}
 
 
 def test_names_are_found_where_functions_mention_them():

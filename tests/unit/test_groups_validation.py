@@ -7,7 +7,7 @@ import json
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup
@@ -26,7 +26,9 @@ MEMBER = {"type": "OS::Heat::TestResource", "properties": {"value": "v"}}
 
 def diagnostics(resources, *, files=None, **more):
     template = load({"heat_template_version": "2021-04-16", "resources": resources, **more}, Limits())
-    kinds = Kinds.of_stack(TYPES, Environment(), files or {}, Limits(), max_depth=3, max_resources=1000)
+    kinds = TypeResolver.of_stack(
+        TYPES, Environment(), files or {}, Limits(), max_depth=3, max_resources=1000
+    )
     return validate_stack(template, ParameterValues({}), kinds, strict=True)
 
 
@@ -106,7 +108,7 @@ def _with_parameters(member, schemas):
         "parameters": schemas,
         "resources": {"g": group(member)},
     }
-    kinds = Kinds.of_stack(TYPES, Environment(), {}, Limits())
+    kinds = TypeResolver.of_stack(TYPES, Environment(), {}, Limits())
     return validate_stack(
         load(document, Limits()), ParameterValues({"p": "hush"}, frozenset({"p"})), kinds, strict=True
     )

@@ -6,7 +6,12 @@ import json
 
 import pytest
 
-from orchestrator.engine.validation.type_resolution import Kinds, Missing, Overlooked, with_implicit
+from orchestrator.engine.validation.type_resolution import (
+    TypeResolver,
+    UnavailableType,
+    UnknownType,
+    with_implicit,
+)
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.none import NoneResource
 from orchestrator.resources.builtin.random_string import RandomString
@@ -35,7 +40,7 @@ TYPES = Registry.of(Leaf, NoneResource, RandomString)
 
 def kinds(registry=None, files=None, globals=None, **more):
     environment = Environment.parse({"resource_registry": registry or {}})
-    return Kinds.of_stack(TYPES, environment, files or {}, Limits(), globals=globals, **more)
+    return TypeResolver.of_stack(TYPES, environment, files or {}, Limits(), globals=globals, **more)
 
 
 def definition(type_name, name="a"):
@@ -45,7 +50,7 @@ def definition(type_name, name="a"):
 
 def missing(kinds, type_name, name="a"):
     kind = kinds.of(definition(type_name, name))
-    assert isinstance(kind, Missing)
+    assert isinstance(kind, UnknownType)
     (fault,) = kind.at(f"resources.{name}.type")
     return fault
 
@@ -95,9 +100,9 @@ def test_a_known_type_is_refused_under_the_name_in_the_template():
 
 def test_a_known_type_may_be_overlooked_and_an_unknown_one_never():
     found = kinds(overlook=True)
-    assert isinstance(found.of(definition("OS::Nova::Server")), Overlooked)
+    assert isinstance(found.of(definition("OS::Nova::Server")), UnavailableType)
     assert found.of(definition("OS::Nova::Server")).has_attribute("anything")
-    assert isinstance(found.of(definition("No::Such")), Missing)
+    assert isinstance(found.of(definition("No::Such")), UnknownType)
 
 
 def test_a_name_that_ends_like_a_template_is_one_that_came_along():
@@ -145,7 +150,7 @@ def test_a_broken_template_is_told_with_its_file_and_line():
 def test_a_template_that_is_too_large_is_a_fault_of_the_resource():
     environment = Environment()
     small = Limits(max_bytes=10)
-    found = Kinds.of_stack(TYPES, environment, {URL: TEMPLATE}, small)
+    found = TypeResolver.of_stack(TYPES, environment, {URL: TEMPLATE}, small)
     assert missing(found, URL).heat_type == "RequestLimitExceeded"
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orchestrator.engine.validation.nested_faults import beside, relayed, within
+from orchestrator.engine.validation.nested_faults import as_parent_fault, nested_path, not_yet_reported
 from orchestrator.errors import Diagnostic
 
 
@@ -37,7 +37,7 @@ from orchestrator.errors import Diagnostic
 )
 def test_the_way_stands_before_the_place_and_after_the_kind(message, kind, told):
     fault = Diagnostic("code", message, "resources.x", 3, 4, "t", heat_type=kind or "StackValidationFailed")
-    found = within(fault, "resources.a<t>")
+    found = nested_path(fault, "resources.a<t>")
     assert (found.message, found.heat_type) == (told, "StackValidationFailed")
     assert (found.path, found.file, found.line) == ("resources.a<t>.resources.x", "t", 3)
 
@@ -68,7 +68,7 @@ def test_the_way_stands_before_the_place_and_after_the_kind(message, kind, told)
     ],
 )
 def test_label_and_place_have_two_colons_for_heats_clients(message, path, told):
-    assert relayed(Diagnostic("code", message, path)) == told
+    assert as_parent_fault(Diagnostic("code", message, path)) == told
 
 
 @pytest.mark.parametrize("inside", ["resources.b.properties.c[0].d", "Resources.b.Properties.c"])
@@ -76,20 +76,20 @@ def test_a_wrong_value_inside_a_nested_template_is_told_of_its_resource(inside):
     place = f"resources.properties.x<t.yaml>.{inside}"
     fault = Diagnostic("wrong-value", f"Property error: {place}: Value 'BAD' is not an integer", place)
     told = f"resources.properties.x<t.yaml>.{inside[:11]}: : Value 'BAD' is not an integer"
-    assert relayed(fault) == told
+    assert as_parent_fault(fault) == told
     fault = Diagnostic("unknown-property", f"Property error: {place}: no", place)
-    assert relayed(fault) == f"Property error: : {place}: : no"
+    assert as_parent_fault(fault) == f"Property error: : {place}: : no"
 
 
 def test_what_has_a_type_of_its_own_is_passed_on_as_it_is():
     fault = Diagnostic("code", "resources.a: no", "resources.a", heat_type="InvalidTemplateReference")
-    assert relayed(fault) == "resources.a: no"
+    assert as_parent_fault(fault) == "resources.a: no"
 
 
 def paths(known, more):
     return [
         fault.path
-        for fault in beside(
+        for fault in not_yet_reported(
             [Diagnostic("c", "m", path) for path in known], [Diagnostic("c", "m", p) for p in more]
         )
     ]

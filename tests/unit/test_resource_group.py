@@ -9,7 +9,7 @@ from orchestrator.resources.groups.group_metadata import KEY
 from orchestrator.resources.groups.resource_chain import ResourceChain
 from orchestrator.resources.groups.resource_group import ResourceGroup
 from orchestrator.template.group_template import Members
-from orchestrator.template.member_attributes import plain, reach
+from orchestrator.template.member_attributes import attribute_at, unmarked
 from tests.unit.group_world import Operated
 
 ROLLING = {"rolling_update": {"max_batch_size": 1}}
@@ -210,12 +210,12 @@ def test_attributes_of_a_group():
     one.apply()
     assert one.attribute("refs") == ["id-0", "id-1"]
     assert one.attribute("refs_map") == {"0": "id-0", "1": "id-1"}
-    assert plain(one.attribute("ip")) == ["10.0.0.0", "10.0.0.1"]
-    assert plain(one.attribute("nobody's")) == [None, None]
-    assert reach(one.attribute("nets"), ["a", 0]) == ["0", "1"]
-    assert reach(one.attribute("attributes"), ["nets", "a"]) == {"0": ["0"], "1": ["1"]}
-    assert plain(one.attribute("resource.1")) == "id-1"
-    assert reach(one.attribute("resource.1"), ["ip"]) == "10.0.0.1"
+    assert unmarked(one.attribute("ip")) == ["10.0.0.0", "10.0.0.1"]
+    assert unmarked(one.attribute("nobody's")) == [None, None]
+    assert attribute_at(one.attribute("nets"), ["a", 0]) == ["0", "1"]
+    assert attribute_at(one.attribute("attributes"), ["nets", "a"]) == {"0": ["0"], "1": ["1"]}
+    assert unmarked(one.attribute("resource.1")) == "id-1"
+    assert attribute_at(one.attribute("resource.1"), ["ip"]) == "10.0.0.1"
     assert one.attribute("resource.1.ip") == "10.0.0.1"
     assert one.attribute("resource.7") is None
     assert one.kind.child_reference_id(one.context(), one.child) == "child-id"

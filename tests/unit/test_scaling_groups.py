@@ -12,7 +12,7 @@ from orchestrator.resources.groups.instance_group import AwsAutoScalingGroup, In
 from orchestrator.resources.groups.launch_configuration import LaunchConfiguration
 from orchestrator.resources.groups.scaling_policy import AwsScalingPolicy, ScalingPolicy
 from orchestrator.resources.nested_type import Beside
-from orchestrator.template.member_attributes import plain, reach
+from orchestrator.template.member_attributes import attribute_at, unmarked
 from tests.unit.group_world import Operated
 
 
@@ -213,15 +213,15 @@ def test_attributes_of_a_scaling_group():
     assert one.attribute("current_size") == 2
     assert one.attribute("refs") == [f"id-{a}", f"id-{b}"]
     assert one.attribute("refs_map") == {a: f"id-{a}", b: f"id-{b}"}
-    assert reach(one.attribute("outputs"), ["ip"]) == {a: "10.0.0.0", b: "10.0.0.1"}
-    assert reach(one.attribute("outputs_list"), ["ip"]) == ["10.0.0.0", "10.0.0.1"]
-    assert reach(one.attribute("outputs_list"), ["nets", "a", 0]) == [a, b]
-    assert plain(one.attribute("resource.1")) == f"id-{b}"
-    assert reach(one.attribute("resource.0"), ["ip"]) == "10.0.0.0"
+    assert attribute_at(one.attribute("outputs"), ["ip"]) == {a: "10.0.0.0", b: "10.0.0.1"}
+    assert attribute_at(one.attribute("outputs_list"), ["ip"]) == ["10.0.0.0", "10.0.0.1"]
+    assert attribute_at(one.attribute("outputs_list"), ["nets", "a", 0]) == [a, b]
+    assert unmarked(one.attribute("resource.1")) == f"id-{b}"
+    assert attribute_at(one.attribute("resource.0"), ["ip"]) == "10.0.0.0"
     assert one.attribute("resource.2") is None
     one.child.sick = {a}
     assert one.attribute("current_size") == 1
-    assert plain(one.attribute("resource.0")) == f"id-{b}"
+    assert unmarked(one.attribute("resource.0")) == f"id-{b}"
     assert not one.kind.has_attribute("ip")
     assert one.kind.has_attribute("resource.0")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.none import NoneResource
@@ -68,7 +68,7 @@ def faults(resources, parameters=None, outputs=None, *, strict=True, timeout=360
 
 
 def kinds(files=None, *, overlook=False):
-    return Kinds.of_stack(TYPES, Environment(), files or {}, LIMITS, overlook=overlook)
+    return TypeResolver.of_stack(TYPES, Environment(), files or {}, LIMITS, overlook=overlook)
 
 
 def diagnostics(

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.registry import load_registry
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
@@ -34,7 +34,7 @@ def diagnostics(
 ):
     """Validate a template that came with these files, objects being written as JSON."""
     texts = {name: body if isinstance(body, str) else json.dumps(body) for name, body in files.items()}
-    kinds = Kinds.of_stack(
+    kinds = TypeResolver.of_stack(
         load_registry(),
         Environment.parse(environment),
         texts,

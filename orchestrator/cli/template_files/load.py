@@ -20,7 +20,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.template_files.references import (
-    Named,
+    FileReference,
     is_template,
     named_in_environment,
     named_in_template,
@@ -41,7 +41,7 @@ class Source:
 def read_template(path: Path) -> Source:
     """Read a template and every file that it, or a template nested in it, names."""
     text = _read(path, "template")
-    gathering = _Gathering(_absolute(path).parent)
+    gathering = FileCollector(_absolute(path).parent)
     gathering.claim(named_in_template(text), _absolute(path))
     gathering.follow()
     return Source(path, text, gathering.files, gathering.paths)
@@ -54,7 +54,7 @@ def request_body(
 
     The parameters beat the environments, however many there are.
     """
-    gathering = _Gathering(_absolute(source.path).parent, dict(source.files), dict(source.paths))
+    gathering = FileCollector(_absolute(source.path).parent, dict(source.files), dict(source.paths))
     body: dict[str, Any] = {"template": source.text}
     if len(environments) == 1:
         body["environment"] = gathering.environment(environments[0])
@@ -81,7 +81,7 @@ def texts(environments: Sequence[Path], body: Mapping[str, Any]) -> dict[str, tu
 
 
 @dataclass(slots=True)
-class _Gathering:
+class FileCollector:
     """The files found so far, each with a name of its own."""
 
     root: Path
@@ -108,7 +108,7 @@ class _Gathering:
             text = self.files[name]
             self.files[name] = renamed(text, self.claim(named_in_template(text), self.paths[name]))
 
-    def claim(self, places: Iterable[Named], user: Path) -> list[tuple[Named, str]]:
+    def claim(self, places: Iterable[FileReference], user: Path) -> list[tuple[FileReference, str]]:
         """Read the files named in the text of the file `user`; return where it must say another name."""
         changes = []
         for place in places:
@@ -138,7 +138,7 @@ class _Gathering:
         return name, new
 
 
-def _local(place: Named, user: Path) -> Path | str:
+def _local(place: FileReference, user: Path) -> Path | str:
     """Return the file a place means, or its address when it is not on this machine."""
     address = (
         urljoin(place.base if place.base.endswith("/") else f"{place.base}/", place.name)

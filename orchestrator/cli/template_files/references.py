@@ -28,7 +28,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class FileReference:
     """One place where a file is named."""
 
     name: str
@@ -43,20 +43,20 @@ def is_template(text: str) -> bool:
     return _VERSION.search(text) is not None
 
 
-def named_in_template(text: str) -> list[Named]:
+def named_in_template(text: str) -> list[FileReference]:
     """Return what the `get_file` calls and the `type`s of a template name."""
     if "get_file" not in text and not any(ending in text for ending in TEMPLATES):
         return []
     found = []
     for path, value, span in _texts(text):
         if path[-1] == "get_file":
-            found.append(Named(value, False, path, span))
+            found.append(FileReference(value, False, path, span))
         elif path[-1] == "type" and value.endswith(TEMPLATES):
-            found.append(Named(value, True, path, span))
+            found.append(FileReference(value, True, path, span))
     return found
 
 
-def named_in_environment(text: str) -> list[Named]:
+def named_in_environment(text: str) -> list[FileReference]:
     """Return the templates that an environment's `resource_registry` names.
 
     A `base_url` there, or beside the mapping itself, is what they are relative to.
@@ -66,13 +66,13 @@ def named_in_environment(text: str) -> list[Named]:
     texts = [one for one in _texts(text) if one[0][0] == REGISTRY]
     bases = {path[:-1]: value for path, value, _ in texts if path[-1] == BASE_URL}
     return [
-        Named(value, True, path, span, bases.get(path[:-1], bases.get((REGISTRY,), "")))
+        FileReference(value, True, path, span, bases.get(path[:-1], bases.get((REGISTRY,), "")))
         for path, value, span in texts
         if path[-1] not in NOT_NAMES and value.endswith(TEMPLATES) and "::" not in value
     ]
 
 
-def renamed(text: str, changes: Iterable[tuple[Named, str]]) -> str:
+def renamed(text: str, changes: Iterable[tuple[FileReference, str]]) -> str:
     """Return the text with other names in those places, and nothing else changed in a YAML one."""
     changes = list(changes)
     if not changes:
@@ -91,7 +91,7 @@ def renamed(text: str, changes: Iterable[tuple[Named, str]]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _span(named: Named) -> tuple[int, int]:
+def _span(named: FileReference) -> tuple[int, int]:
     assert named.span is not None
     return named.span
 

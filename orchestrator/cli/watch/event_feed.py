@@ -26,7 +26,7 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class Idle:
     """Nothing new just now; `settled` when everything that had happened by then was told."""
 
     settled: bool = False
@@ -40,7 +40,7 @@ def feed(
     left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int = 0,
-) -> Iterator[Event | Quiet]:
+) -> Iterator[Event | Idle]:
     """Yield the events after one, for ever, of so many `nested` levels too. `left` says how many seconds
     there are, None for any number.
 
@@ -53,7 +53,7 @@ def feed(
         try:
             place = str(after["sequence"]) if after is not None else "0.0"
             for step in streamed(client, stack, place, left, idle, nested):
-                if not isinstance(step, Quiet):
+                if not isinstance(step, Idle):
                     last = step
                 yield step
         except NoStream:
@@ -75,7 +75,7 @@ def of_project(
     client.patience_seconds = PATIENCE_SECONDS
     try:
         for step in streamed(client, None, after, lambda: None, idle, nested):
-            if not isinstance(step, Quiet):
+            if not isinstance(step, Idle):
                 after = str(step["sequence"])
                 yield step
     except NoStream:
@@ -95,7 +95,7 @@ def streamed(
     left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int = 0,
-) -> Iterator[Event | Quiet]:
+) -> Iterator[Event | Idle]:
     """Yield the events after a place of a stack, or of all of the project's, over every cut.
 
     Raises:
@@ -108,7 +108,7 @@ def streamed(
             with closing(client.stream(stack, place, left(), nested)) as messages:
                 for kind, sequence, body in messages:
                     place, heard = sequence or place, time.monotonic()
-                    yield body if kind == "message" else Quiet(settled=True)
+                    yield body if kind == "message" else Idle(settled=True)
         except httpx.InvalidURL as error:
             raise Failure(f"{client.url} is not a URL: {error}") from error
         except httpx.ReadTimeout:
@@ -116,7 +116,7 @@ def streamed(
         except httpx.HTTPError as error:
             if time.monotonic() - heard > client.patience_seconds:
                 raise Failure(f"{client.url} did not answer: {error}") from error
-        yield Quiet()
+        yield Idle()
         idle(FASTEST_SECONDS)
 
 
@@ -127,7 +127,7 @@ def _polled(
     left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int,
-) -> Iterator[Event | Quiet]:
+) -> Iterator[Event | Idle]:
     marker = str(after["id"]) if after is not None else None
     empty, pause = 0, FASTEST_SECONDS
     while True:
@@ -136,7 +136,7 @@ def _polled(
             fresh, marker = True, event["id"]
             yield event
         empty = 0 if fresh else empty + 1
-        yield Quiet(settled=bool(empty) and empty % LOOK_EVERY == 0)
+        yield Idle(settled=bool(empty) and empty % LOOK_EVERY == 0)
         pause = FASTEST_SECONDS if fresh else min(pause * 1.3, SLOWEST_SECONDS)
         seconds = left()
         idle(pause if seconds is None else max(0.0, min(pause, seconds)))

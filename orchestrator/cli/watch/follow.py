@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.cli.client.api_client import Client, StackId
 from orchestrator.cli.exit_codes import ApiFailure, Exit, Failure
-from orchestrator.cli.watch.event_feed import PATIENCE_SECONDS, Event, Quiet, feed
+from orchestrator.cli.watch.event_feed import PATIENCE_SECONDS, Event, Idle, feed
 
 __all__ = ["End", "Event", "follow", "is_stack_event"]
 
@@ -64,7 +64,7 @@ def follow(
 
     try:
         for step in feed(client, stack, after, left=left, idle=idle, nested=nested):
-            if isinstance(step, Quiet):
+            if isinstance(step, Idle):
                 at_rest = _at_rest(client, stack, last, nested) if step.settled else None
                 if at_rest is not None:
                     yield _end(client, stack, at_rest["stack_status"], at_rest["stack_status_reason"], causes)

@@ -50,7 +50,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Board:
+class ProgressModel:
     """What is known about an action: its resources in the order of the tree, and how they are."""
 
     stack: StackId
@@ -234,7 +234,7 @@ class Progress(Protocol):
         """Take the server's figures."""
 
 
-class Silence:
+class NoProgress:
     """Tells nobody."""
 
     def __enter__(self) -> Self:
@@ -264,7 +264,7 @@ class Silence:
         """Ignore the figures."""
 
 
-class Lines(Silence):
+class Lines(NoProgress):
     """`12:00:01 CREATE_COMPLETE server_1`, one line an event, with the reason when something failed."""
 
     def __init__(self, console: Console) -> None:
@@ -276,10 +276,10 @@ class Lines(Silence):
         self._console.print(line(event), soft_wrap=True)
 
 
-class Tree(Silence):
+class Tree(NoProgress):
     """The live tree; it stays on the screen as it was when the action ended."""
 
-    def __init__(self, console: Console, board: Board) -> None:
+    def __init__(self, console: Console, board: ProgressModel) -> None:
         """Draw `board` on `console`."""
         self._board = board
         self._live = Live(

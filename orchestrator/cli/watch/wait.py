@@ -9,7 +9,7 @@ from orchestrator.cli.exit_codes import Exit, Failure
 from orchestrator.cli.options import Session
 from orchestrator.cli.output import render
 from orchestrator.cli.watch.follow import End, Event, follow
-from orchestrator.cli.watch.progress import Board, Lines, Progress, Silence, Tree
+from orchestrator.cli.watch.progress import Lines, NoProgress, Progress, ProgressModel, Tree
 
 
 def watch(
@@ -27,9 +27,9 @@ def watch(
     """
     progress: Progress
     if session.quiet:
-        progress = Silence()
+        progress = NoProgress()
     elif session.watched:
-        progress = Tree(session.progress(), Board(found, action))
+        progress = Tree(session.progress(), ProgressModel(found, action))
     else:
         progress = Lines(session.progress())
     try:

@@ -35,26 +35,26 @@ class ChildState(NamedTuple):
     disturbed: bool = False  # changed by others since it was last asked to be something
 
 
-class Asked(NamedTuple):
+class ChildRequest(NamedTuple):
     """What was asked of the child: in which of its traversals, and which step of the type's that was."""
 
     traversal: int
     turn: int
 
 
-def asked_of(data: Mapping[str, Any]) -> tuple[Asked | None, dict[str, Any]]:
+def split_request(data: Mapping[str, Any]) -> tuple[ChildRequest | None, dict[str, Any]]:
     """Return what was asked of the child, and the type's own notes."""
     kept = dict(data)
     found = kept.pop(ASKED, None)
-    return (None if found is None else Asked(*found)), kept
+    return (None if found is None else ChildRequest(*found)), kept
 
 
-def noted(kept: Mapping[str, Any], asked: Asked | None) -> dict[str, Any]:
+def with_request(kept: Mapping[str, Any], asked: ChildRequest | None) -> dict[str, Any]:
     """Return what is kept of a type's notes and of what was asked of the child."""
     return dict(kept) if asked is None else {**kept, ASKED: list(asked)}
 
 
-def standing(child: ChildState | None, asked: Asked | None) -> Standing:
+def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standing:
     """Return how a child stands to what was asked of it.
 
     `elsewhere`: others have brought it to something else since; `none`: there is no child.
@@ -69,7 +69,7 @@ def standing(child: ChildState | None, asked: Asked | None) -> Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ChildStep:
     """What is done to a child in the transaction that lets the resource's node wait for its end.
 
     `wait` only waits, if the child is still in `seen`; `pause` waits `seconds` with no regard to the child.

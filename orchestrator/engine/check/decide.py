@@ -9,7 +9,7 @@ from orchestrator.resources.base import ResourceType
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Abandon:
     """The traversal is over for this node: let go of everything, touch nothing."""
 
     reason: str
@@ -38,7 +38,7 @@ class Revise:
 
 
 @dataclass(frozen=True, slots=True)
-class Discard:
+class Recreate:
     """What was made went wrong: remove it, then make it again under a new token."""
 
 
@@ -51,26 +51,26 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class DropRow:
     """Nothing was ever made, or it is to be left alone: only the row goes."""
 
     retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Impossible:
+class OutcomeUnknown:
     """It cannot be known what an earlier try did, and trying again could double it (PROTOCOL.md 3)."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Resend:
+class ReissueUpdate:
     """A change was begun and may never have been asked for: ask again, for what is wanted now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class RunAction:
     """Check, suspend, resume or copy what is there; `ask` unless that was asked for already."""
 
     action: str
@@ -78,7 +78,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class InvalidState:
     """In no state for what the stack is doing."""
 
     reason: str
@@ -90,19 +90,19 @@ class Adopt:
 
 
 Step = (
-    Drop
+    Abandon
     | Keep
     | Create
     | Adopt
     | Observe
     | Revise
-    | Resend
-    | Discard
+    | ReissueUpdate
+    | Recreate
     | Delete
-    | Forget
-    | Impossible
-    | Act
-    | Unfit
+    | DropRow
+    | OutcomeUnknown
+    | RunAction
+    | InvalidState
 )
 
 OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT", "CHECK"})
@@ -115,29 +115,29 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
     resource = visit.resource
     assert resource is not None
     if visit.superseded or (visit.halted and resource.op is None):
-        return Drop("superseded" if visit.superseded else "halted")
+        return Abandon("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
         return _cleanup(visit, kind)
     if resource.op in OPEN_ACTS:  # whoever began it: first it comes to its end
-        return Act(resource.op, ask=resource.lost_seconds is not None)
+        return RunAction(resource.op, ask=resource.lost_seconds is not None)
     if resource.op == "DISCARD":
-        return Discard()
+        return Recreate()
     if resource.op == "UPDATE":  # a worker that died may not have come to ask for it
-        return Observe() if resource.lost_seconds is None else Resend()
+        return Observe() if resource.lost_seconds is None else ReissueUpdate()
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()
         if not kind.calls_out:
             return Create()
         if not kind.can_find:
-            return Impossible(
+            return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
         return Create(wait_seconds=_in_flight(visit, kind))
     if visit.act is not None:
-        return Keep() if resource.leftover else _act(visit.act, resource, kind)
+        return Keep() if resource.deposed else _act(visit.act, resource, kind)
     if resource.suspended:
-        return Act("RESUME")
+        return RunAction("RESUME")
     return _begin(visit, resource)
 
 
@@ -155,16 +155,16 @@ def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
     failed = resource.status == "FAILED"
     if resource.action == "INIT":
         if action == "CHECK" and kind.can_check:
-            return Unfit(f"Can not check {resource.name}, resource not created yet.")
+            return InvalidState(f"Can not check {resource.name}, resource not created yet.")
         return Keep()
-    if action == "CHECK" and resource.unmade and resource.physical_id is not None:
-        return Unfit(f"Can not check {resource.name}, resource was not created.")
+    if action == "CHECK" and resource.never_created and resource.physical_id is not None:
+        return InvalidState(f"Can not check {resource.name}, resource was not created.")
     if action == "RESUME":
         paused = resource.suspended or resource.action == "SUSPEND"
-        return Act(action) if paused or (resource.action == "RESUME" and failed) else Keep()
+        return RunAction(action) if paused or (resource.action == "RESUME" and failed) else Keep()
     if (failed and resource.action not in {"CHECK", action}) or resource.physical_id is None:
-        return Unfit(f"State ('{resource.action}', '{resource.status}') invalid for {action.lower()}")
-    return Act(action)
+        return InvalidState(f"State ('{resource.action}', '{resource.status}') invalid for {action.lower()}")
+    return RunAction(action)
 
 
 def _cleanup(visit: Visit, kind: ResourceType) -> Step:
@@ -172,17 +172,17 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
     assert resource is not None
     body: Json = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
-    if not resource.leftover:
+    if not resource.deposed:
         return Keep()  # a newer template has it again
     if resource.attempt == 0:
-        return Forget()
+        return DropRow()
     if visit.stack.retain or policy in RETAINED:
-        return Forget(retained=True)
+        return DropRow(retained=True)
     if resource.physical_id is None:
         if not kind.calls_out:
-            return Forget()
+            return DropRow()
         if not kind.can_find:
-            return Impossible(
+            return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
         return Delete(look_first=True, wait_seconds=_in_flight(visit, kind))

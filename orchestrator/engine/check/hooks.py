@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.check.decide import Create, Delete, Forget, Revise, Step
-from orchestrator.engine.check.outcome import Ended, Gone, Outcome, Ready, Restricted
+from orchestrator.engine.check.decide import Create, Delete, DropRow, Revise, Step
+from orchestrator.engine.check.outcome import Deleted, Outcome, PreviousOperationEnded, Ready, Restricted
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.plan_changes import Changes
 from orchestrator.template.resource_registry import ResourceRegistry
@@ -24,24 +24,24 @@ GIVEN_UP: Final = "Failure occurred while waiting."
 UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})  # the actions that bring rows to a template
 
 
-def pausing(hook: str) -> str:
+def pause_reason(hook: str) -> str:
     """Return the reason clients read when a resource pauses."""
     return f"{hook.partition('-')[2].upper()} paused until Hook {hook} is cleared"
 
 
-def clearing(hook: str) -> str:
+def cleared_reason(hook: str) -> str:
     """Return the reason clients read when it goes on."""
     return f"Hook {hook} is cleared"
 
 
-def forbidding(action: str) -> str:
+def forbidden_reason(action: str) -> str:
     """Return what stands beside the hooks of a node whose resource may not be updated, or not replaced."""
     return f"no-{action}"
 
 
 def refused(visit: Visit, action: str) -> Restricted | None:
     """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
-    return Restricted(action) if forbidding(action) in visit.hooks else None
+    return Restricted(action) if forbidden_reason(action) in visit.hooks else None
 
 
 def is_hook(name: object) -> bool:
@@ -74,7 +74,7 @@ class Hooks:
         found: dict[int, tuple[str, ...]] = {}
         for node, id_ in ids.items():
             if node < len(changes.visited):
-                row = changes.chosen.get(changes.visited[node])
+                row = changes.current.get(changes.visited[node])
                 made = row is not None and not row.unmade
                 found[id_] = self.of_update(changes.visited[node], made=made)
             elif node < len(changes.visited) + len(changes.cleanups):
@@ -90,7 +90,7 @@ class Hooks:
             return self._set(name, "pre-create", "post-create")
         if self.action in UPDATES and made:
             forbidden = self.registry.restricted_actions(name)
-            words = tuple(forbidding(action) for action in RESTRICTED_ACTIONS if action in forbidden)
+            words = tuple(forbidden_reason(action) for action in RESTRICTED_ACTIONS if action in forbidden)
             return (*self._set(name, "pre-update", "post-update"), *words)
         return ()
 
@@ -113,7 +113,7 @@ def before(visit: Visit, step: Step) -> str | None:
             hook = "pre-create"
         case Revise():
             hook = "pre-update"
-        case Delete() | Forget(retained=True):
+        case Delete() | DropRow(retained=True):
             hook = "pre-delete"
         case _:
             return None
@@ -126,14 +126,14 @@ def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
     match outcome:
         case Ready() if action in ("CREATE", "UPDATE"):
             hook = f"post-{action.lower()}"
-        case Gone(silent=False):
+        case Deleted(silent=False):
             hook = "post-delete"
         case _:
             return None
     return hook if hook in visit.hooks else None
 
 
-def judged(visit: Visit, outcome: Outcome) -> Outcome:
+def outcome_after_hooks(visit: Visit, outcome: Outcome) -> Outcome:
     """Return an outcome with what a hook makes of it.
 
     An operation that an older traversal began has ended just as this one wants it: with a hook before the
@@ -141,5 +141,5 @@ def judged(visit: Visit, outcome: Outcome) -> Outcome:
     """
     is_open = visit.resource is not None and visit.resource.op is not None
     if isinstance(outcome, Ready) and is_open and "pre-update" in visit.hooks:
-        return Ended(outcome.observation)
+        return PreviousOperationEnded(outcome.observation)
     return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from orchestrator.engine.check.child_status import Move
+from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
 
@@ -18,12 +18,12 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Unchanged:
     """Nothing was to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class Deleted:
     """The provider confirmed absence; `silent` when there never was anything to tell of. `let_go` is the
     child that is a stack of its own from then on.
     """
@@ -43,7 +43,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PreviousOperationEnded:
     """An operation that an older traversal began has ended: compare again with what is wanted now.
 
     `failure` says why it failed, which is no failure of what is wanted now.
@@ -59,14 +59,14 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Refreshed:
     """As wanted, and its row is to say so: it had not been COMPLETE, or it hands on something else by now."""
 
     observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Faulty:
+class Unhealthy:
     """It is not as it should be (CHECK), or is in no state for what the stack does: then it is left alone."""
 
     reason: str
@@ -89,13 +89,25 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ChildTransition:
     """The resource's child stack is to be moved, and its end waited for."""
 
-    move: Move
+    step: ChildStep
 
 
-Outcome = Ready | Kept | Seen | Ended | Replaced | Gone | Wait | Moved | Faulty | Restricted | Failed
+Outcome = (
+    Ready
+    | Unchanged
+    | Refreshed
+    | PreviousOperationEnded
+    | Replaced
+    | Deleted
+    | Wait
+    | ChildTransition
+    | Unhealthy
+    | Restricted
+    | Failed
+)
 
 
 def back_off(tries: int) -> float:
@@ -109,7 +121,7 @@ def judge_observation(
     """Return what an observation means for the open operation."""
     if deleting:
         if not seen.exists:
-            return Gone()
+            return Deleted()
         if seen.error:
             return Failed(failure_reason(seen.error_kind, name, seen.error))
         return Wait(seen.retry_after, seen.reason or "state changed")

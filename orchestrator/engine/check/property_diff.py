@@ -19,7 +19,7 @@ NOTHING_ELSE: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class PropertyChange:
     """The change, and the properties that differ; `immutable` are those of them that may not."""
 
     change: Change
@@ -27,14 +27,14 @@ class Revised:
     immutable: tuple[str, ...] = ()
 
 
-def revise(
+def property_change(
     kind: ResourceType,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     metadata_before: Any = None,
     metadata_after: Any = None,
     also: frozenset[str] = NOTHING_ELSE,
-) -> Revised:
+) -> PropertyChange:
     """Return what turning the properties `before` into `after`, both as stored, takes.
 
     Other metadata alone is a change in place of no property. `also` are properties that will differ although
@@ -48,10 +48,10 @@ def revise(
     change = kind.change(before, after, changed)
     if change == "keep" and (metadata_before or None) != (metadata_after or None):
         change = "update"
-    return Revised(change, changed, tuple(immutable))
+    return PropertyChange(change, changed, tuple(immutable))
 
 
-def is_another(there: str, wanted: str) -> bool:
+def needs_other_type(there: str, wanted: str) -> bool:
     """Return whether what is `there` has to be replaced by what is `wanted`, both names of types.
 
     One template takes the place of another in the stack that is there (spec/engine-semantics.md §6, rule 1).
@@ -65,7 +65,7 @@ def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def as_found(
+def with_drift(
     kind: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], seen: Observation
 ) -> dict[str, Any]:
     """Return the properties a resource was built with, those that can be changed in place as they were found

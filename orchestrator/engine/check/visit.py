@@ -59,11 +59,11 @@ class ResourceView(NamedTuple):
     runs_as: str | None = None
     value_digest: str | None = None  # of what it handed on then
     input_digests: Sequence[str] = ()  # parallel to requires
-    leftover: bool = False
+    deposed: bool = False
     suspended: bool = False
 
     @property
-    def unmade(self) -> bool:
+    def never_created(self) -> bool:
         """Whether it failed before it was ever as wanted."""
         return self.status == "FAILED" and self.value_digest is None
 
@@ -118,7 +118,7 @@ class Visit(NamedTuple):
         """The action whose traversal visits what is there and brings it to no other template."""
         return self.stack.action if self.stack.action in ACTS else None
 
-    def told(self) -> Mapping[str, object]:
+    def log_context(self) -> Mapping[str, object]:
         """Return what this visit is about, as lines of the log say it."""
         return {
             "stack": self.stack.uuid,
@@ -140,7 +140,7 @@ class Visit(NamedTuple):
         return self.stack.halted_traversal == self.traversal
 
 
-def heir_of(visit: Visit, uuid: str) -> Visit:
+def replacement_visit(visit: Visit, uuid: str) -> Visit:
     """Return a visit to what takes a resource's place, as if it were there already, not begun.
 
     It goes by the id of the one that it replaces until it has one of its own.

@@ -45,7 +45,7 @@ NEXT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FailureKind:
     """What a reason says."""
 
     word: str  # one of NEXT
@@ -54,9 +54,9 @@ class Reading:
     next_step: str
 
 
-def read(reason: str) -> Reading:
+def classify(reason: str) -> FailureKind:
     """Return what a reason says of itself."""
     kind, request = KIND.match(reason), REQUEST_ID.search(reason)
     plain = REQUEST_ID.sub("", reason)  # in which digits mean nothing
     word = next((word for word, sign in SIGNS if sign.search(plain)), "other")
-    return Reading(word, kind[1] if kind else None, request[0] if request else None, NEXT[word])
+    return FailureKind(word, kind[1] if kind else None, request[0] if request else None, NEXT[word])

@@ -12,10 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from orchestrator.engine.check.property_diff import as_found, as_stored, is_another, revise
+from orchestrator.engine.check.property_diff import as_stored, needs_other_type, property_change, with_drift
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.engine.preview.property_forecast import Foreseen, Handed, Outlook, look_ahead, mentioned
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.preview.property_forecast import (
+    ForecastDefinition,
+    InputForecast,
+    PropertyForecast,
+    forecast_properties,
+    mentioned,
+)
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -33,7 +39,7 @@ WEIGHT: Final[Mapping[str, int]] = {"keep": 0, "update": 1, "replace": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class CurrentResource:
     """A resource as it is, its values in the open; `secret` when they must not be shown."""
 
     id: int
@@ -61,7 +67,7 @@ class There:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ForecastResource:
     """What becomes of one resource.
 
     `changed` has its properties before and after, masked where secret; of `unknown` the value after is not
@@ -85,25 +91,25 @@ class Forecast:
         self,
         template: Template,
         values: ParameterValues,
-        kinds: Kinds,
+        kinds: TypeResolver,
         files: Callable[[str], str | None],
         stack_name: str,
     ) -> None:
         """Take what the stack is to be."""
         self.template, self.values, self.kinds, self.files = template, values, kinds, files
         self.stack_name = stack_name
-        self.handed: dict[str, Handed] = {}
-        self.outlooks: dict[str, Outlook] = {}  # of those that stand for stacks of their own
+        self.handed: dict[str, InputForecast] = {}
+        self.outlooks: dict[str, PropertyForecast] = {}  # of those that stand for stacks of their own
         self.faults: list[Diagnostic] = []  # for which the update would fail
 
-    def stays(self, there: There) -> None:
+    def stays(self, there: CurrentResource) -> None:
         """Take in a resource that nothing reaches."""
-        self.handed[there.name] = Handed(there.proxy)
+        self.handed[there.name] = InputForecast(there.proxy)
 
     def visit(
         self,
         name: str,
-        there: There | None,
+        there: CurrentResource | None,
         *,
         dirty: bool = True,
         back: bool = False,
@@ -111,7 +117,7 @@ class Forecast:
         well: bool | None = None,
         unseen: str = "",
         as_built: bool = False,
-    ) -> Expected:
+    ) -> ForecastResource:
         """Return what becomes of a resource that the update may reach.
 
         `as_built`: it was left as it was asked to be, from the same definition, and nobody looks further.
@@ -127,7 +133,7 @@ class Forecast:
             found = visit.added()
         elif there.kind != self.kinds.resolved_name(definition) and self._stands_in(definition, there):
             found = visit.stood_in_for(there)
-        elif is_another(there.kind, self.kinds.resolved_name(definition)):
+        elif needs_other_type(there.kind, self.kinds.resolved_name(definition)):
             if visit.nested:
                 visit.look_ahead(())
             found = visit.replaced(f"its type changes from {there.type} to {definition.type}")
@@ -142,15 +148,17 @@ class Forecast:
             found = replace(found, because=_joined(found.because, text), certain=False)
         return found if there is None else self._with_restriction(found, definition, there)
 
-    def _with_restriction(self, found: Expected, definition: ResourceDefinition, there: There) -> Expected:
+    def _with_restriction(
+        self, found: ForecastResource, definition: ResourceDefinition, there: CurrentResource
+    ) -> ForecastResource:
         """Say of a change that the environment forbids it (spec/hot-language.md §9.6)."""
         # Something that stands in for it counts as a replacement, too.
-        other = is_another(there.kind, self.kinds.resolved_name(definition))
+        other = needs_other_type(there.kind, self.kinds.resolved_name(definition))
         action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
         forbidden = action in self.kinds.registry.restricted_actions(found.name)
         return replace(found, restricted=action) if action and forbidden else found
 
-    def _stands_in(self, definition: ResourceDefinition, there: There) -> bool:
+    def _stands_in(self, definition: ResourceDefinition, there: CurrentResource) -> bool:
         nothing = definition.type != NOTHING_TYPE and self.kinds.resolved_name(definition) == NOTHING_TYPE
         return nothing and there.physical_id is not None and there.op is None
 
@@ -166,46 +174,51 @@ class _Visit:
         self.moved = any(one.moved for one in self.inputs.values())
         self.nested = isinstance(kind, NestedType)
 
-    def added(self) -> Expected:
+    def added(self) -> ForecastResource:
         outlook = self.look_ahead(())
         self._hand_on_new("is new")
         known = None if outlook.metadata is UNKNOWN else outlook.metadata
-        return Expected(self.name, "added", metadata=MASK if outlook.secret_metadata else known)
+        return ForecastResource(self.name, "added", metadata=MASK if outlook.secret_metadata else known)
 
-    def replaced(self, because: str, certain: bool = True, **more: Any) -> Expected:
+    def replaced(self, because: str, certain: bool = True, **more: Any) -> ForecastResource:
         self._hand_on_new("is replaced" if certain else "may be replaced", certain)
-        return Expected(self.name, "replaced", because, certain, **more)
+        return ForecastResource(self.name, "replaced", because, certain, **more)
 
     def kept(
-        self, there: There, because: str = "", *, certain: bool = True, seen: Observation | None = None
-    ) -> Expected:
+        self,
+        there: CurrentResource,
+        because: str = "",
+        *,
+        certain: bool = True,
+        seen: Observation | None = None,
+    ) -> ForecastResource:
         waited_for = {"CREATE": "is just being created", "UPDATE": "is just being changed"}.get(
             there.op or ""
         )
         if waited_for:
             new = there.physical_id is None
-            known = Handed(there.proxy, moved=True, new_id=new, unsure=True, why=waited_for)
+            known = InputForecast(there.proxy, moved=True, new_id=new, unsure=True, why=waited_for)
         elif seen is not None and seen.ready:
             known = _handed(there, seen, "is not as it was", there.secret)
         else:
-            known = Handed(there.proxy)
+            known = InputForecast(there.proxy)
         self.forecast.handed[self.name] = known
-        return Expected(self.name, "unchanged", because, certain)
+        return ForecastResource(self.name, "unchanged", because, certain)
 
-    def stood_in_for(self, there: There) -> Expected:
+    def stood_in_for(self, there: CurrentResource) -> ForecastResource:
         proxy = replace(there.proxy, attributes={}, reference_id=there.physical_id)
-        self.forecast.handed[self.name] = Handed(proxy, moved=True, why="is stood in for")
-        return Expected(self.name, "unchanged", f"{NOTHING_TYPE} stands in for it")
+        self.forecast.handed[self.name] = InputForecast(proxy, moved=True, why="is stood in for")
+        return ForecastResource(self.name, "unchanged", f"{NOTHING_TYPE} stands in for it")
 
-    def taken_back(self, found: Expected) -> Expected:
+    def taken_back(self, found: ForecastResource) -> ForecastResource:
         handed = self.forecast.handed[self.name]
         self.forecast.handed[self.name] = replace(handed, moved=True, why="is replaced")
         because = _joined("the one from before is taken back", found.because)
         return replace(found, turn="replaced", because=because)
 
     def revised(
-        self, there: There, seen: Observation | None, well: bool | None, *, as_built: bool = False
-    ) -> Expected:
+        self, there: CurrentResource, seen: Observation | None, well: bool | None, *, as_built: bool = False
+    ) -> ForecastResource:
         outlook = self.look_ahead(there.properties)
         if outlook.external_id is not None:
             return self._external(there, outlook)
@@ -220,17 +233,19 @@ class _Visit:
             return self.replaced(f"it is broken: {seen.error}" if seen.exists else "it is gone")
         before, after = there.properties, as_stored(outlook.properties)
         if seen is not None:
-            before = as_found(self.kind, before, after, seen)
+            before = with_drift(self.kind, before, after, seen)
         after |= {n: before[n] for n in outlook.sure | outlook.maybe if n in before and n not in after}
         metadata = there.metadata if outlook.metadata is UNKNOWN else outlook.metadata
-        sure = revise(self.kind, before, after, there.metadata, metadata, outlook.sure)
+        sure = property_change(self.kind, before, after, there.metadata, metadata, outlook.sure)
         if sure.immutable:
             message = immutable_message(sure.immutable, self.name, there.type)
             self._fault(message, join(f"{self.words.resources}.{self.name}", self.words.properties))
             return self.kept(there)
         found, certain = sure, True
         if outlook.maybe:
-            may = revise(self.kind, before, after, there.metadata, metadata, outlook.sure | outlook.maybe)
+            may = property_change(
+                self.kind, before, after, there.metadata, metadata, outlook.sure | outlook.maybe
+            )
             found = max(sure, may, key=lambda one: WEIGHT[one.change])
             certain = found.change == sure.change
         if outlook.metadata is UNKNOWN and found.change == "keep":
@@ -247,9 +262,11 @@ class _Visit:
         if found.change == "replace":
             return self.replaced(because, certain=certain, **shown)
         self._hand_on_changed(there, after, found.changed, outlook)
-        return Expected(self.name, "updated", because, certain, **shown)
+        return ForecastResource(self.name, "updated", because, certain, **shown)
 
-    def _gone_through(self, there: There, after: Mapping[str, Any], outlook: Outlook) -> Expected:
+    def _gone_through(
+        self, there: CurrentResource, after: Mapping[str, Any], outlook: PropertyForecast
+    ) -> ForecastResource:
         """Return the update of a stack of its own, which finds out by itself what there is to do."""
         because = "what its stack is made with changes, or others have changed it"
         if there.status == "FAILED":
@@ -257,9 +274,11 @@ class _Visit:
         elif there.op is not None:
             because = "its stack is at work"
         self._hand_on_changed(there, after, frozenset(), outlook)
-        return Expected(self.name, "updated", because, there.op is None)
+        return ForecastResource(self.name, "updated", because, there.op is None)
 
-    def _failed(self, there: There, outlook: Outlook, well: bool | None) -> Expected:
+    def _failed(
+        self, there: CurrentResource, outlook: PropertyForecast, well: bool | None
+    ) -> ForecastResource:
         said = f": {there.status_reason}" if there.status_reason else ""
         because = f"it is unhealthy{said}" if there.action == "CHECK" else f"it has failed{said}"
         may_be_well = well is None and there.physical_id is not None
@@ -272,16 +291,16 @@ class _Visit:
         shown = self._shown(there, there.properties, after, changed, outlook)
         return self.replaced(because, certain, **shown)
 
-    def _changed_again(self, there: There, outlook: Outlook) -> Expected:
+    def _changed_again(self, there: CurrentResource, outlook: PropertyForecast) -> ForecastResource:
         """Return the change of one whose last change failed: how far that came is not known."""
         after, declared = as_stored(outlook.properties), self.kind.properties
         movable = frozenset(name for name in after if name in declared and declared[name].update_allowed)
         differ = {name for name in movable if there.properties.get(name) != after[name]}
         shown = self._shown(there, there.properties, after, differ, outlook)
         self._hand_on_changed(there, after, movable, outlook)
-        return Expected(self.name, "updated", "its last change has failed", **shown)
+        return ForecastResource(self.name, "updated", "its last change has failed", **shown)
 
-    def _external(self, there: There, outlook: Outlook) -> Expected:
+    def _external(self, there: CurrentResource, outlook: PropertyForecast) -> ForecastResource:
         if outlook.external_id is UNKNOWN:
             return self.kept(there, certain=False)
         if outlook.external_id != there.physical_id:
@@ -289,11 +308,11 @@ class _Visit:
             self._fault(message, f"{self.words.resources}.{self.name}.{self.words.external_id}")
         return self.kept(there)
 
-    def look_ahead(self, before: Iterable[str]) -> Outlook:
+    def look_ahead(self, before: Iterable[str]) -> PropertyForecast:
         """Return what it will be made from; `before` are the properties that it has."""
         forecast = self.forecast
-        view = Foreseen(forecast.template, forecast.values, forecast.files, self.inputs)
-        outlook = look_ahead(self.definition, self.kind, view, before)
+        view = ForecastDefinition(forecast.template, forecast.values, forecast.files, self.inputs)
+        outlook = forecast_properties(self.definition, self.kind, view, before)
         if self.nested:
             forecast.outlooks[self.name] = outlook
         forecast.faults += outlook.faults
@@ -304,11 +323,11 @@ class _Visit:
 
     def _shown(
         self,
-        there: There,
+        there: CurrentResource,
         before: Mapping[str, Any],
         after: Mapping[str, Any],
         changed: Iterable[str],
-        outlook: Outlook,
+        outlook: PropertyForecast,
     ) -> dict[str, Any]:
         """Return the properties that differ as people may see them, and which new values are not known."""
         unknown = outlook.sure | outlook.maybe
@@ -327,7 +346,7 @@ class _Visit:
             "unknown": tuple(name for name in names if name in unknown),
         }
 
-    def _why(self, change: str, changed: frozenset[str], certain: bool, outlook: Outlook) -> str:
+    def _why(self, change: str, changed: frozenset[str], certain: bool, outlook: PropertyForecast) -> str:
         declared, causes = self.kind.properties, self._causes(changed, outlook)
         names = _named(sorted(changed))
         changes = f"{'changes' if len(changed) == 1 else 'change'}" if certain else "may change"
@@ -342,7 +361,7 @@ class _Visit:
             f"{names} {changes}{causes}" if changed else f"its metadata {'changes' if certain else changes}"
         )
 
-    def _causes(self, changed: frozenset[str], outlook: Outlook) -> str:
+    def _causes(self, changed: frozenset[str], outlook: PropertyForecast) -> str:
         """Return which requirements let it change, if any does."""
         moved = {name: one for name, one in self.inputs.items() if one.moved}
         if not moved:
@@ -361,10 +380,14 @@ class _Visit:
 
     def _hand_on_new(self, why: str, certain: bool = True) -> None:
         made = ResourceProxy(self.name, None, {}, "INIT", "COMPLETE")
-        self.forecast.handed[self.name] = Handed(made, True, True, True, certain, why)
+        self.forecast.handed[self.name] = InputForecast(made, True, True, True, certain, why)
 
     def _hand_on_changed(
-        self, there: There, after: Mapping[str, Any], changed: frozenset[str], outlook: Outlook
+        self,
+        there: CurrentResource,
+        after: Mapping[str, Any],
+        changed: frozenset[str],
+        outlook: PropertyForecast,
     ) -> None:
         """Hand on what it will have: exactly, of a type that can be asked without touching anything."""
         seen = None
@@ -372,22 +395,22 @@ class _Visit:
             name = physical_name(self.forecast.stack_name, self.name, there.uuid)
             seen = _tried(self.kind, there, name, after, changed)
         if seen is None:
-            handed = Handed(there.proxy, moved=True, unsure=True, why="is changed")
+            handed = InputForecast(there.proxy, moved=True, unsure=True, why="is changed")
         else:
             handed = _handed(there, seen, "is changed", there.secret or bool(outlook.secret))
         self.forecast.handed[self.name] = handed
 
 
-def _handed(there: There, seen: Observation, why: str, secret: bool) -> Handed:
+def _handed(there: CurrentResource, seen: Observation, why: str, secret: bool) -> InputForecast:
     """Return what a resource hands on that will be as it is `seen`."""
     reference, attributes = seen.reference_id or there.physical_id, as_stored(seen.attributes)
     proxy = replace(there.proxy, reference_id=reference, attributes=attributes, secret=secret)
     moved = (reference, attributes) != (there.proxy.reference_id, there.attributes)
-    return Handed(proxy, moved, why=why)
+    return InputForecast(proxy, moved, why=why)
 
 
 def _tried(
-    kind: ResourceType, there: There, name: str, after: Mapping[str, Any], changed: frozenset[str]
+    kind: ResourceType, there: CurrentResource, name: str, after: Mapping[str, Any], changed: frozenset[str]
 ) -> Observation | None:
     """Return what a type that touches nothing but our own row would make of a change, if it can say."""
     physical_id = there.physical_id or ""

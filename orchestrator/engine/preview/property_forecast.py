@@ -24,11 +24,11 @@ from orchestrator.template.template import Template
 
 IDS: Final = frozenset({"get_resource", "Ref"})
 ATTRIBUTES: Final = frozenset({"get_attr", "Fn::GetAtt"})
-STAND_INS: Final = ("the-id-of-", "another-id-of-")
+PLACEHOLDER_IDS: Final = ("the-id-of-", "another-id-of-")
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class InputForecast:
     """What a resource will hand on to those that require it.
 
     `moved`: it may be something else than they were built with. `new_id`, `unsure`: its reference id, its
@@ -44,7 +44,7 @@ class Handed:
     why: str = ""  # it moved, for people: "is replaced"
 
 
-class Foreseen(StackDefinition):
+class ForecastDefinition(StackDefinition):
     """A stack in the middle of an update, as one resource's functions will see it."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Foreseen(StackDefinition):
         template: Template,
         values: ParameterValues,
         files: Callable[[str], str | None],
-        handed: Mapping[str, Handed],
+        handed: Mapping[str, InputForecast],
     ) -> None:
         """`handed` is what the resource's requirements hand on."""
         proxies = {name: one.proxy for name, one in handed.items()}
@@ -73,7 +73,7 @@ class Foreseen(StackDefinition):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class PropertyForecast:
     """A resource's properties and metadata as they will be.
 
     `properties` has those that are known; `sure` are others that will differ from what they are, `maybe`
@@ -90,9 +90,9 @@ class Outlook:
     faults: tuple[Diagnostic, ...] = field(default=())
 
 
-def look_ahead(
-    definition: ResourceDefinition, kind: ResourceType, view: Foreseen, before: Iterable[str] = ()
-) -> Outlook:
+def forecast_properties(
+    definition: ResourceDefinition, kind: ResourceType, view: ForecastDefinition, before: Iterable[str] = ()
+) -> PropertyForecast:
     """Return what a resource will be made from; `before` are the properties that it has.
 
     What is wrong is among its `faults`, as the check would tell it.
@@ -105,7 +105,7 @@ def look_ahead(
     unknown = {name for name, value in values.items() if not knows_all(value)}
     sure = set()
     for name in sorted(unknown):
-        alike, value = _whatever_the_id(body, name, view)
+        alike, value = _differs_for_any_id(body, name, view)
         if not alike:
             sure.add(name)
         elif value is not UNKNOWN:
@@ -126,7 +126,7 @@ def look_ahead(
     secret = frozenset(resolved.secrets)
     if secret and kind.translation:  # it may have gone elsewhere
         secret |= given.keys()
-    return Outlook(
+    return PropertyForecast(
         given,
         frozenset(sure & unknown),
         frozenset(unknown - sure),
@@ -138,14 +138,14 @@ def look_ahead(
     )
 
 
-def _whatever_the_id(body: Mapping[str, Any], name: str, view: Foreseen) -> tuple[bool, Any]:
+def _differs_for_any_id(body: Mapping[str, Any], name: str, view: ForecastDefinition) -> tuple[bool, Any]:
     """Return whether a property is the same whatever the ids that are not known yet, and its value then."""
     properties = body.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:
         return True, UNKNOWN
     seen = []
     try:
-        for stand_in in STAND_INS:
+        for stand_in in PLACEHOLDER_IDS:
             view.stand_in = stand_in
             value = view.resolved(properties[name])
             if not knows_all(value):
@@ -158,7 +158,7 @@ def _whatever_the_id(body: Mapping[str, Any], name: str, view: Foreseen) -> tupl
     return seen[0] == seen[1], seen[0]
 
 
-def _beside(written: Any, view: Foreseen, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
+def _beside(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
     """Return a value beside the properties, `UNKNOWN` when it is not known in full, and what is wrong."""
     if not written:
         return written, ()

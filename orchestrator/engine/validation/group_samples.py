@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestrator.engine.validation.nested_faults import within
+from orchestrator.engine.validation.nested_faults import nested_path
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.groups.group_type import GroupType
@@ -54,9 +54,9 @@ def samples(kind: GroupType, given: Mapping[str, Any], resolved: Resolved) -> It
             yield Sample(replace(template, resources={one.name: one}), values, len(part.members))
 
 
-def told(fault: Diagnostic, kind: GroupType, place: str, properties: str) -> Diagnostic:
+def group_fault(fault: Diagnostic, kind: GroupType, place: str, properties: str) -> Diagnostic:
     """Return a fault of a member as one of the group at `place`, whose properties are at `properties`."""
-    found = within(fault, f"{place}<{CHILD}>")
+    found = nested_path(fault, f"{place}<{CHILD}>")
     inside = _MEMBER.match(fault.path)
     if fault.file or inside is None:
         return found

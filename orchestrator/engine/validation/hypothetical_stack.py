@@ -15,7 +15,7 @@ from orchestrator.template.template import Template
 _UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
 
 
-class Unmade(StackDefinition):
+class HypotheticalStack(StackDefinition):
     """A stack of which no resource is made yet: whatever comes from one is `UNKNOWN`."""
 
     def __init__(

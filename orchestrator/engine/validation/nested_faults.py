@@ -29,7 +29,7 @@ _PLACE: Final = re.compile(
 )
 
 
-def within(fault: Diagnostic, prefix: str) -> Diagnostic:
+def nested_path(fault: Diagnostic, prefix: str) -> Diagnostic:
     """Return a fault of a nested template as one of the template around it; `prefix` is the way there.
 
     A fault of another kind than most names its kind in the message.
@@ -47,7 +47,7 @@ def within(fault: Diagnostic, prefix: str) -> Diagnostic:
     )
 
 
-def relayed(fault: Diagnostic) -> str:
+def as_parent_fault(fault: Diagnostic) -> str:
     """Return a fault's message as it reaches Heat's clients: what it begins with has two colons.
 
     On the way from Heat's engine to its API the error is taken apart and made again, and label and place
@@ -87,7 +87,7 @@ def in_file(faults: Iterable[Diagnostic], template: NestedTemplate) -> list[Diag
 CHOSEN: Final = re.compile(r"\.(if|Fn::If)\[\d\]")
 
 
-def beside(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> list[Diagnostic]:
+def not_yet_reported(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the faults that are not at, in or around a place already known to be wrong."""
     # Where a branch was chosen, what looks at values does not see the choice.
     wrong = {path for fault in known for path in (fault.path, CHOSEN.sub("", fault.path))}
@@ -99,7 +99,7 @@ def beside(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> list[Diag
     ]
 
 
-def circles(template: Template) -> list[Diagnostic]:
+def nested_cycles(template: Template) -> list[Diagnostic]:
     """Return the fault of a template whose resources wait for each other, if they do."""
     resources: Mapping[str, Any] = template.resources
     try:

@@ -16,16 +16,16 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.engine.validation.group_samples import samples, told
-from orchestrator.engine.validation.hypothetical_stack import Unmade
-from orchestrator.engine.validation.nested_faults import beside, circles, in_file, within
+from orchestrator.engine.validation.group_samples import group_fault, samples
+from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
+from orchestrator.engine.validation.nested_faults import in_file, nested_cycles, nested_path, not_yet_reported
 from orchestrator.engine.validation.property_resolution import (
     BEFORE,
     Resolved,
     function_fault,
     resolve_properties,
 )
-from orchestrator.engine.validation.type_resolution import Kinds, Missing, Overlooked
+from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import Fault, ResourceType, Value
 from orchestrator.resources.groups.group_type import GroupType
@@ -42,7 +42,7 @@ from orchestrator.template.functions.resolved_argument import measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-__all__ = ["Unmade", "resolve_properties", "validate_stack"]
+__all__ = ["HypotheticalStack", "resolve_properties", "validate_stack"]
 
 POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
 # Nested resources that are looked at with the values they get; beyond, what a template is without any counts.
@@ -62,7 +62,7 @@ Inquire = Callable[[str, ResourceType, Mapping[str, Value]], Sequence[Fault]]
 def validate_stack(
     template: Template,
     values: ParameterValues,
-    kinds: Kinds,
+    kinds: TypeResolver,
     *,
     strict: bool,
     stack_timeout_seconds: float = math.inf,
@@ -104,13 +104,13 @@ class _StackCheck:
         self,
         template: Template,
         values: ParameterValues,
-        kinds: Kinds,
+        kinds: TypeResolver,
         tree: _Tree,
         nested: bool = False,
     ) -> None:
         self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
         self.words: Words = template.form.words
-        self.view = Unmade(template, values, kinds.files, nested=nested)
+        self.view = HypotheticalStack(template, values, kinds.files, nested=nested)
         self.resources = len(template.resources)
         self.types: list[Diagnostic] = []
         self.policies: list[Diagnostic] = []
@@ -135,7 +135,7 @@ class _StackCheck:
     def _resource(self, definition: ResourceDefinition) -> Iterator[Diagnostic]:
         place = f"{self.words.resources}.{definition.name}"
         kind = self.kinds.of(definition)
-        if isinstance(kind, Missing):
+        if isinstance(kind, UnknownType):
             yield from self._missing(definition, kind, f"{place}.{self.words.type}")
         else:
             if kind.support_status in RETIRED:
@@ -144,7 +144,7 @@ class _StackCheck:
         if definition.body.get("metadata"):
             yield from self._evaluated(definition.body["metadata"], f"{place}.{self.words.metadata}")
 
-    def _missing(self, definition: ResourceDefinition, kind: Missing, path: str) -> Iterable[Diagnostic]:
+    def _missing(self, definition: ResourceDefinition, kind: UnknownType, path: str) -> Iterable[Diagnostic]:
         if not kind.unavailable:
             self.types += kind.at(path)
             return ()
@@ -162,7 +162,7 @@ class _StackCheck:
             return
         if body.get("deletion_policy") is not None:
             yield from self._deletion_policy(body["deletion_policy"], kind, place)
-        if isinstance(kind, Overlooked):
+        if isinstance(kind, UnavailableType):
             return
         if body.get("update_policy"):
             self.policies += self._update_policy(body["update_policy"], kind, place)
@@ -221,7 +221,7 @@ class _StackCheck:
             yield from self._of_values(self._inside(kind, place, path, build))
         elif isinstance(kind, GroupType):
             inside = self._in_group(definition, kind, given, resolved)
-            yield from self._of_values(told(fault, kind, place, path) for fault in inside)
+            yield from self._of_values(group_fault(fault, kind, place, path) for fault in inside)
         elif isinstance(kind, NestedType) and not faults and not failed:
             yield from self._of_values(self._named(kind, place, given, resolved))
 
@@ -290,7 +290,7 @@ class _StackCheck:
         for name, attributes in used.items():
             target = self.template.resources.get(name)
             kind = self.kinds.of(target) if target is not None else None
-            if kind is None or isinstance(kind, Missing):
+            if kind is None or isinstance(kind, UnknownType):
                 continue  # told already
             for attribute in sorted(attributes):
                 if attribute != ALL and not self._has_attribute(kind, attribute):
@@ -327,7 +327,7 @@ class _StackCheck:
         try:
             inner = self.kinds.at(named.url)
         except InvalidTemplate as error:
-            yield from Missing(error.diagnostics).at(join(resolved.path, named.url_property))
+            yield from UnknownType(error.diagnostics).at(join(resolved.path, named.url_property))
             return
         known = resolved.values.keys() <= given.keys()
         build = partial(_given, inner.template, named.parameters if known else None, bool(resolved.secrets))
@@ -345,7 +345,7 @@ class _StackCheck:
         prefix = f"{place}<{kind.template.url}>"
         kinds = self.kinds.child(kind)
         if kinds.depth > kinds.max_depth:
-            fault = within(_too_deep(kinds.max_depth), prefix)
+            fault = nested_path(_too_deep(kinds.max_depth), prefix)
             yield replace(fault, path=f"{place}.{self.words.type}")
             return
         try:
@@ -353,7 +353,7 @@ class _StackCheck:
         except InvalidTemplate as error:
             values = _unknown(kind.template)
             for fault in error.diagnostics:
-                yield replace(within(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
+                yield replace(nested_path(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
         key = (id(kinds), _key(values))
         if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
             values = _unknown(kind.template)
@@ -367,7 +367,7 @@ class _StackCheck:
             mark = (fault.file, fault.line, fault.column, fault.code, fault.message)
             if mark not in self.tree.told and len(self.tree.told) < MOST_FAULTS:
                 self.tree.told.add(mark)
-                yield within(fault, prefix)
+                yield nested_path(fault, prefix)
 
     def _in_group(
         self, definition: ResourceDefinition, kind: GroupType, given: Mapping[str, Any], resolved: Resolved
@@ -383,17 +383,17 @@ class _StackCheck:
             self.resources += sample.count * check.resources
 
     def _look_into(
-        self, template: NestedTemplate, values: ParameterValues, kinds: Kinds, key: object
+        self, template: NestedTemplate, values: ParameterValues, kinds: TypeResolver, key: object
     ) -> list[Diagnostic]:
         defined, faults = template.define(values)
         self.tree.looked_at += len(defined.resources)
         check = _StackCheck(defined, values, kinds, self.tree, nested=True)
         more = check.run()
         if not faults:
-            more = [*circles(defined), *more]
+            more = [*nested_cycles(defined), *more]
         self.tree.sizes[key] = check.resources
         warnings = [replace(warning, file=template.url) for warning in defined.warnings]
-        return in_file([*faults, *beside(faults, more), *warnings], template)
+        return in_file([*faults, *not_yet_reported(faults, more), *warnings], template)
 
 
 def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:

@@ -34,7 +34,7 @@ NO_FETCHING: Final = "send the text of the template along in files, under this n
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class UnknownType:
     """A type that a resource cannot have. `unavailable`: it is known, and not there."""
 
     faults: tuple[Diagnostic, ...]
@@ -46,7 +46,7 @@ class Missing:
             yield fault if fault.file else replace(fault, path=path)
 
 
-class Overlooked(ResourceType):
+class UnavailableType(ResourceType):
     """Stands for a known type that is not there, where that is to be overlooked: nothing of it is checked."""
 
     name: str  # type: ignore[misc]
@@ -63,12 +63,12 @@ class Overlooked(ResourceType):
 
 
 class _Found(NamedTuple):
-    kind: ResourceType | Missing
+    kind: ResourceType | UnknownType
     name: str  # of what carries the resource out
     nested: bool = False  # it is a stack
 
 
-class Kinds:
+class TypeResolver:
     """The kinds of one stack's resources; `child` gives those of a stack nested in it."""
 
     def __init__(
@@ -104,8 +104,8 @@ class Kinds:
         self.enter = enter
         self._addressed: dict[str, TemplateType] = {}
         self._found: dict[object, _Found] = {}
-        self._children: dict[int, Kinds] = {}
-        self._within: dict[str, Kinds] = {}
+        self._children: dict[int, TypeResolver] = {}
+        self._within: dict[str, TypeResolver] = {}
         self._closures: dict[int, frozenset[str]] = {}
         entries = registry.to_json().get(RESOURCES) or {}
         self._particular = frozenset(entries)
@@ -128,7 +128,7 @@ class Kinds:
         max_resources: int = 2_000_000,
         fetch: Fetch | None = None,
         enter: Callable[[str], None] | None = None,
-    ) -> Kinds:
+    ) -> TypeResolver:
         """Return the kinds of a stack that lies `depth` deep; `globals` is the operator's registry.
 
         Raises:
@@ -148,7 +148,7 @@ class Kinds:
             enter=enter,
         )
 
-    def of(self, definition: ResourceDefinition) -> ResourceType | Missing:
+    def of(self, definition: ResourceDefinition) -> ResourceType | UnknownType:
         """Return what stands for the type of a resource."""
         return self._entry(definition).kind
 
@@ -163,7 +163,7 @@ class Kinds:
         """Whether a resource stands for a stack."""
         return self._entry(definition).nested
 
-    def files_of(self, kind: ResourceType | Missing) -> frozenset[str]:
+    def files_of(self, kind: ResourceType | UnknownType) -> frozenset[str]:
         """Return the names of the files that the stack of a nested resource is made with; ALL among them
         means all there are.
         """
@@ -185,14 +185,14 @@ class Kinds:
                 names |= inside.files_of(inside.of(definition))
         return names
 
-    def child(self, kind: TemplateType) -> Kinds:
+    def child(self, kind: TemplateType) -> TypeResolver:
         """Return the kinds of the stack nested in a resource of this kind."""
         known = self._children.get(id(kind))
         if known is None:
             known = self._children[id(kind)] = self._below(kind.resource_name, kind.target)
         return known
 
-    def within(self, definition: ResourceDefinition) -> Kinds:
+    def within(self, definition: ResourceDefinition) -> TypeResolver:
         """Return the kinds of the stack that a resource's type makes by itself."""
         name = definition.name if self._key(definition) != definition.type else ""
         known = self._within.get(name)
@@ -200,8 +200,8 @@ class Kinds:
             known = self._within[name] = self._below(name, None)
         return known
 
-    def _below(self, resource_name: str, target: Target | None) -> Kinds:
-        return Kinds(
+    def _below(self, resource_name: str, target: Target | None) -> TypeResolver:
+        return TypeResolver(
             self.types,
             self.registry.child(resource_name, target),
             self.files,
@@ -257,7 +257,7 @@ class Kinds:
         try:
             target = self.registry.target(definition.name, written)
         except InvalidTemplate as error:
-            return _Found(Missing(error.diagnostics), written)
+            return _Found(UnknownType(error.diagnostics), written)
         if target is None:
             return _Found(self._unknown(written), written)
         if self.enter is not None:
@@ -272,19 +272,19 @@ class Kinds:
         if refusal is None:
             return _Found(self._unknown(written), written)
         if self.overlook:
-            return _Found(Overlooked(written), target.name)
+            return _Found(UnavailableType(written), target.name)
         return _Found(_unavailable(written, refusal), target.name)
 
-    def _unknown(self, written: str) -> Missing:
+    def _unknown(self, written: str) -> UnknownType:
         hint = did_you_mean(written, self.types) or did_you_mean(written, KNOWN)
         message = f"The Resource Type ({written}) could not be found."
-        return Missing((Diagnostic("unknown-type", message, hint=hint),))
+        return UnknownType((Diagnostic("unknown-type", message, hint=hint),))
 
-    def _template(self, definition: ResourceDefinition, target: Target) -> ResourceType | Missing:
+    def _template(self, definition: ResourceDefinition, target: Target) -> ResourceType | UnknownType:
         try:
             template = self._nested(target)
         except InvalidTemplate as error:
-            return Missing(error.diagnostics)
+            return UnknownType(error.diagnostics)
         particular = self._key(definition) != definition.type
         return TemplateType(
             definition.type,
@@ -365,7 +365,7 @@ def installed(types: Mapping[str, ResourceType]) -> Callable[[str], bool]:
     return lambda name: name in types or name in KNOWN
 
 
-def with_implicit(template: Template, kinds: Kinds) -> Template:
+def with_implicit(template: Template, kinds: TypeResolver) -> Template:
     """Return a template whose resources require what their types know them to need as well.
 
     A requirement that would close a circle is left out: nobody wrote it.
@@ -385,12 +385,12 @@ def with_implicit(template: Template, kinds: Kinds) -> Template:
     requires = {name: definition.requires for name, definition in resources.items()}
     wider = {name: needs | more.get(name, frozenset()) for name, needs in requires.items()}
     if not _is_ordered(wider):
-        wider = _without_circles(requires, more) if _is_ordered(requires) else requires
+        wider = _without_cycles(requires, more) if _is_ordered(requires) else requires
     changed = {name: replace(resources[name], requires=wider[name]) for name in more}
     return replace(template, resources={**resources, **changed})
 
 
-def _implies(kind: ResourceType | Missing) -> bool:
+def _implies(kind: ResourceType | UnknownType) -> bool:
     return (
         isinstance(kind, ResourceType) and type(kind).implicit_requires is not ResourceType.implicit_requires
     )
@@ -404,7 +404,7 @@ def _is_ordered(requires: Mapping[str, frozenset[str]]) -> bool:
     return True
 
 
-def _without_circles(
+def _without_cycles(
     requires: Mapping[str, frozenset[str]], more: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     """Return what is required and, one by one, of what is implied that which closes no circle.
@@ -435,11 +435,11 @@ def _walk(start: str, end: str, requires: Mapping[str, frozenset[str]], most: in
     return seen
 
 
-def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> Missing:
+def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> UnknownType:
     """Return the refusal of a type that is not there, under the name that the template has for it."""
     error = ResourceTypeUnavailable(written, refusal.service, refusal.reason)
     fault = Diagnostic("type-unavailable", str(error), heat_type=error.heat_type)
-    return Missing((fault,), unavailable=True)
+    return UnknownType((fault,), unavailable=True)
 
 
 def _unfetched(

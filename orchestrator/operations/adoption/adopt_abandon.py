@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 import orjson
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import (
     Conflict,
     InvalidRequest,
@@ -45,7 +45,7 @@ class Abandoned:
     """A stack that is being let go of: its document, to be read and closed, and what to enqueue."""
 
     document: IO[bytes]
-    rings: list[Ring]
+    rings: list[CheckMessage]
 
 
 def exported(context: OperationContext, stack: StackRow) -> Iterator[bytes]:

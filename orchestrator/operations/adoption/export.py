@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.engine.check.child_status import asked_of
+from orchestrator.engine.check.child_status import split_request
 from orchestrator.errors import NotFound
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
@@ -137,11 +137,11 @@ def _document(
     yield b',"resources":{'
     secrets: dict[str, Any] = {}
     for number, row in enumerate(rows):
-        resource_data, metadata = asked_of(row.data or {})[1], row.metadata or {}
+        resource_data, metadata = split_request(row.data or {})[1], row.metadata or {}
         if row.sealed is not None:
             opened = cipher.open(row.sealed)
             metadata = row.metadata or opened.get("metadata") or {}
-            resource_data = asked_of(opened.get("data") or {})[1]
+            resource_data = split_request(opened.get("data") or {})[1]
             secrets[row.name] = {"resource_data": resource_data, "metadata": metadata}
             resource_data, metadata = masked(resource_data), masked(metadata)
         body = {

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from orchestrator.config import Settings
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.check.visit import StackView, Visit
-from orchestrator.engine.validation.type_resolution import Kinds, Missing, installed
+from orchestrator.engine.validation.type_resolution import TypeResolver, UnknownType, installed
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.runtime.file_cache import FileCache
@@ -62,7 +62,7 @@ class InheritedContext:
 
     environment: Environment
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
-    kinds: Kinds
+    kinds: TypeResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ChildStackLoader:
             found = self.inherited_context(visit.stack).kinds.of(definition)
             if isinstance(found, NestedType):
                 return found
-            if isinstance(found, Missing) and visit.kind == "update":
+            if isinstance(found, UnknownType) and visit.kind == "update":
                 raise InvalidTemplate(found.faults)
         if "nested" in body or resource.runs_as is not None or "/" in resource.type:
             return MissingType(resource.kind)
@@ -307,7 +307,7 @@ class ChildStackLoader:
 
     def _made(self, own: Mapping[str, Any], files: Mapping[str, str], depth: int) -> InheritedContext:
         environment, settings = Environment.parse({"parameters": {}, **own}), self.settings
-        kinds = Kinds(
+        kinds = TypeResolver(
             self.types,
             environment.registry(global_environment(settings.environment_dir), installed(self.types)),
             RevisionFiles(files, self.files),
@@ -373,7 +373,7 @@ class StoredChildView:
         db: CheckConnection,
         stacks: ChildStackLoader,
         child: ChildState | None,
-        around: Kinds,
+        around: TypeResolver,
         stack_id: int,
         resource_name: str,
     ) -> None:

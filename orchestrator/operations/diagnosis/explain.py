@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.allowed_actions import accepted, what_helps
+from orchestrator.engine.allowed_actions import accepted, suggested_operations
 from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
 from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow
@@ -224,5 +224,5 @@ def _operations(number: int) -> str:
 
 
 def _suggested_actions(stack: StackRow) -> str:
-    text = what_helps(stack.action)
+    text = suggested_operations(stack.action)
     return f"{text[0].upper()}{text[1:]}"

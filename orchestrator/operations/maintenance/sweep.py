@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, Ring
+from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -95,7 +95,7 @@ class Sweep:
         if self._db is not None:
             self._db.close()
 
-    def _enqueue_due(self, db: Connection[TupleRow]) -> list[Ring]:
+    def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         rings = sweep_queries.due(db, LIMIT)
         metrics.found("due", len(rings))
         lost = sweep_queries.expired_leases(db, LIMIT)
@@ -116,8 +116,8 @@ class Sweep:
             rings += topped
         return rings
 
-    def _end(self, db: Connection[TupleRow]) -> list[Ring]:
-        rings: list[Ring] = []
+    def _end(self, db: Connection[TupleRow]) -> list[CheckMessage]:
+        rings: list[CheckMessage] = []
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.found("timed_out", 1)
             rings += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
@@ -136,7 +136,7 @@ class Sweep:
             rings += self._audit(db)
         return rings
 
-    def _audit(self, db: Connection[TupleRow]) -> list[Ring]:
+    def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         for root_id, _ in sweep_queries.roots(db):
             while sweep_queries.drop_superseded(db, root_id, LIMIT) == LIMIT:
                 pass
@@ -156,9 +156,9 @@ class Sweep:
     def _software(self, db: Connection[TupleRow], project_id: str) -> DeploymentStore:
         return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
 
-    def _recover_stalled(self, db: Connection[TupleRow]) -> list[Ring]:
+    def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         """Move what stands still: there should never be any (PROTOCOL.md 16)."""
-        rings: list[Ring] = []
+        rings: list[CheckMessage] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.found("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.plan_changes import Wanted
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.plan_changes import DesiredRow
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
@@ -26,7 +26,7 @@ class PlannedDefinitions:
         self,
         template: Template | None,
         values: ParameterValues,
-        kinds: Kinds,
+        kinds: TypeResolver,
         hashes: Mapping[str, str],
     ) -> None:
         self.template, self.values, self.hashes, self.kinds = template, values, hashes, kinds
@@ -74,7 +74,7 @@ class PlannedDefinitions:
         attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
         return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
 
-    def _wanted(self, definition: ResourceDefinition, runs_as: str) -> Wanted:
+    def _wanted(self, definition: ResourceDefinition, runs_as: str) -> DesiredRow:
         """Return what is wanted of a resource; what stands for its type is part of that."""
         beside: tuple[Any, ...] = self._beside(definition)
         if definition.name in self._asked:
@@ -82,7 +82,7 @@ class PlannedDefinitions:
         if runs_as != definition.type:
             beside = (*beside, runs_as)
         digest = definition.digest(self.values, beside if any(beside) else None)
-        return Wanted(digest, runs_as, definition.requires)
+        return DesiredRow(digest, runs_as, definition.requires)
 
     def _nested(self, definition: ResourceDefinition) -> dict[str, Any]:
         """Return what is kept of a nested resource besides: a digest of all that its stack is made with, and
@@ -109,7 +109,7 @@ class PlannedDefinitions:
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
 
 
-def _asked(template: Template, kinds: Kinds) -> dict[str, set[str]]:
+def _asked(template: Template, kinds: TypeResolver) -> dict[str, set[str]]:
     """Return which attributes a template uses of those of its resources that are stacks."""
     resources = template.resources
     if isinstance(resources, MemberDefinitions):  # nobody knows what of them the group will be asked for

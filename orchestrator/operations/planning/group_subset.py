@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.store.planning import group_diff
 from orchestrator.store.planning.group_diff import Span
 from orchestrator.template.group_template import MemberDefinitions, Members
@@ -29,7 +29,7 @@ class GroupSubset:
     template: Template
 
 
-def index_spans(members: Members, kinds: Kinds) -> list[Span] | None:
+def index_spans(members: Members, kinds: TypeResolver) -> list[Span] | None:
     """Return the members as spans; None when they wait for each other, have names that say nothing, or are
     stacks or of types that the environment puts others in place of.
     """
@@ -51,7 +51,7 @@ def is_large_group(template: Template, most: int) -> bool:
 
 
 def changed_subset(
-    db: Connection[TupleRow], stack_id: int, template: Template, kinds: Kinds
+    db: Connection[TupleRow], stack_id: int, template: Template, kinds: TypeResolver
 ) -> GroupSubset | None:
     """Return the part of a plan that there is anything to do in; None when it is to be made in full."""
     resources = template.resources

@@ -17,10 +17,10 @@ from psycopg.rows import TupleRow
 from orchestrator.config import Settings
 from orchestrator.engine.check.hooks import UPDATES, Hooks
 from orchestrator.engine.check.visit import StackView, Visit
-from orchestrator.engine.messages import Ring
-from orchestrator.engine.plan_changes import Row, compare
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.plan_changes import Row, plan_changes
 from orchestrator.engine.states import ACTS
-from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
+from orchestrator.engine.validation.type_resolution import TypeResolver, with_implicit
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import lay_out
@@ -80,7 +80,7 @@ class Planner:
         *,
         ring: bool = True,
         members: int | None = None,
-    ) -> list[Ring]:
+    ) -> list[CheckMessage]:
         """Write the whole plan and settle its node; return what to enqueue, nothing unless `ring`.
 
         `template` saves parsing it again, and is used up: what is not to be written is let go of.
@@ -147,11 +147,11 @@ class Planner:
         except OrchestratorError as error:
             return repository.Settled(self._failed(visit, error), frozenset())
 
-    def _failed(self, visit: Visit, error: OrchestratorError) -> list[Ring]:
+    def _failed(self, visit: Visit, error: OrchestratorError) -> list[CheckMessage]:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))
         return stack_completion.fail(self.database, visit.stack.id, visit.traversal, str(error))
 
-    def _restart(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[Ring]:
+    def _restart(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[CheckMessage]:
         """Plan an interrupted update as a traversal of its own.
 
         What is written of it is being carried out, and other nodes would follow from the rows as they are by
@@ -190,7 +190,7 @@ class Planner:
         db: Connection[TupleRow],
         stack: StackView,
         values: ParameterValues,
-        kinds: Kinds,
+        kinds: TypeResolver,
         revision: bulk_writer.RevisionTexts,
     ) -> Template:
         """Return a stack's template; a short one is read once a process, children are alike."""
@@ -237,7 +237,7 @@ class Planner:
             rows = group_diff.rows(db, stack.id, narrow.names)
         elif stack.traversal > 1:
             rows = bulk_writer.rows(db, stack.id)
-        changes = compare(
+        changes = plan_changes(
             rows,
             drafts.wanted,
             self._always_visited(db, stack, drafts, hooked),
@@ -310,7 +310,7 @@ class Planner:
         db: Connection[TupleRow],
         stack: StackView,
         template: Template | None,
-        kinds: Kinds,
+        kinds: TypeResolver,
         hooked: Hooks,
     ) -> GroupSubset | None:
         """Return the part of a group's plan that there is anything to do in."""

@@ -25,7 +25,7 @@ from psycopg.rows import TupleRow
 from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
 from orchestrator.logs import concerning, configure_logs, logger
@@ -81,7 +81,7 @@ class PlanNodeHandler:
     planner: Planner
     start_process: Callable[[int, int], None] = start_planner
 
-    def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[Ring]:
+    def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[CheckMessage]:
         """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue, of a small
         one's first plan or removal `allowance` rings at most.
         """
@@ -110,7 +110,7 @@ class PlanNodeHandler:
         """
         return self.planner.plan_in_one_statement(db, visit, None, allowance, read)
 
-    def plan_cleanup(self, visit: Visit, lease: int) -> list[Ring] | None:
+    def plan_cleanup(self, visit: Visit, lease: int) -> list[CheckMessage] | None:
         """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
         db = self.planner.database.check_connection(durable=True)
         try:
@@ -170,7 +170,7 @@ def main(node_id: int, lease: int) -> None:
     visits = repository.read_claimed(db, [node_id], lease)
     if not visits:
         return
-    concerning(visits[0].told)
+    concerning(visits[0].log_context)
     log.info("plan_apart", action=visits[0].stack.action)
     signal.signal(signal.SIGTERM, _stop)
     try:

@@ -59,10 +59,10 @@ class PlanWriter:
     def write_row_changes(self) -> None:
         """Write, in slices, which rows stand for what, and the definitions that need no visit."""
         changes, among = self.changes, set(self.visited)
-        for part in batched(list(changes.leaving)):
+        for part in batched(list(changes.deposed_by)):
             with self._slice():
-                bulk_writer.mark_deposed(self.db, {id_: changes.leaving[id_] for id_ in part})
-        for part in batched(changes.taken_back):
+                bulk_writer.mark_deposed(self.db, {id_: changes.deposed_by[id_] for id_ in part})
+        for part in batched(changes.restored):
             with self._slice():
                 bulk_writer.restore_deposed(self.db, part)
         for part in batched(changes.unmade):
@@ -82,7 +82,7 @@ class PlanWriter:
     def write(self, nodes: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Write the rows and definitions of some visits; return the ids of both for each."""
         names = [self.keys[node] for node in nodes]
-        fresh = [name for name in names if name not in self.changes.chosen]
+        fresh = [name for name in names if name not in self.changes.current]
         new_rows = dict(zip(fresh, bulk_writer.new_ids(self.db, "resource", len(fresh)), strict=True))
         bulk_writer.copy_resources(
             self.db, self.target, [self._row(name, new_rows[name]) for name in fresh] if fresh else []
@@ -91,7 +91,7 @@ class PlanWriter:
         new_definitions = self._define(redefined)
         places = {}
         for node, name in zip(nodes, names, strict=True):
-            row = new_rows[name] if name in new_rows else self.changes.chosen[name].id
+            row = new_rows[name] if name in new_rows else self.changes.current[name].id
             definition = new_definitions[name] if name in new_definitions else self.in_force[name][0]
             places[node] = row, definition
         if self.adopted is not None:

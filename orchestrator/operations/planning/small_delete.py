@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.hooks import Hooks
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.plan_changes import compare
+from orchestrator.engine.plan_changes import plan_changes
 from orchestrator.errors import Superseded
 from orchestrator.graph.build import build_anyhow
 from orchestrator.graph.layout import FINISH, lay_out
@@ -45,7 +45,7 @@ def plan_small_removal(
     if read.is_begun or not 0 < len(read.rows) <= MOST:
         return None
     around = stacks.inherited_context_of(stack.revision_id, read.environment, read.files, read.depth)
-    changes = compare(read.rows, {})
+    changes = plan_changes(read.rows, {})
     if changes.unmade or Hooks(around.kinds.registry, stack.action):
         return None
     work = ExistingRows([], changes.cleanups)
@@ -68,7 +68,7 @@ def plan_small_removal(
         node = NodeRow(
             ids[position], "cleanup", row.id, None, queue(row.kind), row.name, needed_by, blocked_by
         )
-        rows.append((node, row.id in changes.leaving))
+        rows.append((node, row.id in changes.deposed_by))
     written = small_delete.write(
         db, (visit.node_id, lease), read.finish_id, layout.finish_blockers, rows, ring
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.engine.preview.forecast import There
+from orchestrator.engine.preview.forecast import CurrentResource
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import SoftwareStore
 
@@ -31,7 +31,7 @@ class LiveObservation:
 
 def observe_all(
     stack_name: str,
-    things: Sequence[tuple[ResourceType, There]],
+    things: Sequence[tuple[ResourceType, CurrentResource]],
     software: Callable[[str], SoftwareStore],
     seconds: float = LOOK_SECONDS,
     dress: Callable[[Context], Context] = lambda ctx: ctx,
@@ -63,7 +63,7 @@ def observe_all(
 def _look(
     stack_name: str,
     kind: ResourceType,
-    there: There,
+    there: CurrentResource,
     software: SoftwareStore,
     dress: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:

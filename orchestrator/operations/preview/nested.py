@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.engine.check.child_status import asked_of
-from orchestrator.engine.preview.forecast import Expected
-from orchestrator.engine.preview.property_forecast import Outlook
+from orchestrator.engine.check.child_status import split_request
+from orchestrator.engine.preview.forecast import ForecastResource
+from orchestrator.engine.preview.property_forecast import PropertyForecast
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
 from orchestrator.operations.preview.create import PlannedResource, planned_resources
@@ -85,7 +85,7 @@ def _made(resources: Sequence[PlannedResource], stack_name: str, parent: str) ->
     """Yield a stack that is to be made, and those below it."""
     items = [
         ResourceChange(
-            Expected(one.name, "added", metadata=one.metadata),
+            ForecastResource(one.name, "added", metadata=one.metadata),
             one.type,
             None,
             one.required_by,
@@ -106,7 +106,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
         return [], []
     with preview_reads.consistent_snapshot(context.database) as db:
         known = preview.current_resources(db, row.id)
-        data = asked_of({} if known is None else known.data)[1]
+        data = split_request({} if known is None else known.data)[1]
         around = replace(_around(preview, name, outlook), data=data)
         files = FileCache(context.database)
         around_it = ChildStackLoader(context.database, context.cipher, context.types, context.settings, files)
@@ -139,7 +139,7 @@ def _intent(preview: Preview, inside: HypotheticalChild, child: StackRow) -> Des
     return replace(preview.intent, template=inside.template, values=values, kinds=inside.kinds, within=True)
 
 
-def _around(preview: Preview, name: str, outlook: Outlook) -> ParentResource:
+def _around(preview: Preview, name: str, outlook: PropertyForecast) -> ParentResource:
     return ParentResource(
         name,
         outlook.properties,
@@ -162,7 +162,7 @@ def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview
         own = frozenset(row.name for row in rows if row.id in grandchildren)
         yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
     else:
-        items = [ResourceChange(Expected(row.name, "deleted"), row.kind, row.id) for row in rows]
+        items = [ResourceChange(ForecastResource(row.name, "deleted"), row.kind, row.id) for row in rows]
         yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
     for grandchild in grandchildren.values():
         yield from _all(preview, grandchild, turn)

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Final
 
 from orchestrator.engine.check.decide import RETAINED
-from orchestrator.engine.plan_changes import Changes, Row, compare
-from orchestrator.engine.preview.forecast import Expected, Forecast, There
-from orchestrator.engine.preview.property_forecast import Outlook
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.plan_changes import Changes, Row, plan_changes
+from orchestrator.engine.preview.forecast import CurrentResource, Forecast, ForecastResource
+from orchestrator.engine.preview.property_forecast import PropertyForecast
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.operations.context import OperationContext
@@ -39,7 +39,7 @@ NOT_LISTED: Final = "its deletion policy lets what was made stay where it is"
 class ResourceChange:
     """One resource that an update would touch, or that there is something to say of."""
 
-    expected: Expected
+    expected: ForecastResource
     type: str
     row_id: int | None  # of what is there now
     required_by: Sequence[str] = ()
@@ -69,7 +69,7 @@ class DesiredStack:
 
     template: Template
     values: ParameterValues
-    kinds: Kinds
+    kinds: TypeResolver
     hashes: Mapping[str, str]  # of the files
     converge: bool
     within: bool = False
@@ -83,9 +83,9 @@ class Preview:
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
         self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).wanted
-        self.outlooks: Mapping[str, Outlook] = {}  # of nested resources
+        self.outlooks: Mapping[str, PropertyForecast] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
-        self.expected: Mapping[str, Expected] = {}
+        self.expected: Mapping[str, ForecastResource] = {}
         self.faults: Sequence[Diagnostic] = ()  # of a stack within another
 
     def run(self) -> UpdatePreview:
@@ -98,14 +98,14 @@ class Preview:
         seen = self._look() if self.intent.converge else None
         with preview_reads.consistent_snapshot(self.context.database) as db:
             rows = bulk_writer.rows(db, self.stack.id)
-            changes = compare(rows, self.wanted)
+            changes = plan_changes(rows, self.wanted)
             if seen is not None:
                 changes.visited = list(self.wanted)
                 nested = (name for name, one in self.template.resources.items() if self.kinds.is_nested(one))
                 changes.dirty.update(nested)
             expected = self._forecast(db, changes, seen or LiveObservation())
             deleted = self._deleted(db, rows, changes)
-        self.chosen, self.expected = changes.chosen, expected
+        self.chosen, self.expected = changes.current, expected
         return self._preview(rows, changes, expected, deleted)
 
     def _look(self) -> LiveObservation:
@@ -115,7 +115,7 @@ class Preview:
             LimitExceeded: that is too much for one answer.
         """
         with preview_reads.consistent_snapshot(self.context.database) as db:
-            chosen = compare(bulk_writer.rows(db, self.stack.id), self.wanted).chosen
+            chosen = plan_changes(bulk_writer.rows(db, self.stack.id), self.wanted).current
             kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
             most = self.context.settings.max_observed_in_preview
             if len(kinds) > most:
@@ -143,7 +143,7 @@ class Preview:
         return kind if made else None
 
     @allowance(EXPRESSIONS_SECONDS)
-    def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, Expected]:
+    def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, ForecastResource]:
         """Return what becomes of each resource that the update may reach.
 
         Raises:
@@ -152,12 +152,14 @@ class Preview:
         files = self.kinds.files.get
         forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
         self.outlooks = forecast.outlooks
-        newer = {heir for heir in changes.leaving.values() if heir is not None}
+        newer = {heir for heir in changes.deposed_by.values() if heir is not None}
         visited, found = set(changes.visited), {}
         for names in self._in_order(changes.visited):
             near = {one for name in names for one in self.template.resources[name].requires}
             beside = [one for one in near if one not in visited and one not in forecast.handed]
-            rows = [row for name in (*names, *beside) if (row := changes.chosen.get(name)) and not row.unmade]
+            rows = [
+                row for name in (*names, *beside) if (row := changes.current.get(name)) and not row.unmade
+            ]
             there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
             for name in beside:
                 if name in there:
@@ -169,7 +171,7 @@ class Preview:
                     name,
                     here,
                     dirty=name in changes.dirty,
-                    back=id_ in newer and id_ in changes.taken_back,
+                    back=id_ in newer and id_ in changes.restored,
                     seen=seen.found.get(id_),
                     well=seen.well.get(id_),
                     unseen=seen.unseen.get(id_, ""),
@@ -182,7 +184,7 @@ class Preview:
 
     def _is_as_built(self, name: str, changes: Changes) -> bool:
         """Whether a resource was left as it was asked to be, from the definition that it is to have."""
-        row = changes.chosen.get(name)
+        row = changes.current.get(name)
         return row is not None and row.status == "COMPLETE" and row.built_digest == self.wanted[name].digest
 
     def _in_order(self, names: Sequence[str]) -> Iterator[list[str]]:
@@ -191,11 +193,11 @@ class Preview:
         for start in range(0, len(names), SLICE):
             yield [names[position] for position in graph.order[start : start + SLICE]]
 
-    def current_resources(self, db: Db, id_: int) -> There | None:
+    def current_resources(self, db: Db, id_: int) -> CurrentResource | None:
         """Return one resource as it is."""
         return self._there(db, [id_]).get(id_)
 
-    def _there(self, db: Db, ids: Collection[int]) -> dict[int, There]:
+    def _there(self, db: Db, ids: Collection[int]) -> dict[int, CurrentResource]:
         if not ids:
             return {}
         return {
@@ -204,8 +206,8 @@ class Preview:
 
     def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
         """Return the rows that the update removes, but for those it replaces, and what there is to say."""
-        kept = {row.id for row in changes.chosen.values()} | set(changes.unmade)
-        going = [row for row in rows if row.id not in kept and changes.leaving.get(row.id) is None]
+        kept = {row.id for row in changes.current.values()} | set(changes.unmade)
+        going = [row for row in rows if row.id not in kept and changes.deposed_by.get(row.id) is None]
         retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
         told = []
         for row in going:
@@ -222,7 +224,7 @@ class Preview:
         self,
         rows: Sequence[Row],
         changes: Changes,
-        expected: Mapping[str, Expected],
+        expected: Mapping[str, ForecastResource],
         deleted: Sequence[tuple[Row, str]],
     ) -> UpdatePreview:
         said = {name for name, one in expected.items() if one.turn != "unchanged" or one.because}
@@ -233,7 +235,7 @@ class Preview:
         for name, definition in self.template.resources.items():
             if name not in said:
                 continue
-            row, kind = changes.chosen.get(name), self.kinds.of(definition)
+            row, kind = changes.current.get(name), self.kinds.of(definition)
             items[expected[name].turn].append(
                 ResourceChange(
                     expected[name],
@@ -245,7 +247,7 @@ class Preview:
                 )
             )
         for row, because in deleted:
-            gone = Expected(row.name, "deleted", because)
+            gone = ForecastResource(row.name, "deleted", because)
             items["deleted"].append(ResourceChange(gone, row.kind, row.id, required_by[row.name]))
         unchanged = frozenset(name for name in self.template.resources if name not in said)
         stacks = frozenset(name for name in self.template.resources if self._is_nested(name))
@@ -273,10 +275,10 @@ class Preview:
         return found
 
 
-def opened(stored: StoredProperties, cipher: Cipher) -> There:
+def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
     """Return a resource with its values in the open."""
     known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
-    return There(
+    return CurrentResource(
         *stored[:10],
         known.get("reference_id", stored.reference_id),
         known.get("properties", stored.properties) or {},

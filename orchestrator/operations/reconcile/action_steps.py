@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.engine.check.outcome import Failed, Faulty, Ready, Wait, judge_act
+from orchestrator.engine.check.outcome import Failed, Ready, Unhealthy, Wait, judge_act
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, observation_from_state
 from orchestrator.resources.base import Observation
@@ -79,5 +79,5 @@ def _judge(dealing: ResourceOperation, seen: Observation, *, started: bool) -> S
     elif isinstance(outcome, Ready):
         dealing.take(seen)
     elif isinstance(outcome, Failed) and known.action == "CHECK":
-        outcome = Faulty(outcome.reason)
+        outcome = Unhealthy(outcome.reason)
     return StepResult(outcome, known, started)

@@ -15,19 +15,19 @@ from psycopg.types.json import Json
 
 from orchestrator import metrics
 from orchestrator.engine.check import hooks
-from orchestrator.engine.check.decide import Adopt, Create, Discard, Drop, Resend, Step, decide
+from orchestrator.engine.check.decide import Abandon, Adopt, Create, Recreate, ReissueUpdate, Step, decide
 from orchestrator.engine.check.outcome import (
-    Ended,
+    ChildTransition,
     Failed,
-    Kept,
-    Moved,
     Outcome,
+    PreviousOperationEnded,
     Ready,
     Replaced,
+    Unchanged,
     failure_reason,
 )
-from orchestrator.engine.check.visit import Visit, heir_of
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.check.visit import Visit, replacement_visit
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.logs import concerning, logger
 from orchestrator.operations import stack_completion
@@ -82,7 +82,7 @@ class CheckBatch:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = StoredStackContext(db, engine.cipher, lease, engine.settings.endpoint)
         self.writes: dict[str, list[_Write]] = {}
-        self.rings: list[Ring] = []
+        self.rings: list[CheckMessage] = []
         self.left: list[Visit] = []  # that take a claim after all
         self.inner = False  # whether the visits are in child stacks
         self.moves: list[tuple[Visit, StepResult]] = []  # of child stacks
@@ -90,11 +90,11 @@ class CheckBatch:
             tuple[Visit, str, ResourceState | None, dict[str, Any]]
         ] = []  # at a hook; what was done
 
-    def run(self, visits: Sequence[Visit]) -> list[Ring]:
+    def run(self, visits: Sequence[Visit]) -> list[CheckMessage]:
         drops: list[Visit] = []
         joins: list[Visit] = []
         for visit in visits:
-            concerning(visit.told)
+            concerning(visit.log_context)
             if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
@@ -140,7 +140,7 @@ class CheckBatch:
         else:
             self.rings += woken
 
-    def _finish(self, visit: Visit, lease: int) -> list[Ring]:
+    def _finish(self, visit: Visit, lease: int) -> list[CheckMessage]:
         """End the traversal, or go on to what can only be removed now (adr/0002)."""
         if not visit.halted:
             cleaning = self.engine.plan.plan_cleanup(visit, lease)
@@ -160,7 +160,7 @@ class CheckBatch:
             self._queue_outcome(visit, StepResult(Failed(reason), known))
             return True
         step = decide(visit, kind)
-        if isinstance(step, Drop):
+        if isinstance(step, Abandon):
             return False
         if visit.hooks and (hook := hooks.before(visit, step)):
             self.pauses.append((visit, hook, None, {}))
@@ -177,7 +177,7 @@ class CheckBatch:
             done = plugin.execute(step, self.engine.settings.action_retry_limit - visit.retry_count)
             self._count(visit, type(step).__name__.lower(), done.outcome)
             if seen is not visit and isinstance(done.outcome, Ready):
-                done = replace(done, outcome=Ended(done.outcome.observation))
+                done = replace(done, outcome=PreviousOperationEnded(done.outcome.observation))
             if not (isinstance(done.outcome, Replaced) and self._replace_inline(visit, plugin)):
                 self._queue_outcome(visit, done, begun=plugin.begun)
         except Superseded:
@@ -224,7 +224,7 @@ class CheckBatch:
         """
         if self.lease is not None or visit.hooks:
             return False
-        heir = heir_of(visit, str(uuid4()))
+        heir = replacement_visit(visit, str(uuid4()))
         assert visit.resource is not None
         assert heir.resource is not None
         kind = self.engine.types.get(heir.resource.kind)
@@ -257,12 +257,14 @@ class CheckBatch:
                 assert visit.definition is not None
                 if visit.resource.definition_id not in (None, visit.definition.id):
                     return repository.read_for_adoption(self.db, visit)
-            case Create() | Resend() | Discard() if visit.act is not None or visit.halted:
+            case Create() | ReissueUpdate() | Recreate() if visit.act is not None or visit.halted:
                 return repository.read_with_operation_inputs(self.db, visit)
         return visit
 
     def _begin(self, visit: Visit, known: ResourceState) -> bool:
-        row = self._row(visit, StepResult(Kept(), known, started=not in_progress_event_written(visit, known)))
+        row = self._row(
+            visit, StepResult(Unchanged(), known, started=not in_progress_event_written(visit, known))
+        )
         row |= {
             "op": "DELETE" if known.action == "DELETE" else known.op or "CREATE",
             "traversal": visit.traversal,
@@ -281,11 +283,11 @@ class CheckBatch:
             row["started"] = False  # held up for so long that the lease may be another's by now: look again
 
     def _queue_outcome(self, visit: Visit, done: StepResult, *, begun: bool = False) -> None:
-        if isinstance(done.outcome, Moved):
+        if isinstance(done.outcome, ChildTransition):
             self.moves.append((visit, done))
             return
         row = self._row(visit, done)
-        outcome = hooks.judged(visit, done.outcome) if visit.hooks else done.outcome
+        outcome = hooks.outcome_after_hooks(visit, done.outcome) if visit.hooks else done.outcome
         assert visit.resource is not None
         unseen = isinstance(outcome, Replaced) or (visit.resource.op is None and not begun)
         if unseen and self.lease is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import concerning
 from orchestrator.operations.planning.process import is_small_plan_candidate
 from orchestrator.operations.reconcile.batch import CheckBatch
@@ -28,7 +28,7 @@ def check_nodes(
     bulk: bool = False,
     lease: int | None = None,
     again: bool = False,
-) -> list[Ring]:
+) -> list[CheckMessage]:
     """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
 
     `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
@@ -51,7 +51,7 @@ def check_nodes(
 
 def _check_with_lease(
     engine: WorkerContext, ids: Sequence[int], traversal: int, lease: int, *, again: bool
-) -> list[Ring]:
+) -> list[CheckMessage]:
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
     visits = repository.read_claimed(db, ids if again else claimed, lease) if claimed or again else []
@@ -68,7 +68,7 @@ def _check_with_lease(
 
 def _check_without_lease(
     engine: WorkerContext, ids: Sequence[int], traversal: int, *, may_plan: bool
-) -> tuple[list[Ring], Collection[int]]:
+) -> tuple[list[CheckMessage], Collection[int]]:
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
     those that take a claim.
     """
@@ -79,7 +79,7 @@ def _check_without_lease(
     others: list[Visit] = []
     for visit in visits:
         (own if _needs_no_lease(engine, visit) else others).append(visit)
-    rings: list[Ring] = []
+    rings: list[CheckMessage] = []
     if own:
         round_ = CheckBatch(engine, db, None, None if planned is None else planned[1])
         rings += round_.run(own)

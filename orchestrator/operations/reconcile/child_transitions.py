@@ -13,10 +13,10 @@ from uuid import UUID
 
 from psycopg import errors
 
-from orchestrator.engine.check.child_status import Asked, Move, asked_of, noted
-from orchestrator.engine.check.outcome import Moved
+from orchestrator.engine.check.child_status import ChildRequest, ChildStep, split_request, with_request
+from orchestrator.engine.check.outcome import ChildTransition
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.resource_context.state import ResourceState, StepResult
 from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending
@@ -40,7 +40,7 @@ Row = Callable[[Visit, StepResult], dict[str, Any]]
 
 def apply_child_transition(
     db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
-) -> list[Ring]:
+) -> list[CheckMessage]:
     """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
 
     Without a lease nothing was claimed, and what is written takes the node (adr/0001).
@@ -49,8 +49,8 @@ def apply_child_transition(
         Elsewhere: the child has moved since it was seen.
         Lost: the lease is another's, or the traversal is over.
     """
-    assert isinstance(done.outcome, Moved)
-    planned = done.outcome.move
+    assert isinstance(done.outcome, ChildTransition)
+    planned = done.outcome.step
     for tries_left in range(TRIES - 1, -1, -1):
         try:
             if planned.verb == "create" and planned.child is None:
@@ -67,10 +67,10 @@ def apply_child_transition(
 
 def _spawn(
     db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
-) -> list[Ring]:
-    assert isinstance(done.outcome, Moved)
-    planned, known = done.outcome.move, done.known
-    known.data = noted(asked_of(known.data)[1], Asked(1, planned.turn))
+) -> list[CheckMessage]:
+    assert isinstance(done.outcome, ChildTransition)
+    planned, known = done.outcome.step, done.known
+    known.data = with_request(split_request(known.data)[1], ChildRequest(1, planned.turn))
     row = _row(visit, done, row_of)
     settled = children.spawn(db, planned.wanted, row, lease, root, again=planned.child is not None)
     if row["resource_id"] not in settled.held:
@@ -80,18 +80,18 @@ def _spawn(
 
 def _move(
     db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
-) -> list[Ring]:
-    assert isinstance(done.outcome, Moved)
-    planned, known = done.outcome.move, done.known
+) -> list[CheckMessage]:
+    assert isinstance(done.outcome, ChildTransition)
+    planned, known = done.outcome.step, done.known
     if planned.verb == "create":
         return _spawn(db, visit, done, row_of, lease, root)
     begun = _begin(db, visit, planned)
-    asked, kept = asked_of(known.data)
+    asked, kept = split_request(known.data)
     if begun is not None:
-        asked = Asked(begun.traversal, planned.turn)
+        asked = ChildRequest(begun.traversal, planned.turn)
     elif asked is not None:
-        asked = Asked(asked.traversal, planned.turn)
-    known.data = noted(kept, asked)
+        asked = ChildRequest(asked.traversal, planned.turn)
+    known.data = with_request(kept, asked)
     row = _row(visit, done, row_of)
     settled = repository.write_outcome(db, ending.WAIT, [row], lease, root)
     if row["resource_id"] not in settled.held:
@@ -100,8 +100,8 @@ def _move(
 
 
 def _row(visit: Visit, done: StepResult, row_of: Row) -> dict[str, Any]:
-    assert isinstance(done.outcome, Moved)
-    planned = done.outcome.move
+    assert isinstance(done.outcome, ChildTransition)
+    planned = done.outcome.step
     row = row_of(visit, done)
     row |= {
         "op": done.known.op,
@@ -115,7 +115,7 @@ def _row(visit: Visit, done: StepResult, row_of: Row) -> dict[str, Any]:
     return row
 
 
-def _begin(db: repository.CheckConnection, visit: Visit, planned: Move) -> Begun | None:
+def _begin(db: repository.CheckConnection, visit: Visit, planned: ChildStep) -> Begun | None:
     child = planned.child
     if planned.verb == "pause":
         return None

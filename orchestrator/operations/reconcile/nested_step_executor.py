@@ -16,26 +16,34 @@ from orchestrator.engine.check import hooks
 from orchestrator.engine.check.child_status import (
     ADOPTED,
     ChildState,
-    Move,
-    asked_of,
+    ChildStep,
+    child_status,
     flattened,
-    noted,
-    standing,
+    split_request,
+    with_request,
 )
 from orchestrator.engine.check.decide import (
-    Act,
     Adopt,
     Create,
     Delete,
-    Forget,
+    DropRow,
+    InvalidState,
     Observe,
-    Resend,
+    ReissueUpdate,
     Revise,
+    RunAction,
     Step,
-    Unfit,
 )
-from orchestrator.engine.check.outcome import Failed, Faulty, Gone, Kept, Moved, Ready, failure_reason
-from orchestrator.engine.check.property_diff import as_stored, revise
+from orchestrator.engine.check.outcome import (
+    ChildTransition,
+    Deleted,
+    Failed,
+    Ready,
+    Unchanged,
+    Unhealthy,
+    failure_reason,
+)
+from orchestrator.engine.check.property_diff import as_stored, property_change
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
 from orchestrator.operations.reconcile.step_executor import StepExecutor
@@ -69,13 +77,13 @@ class NestedStepExecutor(StepExecutor):
         self.db, self.stacks = db, stacks
         fresh = self.resource.attempt == 0  # nothing was ever asked for
         self.child = None if fresh else children.state(db, self.resource.id)
-        self.asked, self.known.data = asked_of(self.known.data)
+        self.asked, self.known.data = split_request(self.known.data)
         return self
 
     def execute(self, step: Step, retries_left: int) -> StepResult:
         """Do what was decided; what was asked of the child stays noted beside the type's own notes."""
         done = super().execute(step, retries_left)
-        done.known.data = noted(asked_of(done.known.data)[1], self.asked)
+        done.known.data = with_request(split_request(done.known.data)[1], self.asked)
         return done
 
     def _do(self, step: Step, retries_left: int) -> StepResult:
@@ -83,26 +91,26 @@ class NestedStepExecutor(StepExecutor):
         match step:
             case Create() | Revise():
                 return self._begin()
-            case Observe() | Resend():
+            case Observe() | ReissueUpdate():
                 return self._continue(retries_left)
             case Delete():
                 return self._delete_child()
-            case Forget(retained=True) if self.visit.stack.retain and self.child is not None:
+            case DropRow(retained=True) if self.visit.stack.retain and self.child is not None:
                 return self._delete_child()  # row by row, nothing of what it made
-            case Forget(retained=retained):
+            case DropRow(retained=retained):
                 known.action = "DELETE"
                 let_go = self.child.id if retained and self.child is not None else None
-                return StepResult(Gone(silent=not retained, let_go=let_go), known)
-            case Act(action=action):
+                return StepResult(Deleted(silent=not retained, let_go=let_go), known)
+            case RunAction(action=action):
                 done = self._act(action)
                 if action == "CHECK" and isinstance(done.outcome, Failed):
-                    return replace(done, outcome=Faulty(done.outcome.reason))  # it goes on to the others
+                    return replace(done, outcome=Unhealthy(done.outcome.reason))  # it goes on to the others
                 return done
             case Adopt():
                 return self._adopt()
-            case Unfit():
+            case InvalidState():
                 return super()._do(step, retries_left)
-        return StepResult(Kept(), known)
+        return StepResult(Unchanged(), known)
 
     # Bringing the child to what is wanted.
 
@@ -121,7 +129,7 @@ class NestedStepExecutor(StepExecutor):
         if not made:
             known.action = "CREATE" if resource.action == "INIT" else "UPDATE"
             return self._advance(0)
-        revised = revise(
+        revised = property_change(
             self.kind,
             before.properties,
             as_stored(known.properties),
@@ -134,7 +142,7 @@ class NestedStepExecutor(StepExecutor):
             return StepResult(refused, before)
         if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
             known.secret = known.secret or before.secret
-            return StepResult(Kept(), known)
+            return StepResult(Unchanged(), known)
         known.action = "UPDATE"
         return self._advance(0)
 
@@ -148,7 +156,7 @@ class NestedStepExecutor(StepExecutor):
             and resource.definition_id == visit.definition.id
             and self.child is not None
             and not self.child.disturbed
-            and standing(self.child, self.asked) == "done"
+            and child_status(self.child, self.asked) == "done"
         )
 
     def _adopt(self) -> StepResult:
@@ -164,7 +172,7 @@ class NestedStepExecutor(StepExecutor):
             known.secret = known.secret or bool(opened.get("secret", opened))
             known.data = {key: value for key, value in known.data.items() if key != ADOPTED}
             done = self._advance(0, things)
-            begun = isinstance(done.outcome, Moved)
+            begun = isinstance(done.outcome, ChildTransition)
         finally:
             if not begun:  # tried again with what it was given
                 known.data, known.secret = {**known.data, ADOPTED: things}, True
@@ -191,7 +199,7 @@ class NestedStepExecutor(StepExecutor):
     def _evaluate_child(self, turn: int) -> StepResult:
         """Judge how the child stands to what was asked of it."""
         known, child = self.known, self.child
-        match standing(child, self.asked):
+        match child_status(child, self.asked):
             case "none" | "done" if self.asked is None:  # nothing was asked of it yet
                 return self._advance(0)
             case "running":
@@ -226,7 +234,7 @@ class NestedStepExecutor(StepExecutor):
                 return self._settle(live)
             case Pause(seconds=seconds, data=data):
                 known.data = data or known.data
-                return self._move(Move("pause", self.child, turn=turn, seconds=seconds))
+                return self._move(ChildStep("pause", self.child, turn=turn, seconds=seconds))
             case Bring(child=wanted, data=data, keeps_files=keeps_files):
                 known.data = data or known.data
         if self.visit.halted:
@@ -249,7 +257,7 @@ class NestedStepExecutor(StepExecutor):
             ready = replace(ready, adopted=self.cipher.seal(things))
         known.secret = known.secret or secret
         known.physical_id = ready.uuid
-        return self._move(Move("create" if fresh else "update", self.child, wanted=ready, turn=turn))
+        return self._move(ChildStep("create" if fresh else "update", self.child, wanted=ready, turn=turn))
 
     def _restored(self, ready: ChildWanted, child: ChildState) -> ChildWanted:
         """Return a child as it is to be with what its own snapshot copied made from the copies."""
@@ -290,15 +298,15 @@ class NestedStepExecutor(StepExecutor):
         self.take(seen)
         return StepResult(Ready(seen), known)
 
-    def _move(self, move: Move) -> StepResult:
+    def _move(self, move: ChildStep) -> StepResult:
         known = self.known
         known.attempt = max(known.attempt, 1)
         started = not in_progress_event_written(self.visit, known)
         known.op = "CREATE" if known.action == "ADOPT" else known.action
-        return StepResult(Moved(move), known, started)
+        return StepResult(ChildTransition(move), known, started)
 
     def _wait(self, turn: int) -> StepResult:
-        return self._move(Move("wait", self.child, turn=turn))
+        return self._move(ChildStep("wait", self.child, turn=turn))
 
     def _failed(self, child: ChildState) -> StepResult:
         name = self.resource.name
@@ -341,14 +349,14 @@ class NestedStepExecutor(StepExecutor):
         known, child = self.known, self.child
         known.action = "DELETE"
         if child is None or child.gone:
-            return StepResult(Gone(), known, started=not in_progress_event_written(self.visit, known))
+            return StepResult(Deleted(), known, started=not in_progress_event_written(self.visit, known))
         if child.action == "DELETE" and known.op == "DELETE":
-            match standing(child, self.asked):
+            match child_status(child, self.asked):
                 case "running":
                     return self._wait(0)
                 case "failed":
                     return self._failed(child)
-        return self._move(Move("delete", child))
+        return self._move(ChildStep("delete", child))
 
     def _act(self, action: str) -> StepResult:
         known, child = self.known, self.child
@@ -358,7 +366,7 @@ class NestedStepExecutor(StepExecutor):
             return StepResult(Failed(failure_reason("NotFound", self.resource.name, CHILD_GONE)), known)
         if asking:
             return self._ask_child(action)
-        match standing(child, self.asked):
+        match child_status(child, self.asked):
             case "running":
                 return self._wait(0)
             case "failed" if not aside:
@@ -377,4 +385,4 @@ class NestedStepExecutor(StepExecutor):
             token = f"{self.resource.uuid}-s{self.visit.traversal}"
             copy = uuid.uuid5(uuid.UUID(self.resource.uuid), token)
             self.keep_copy(self.visit, self.known, token, {CHILD: str(copy)})
-        return self._move(Move("act", self.child, action=action, wanted=copy))
+        return self._move(ChildStep("act", self.child, action=action, wanted=copy))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.engine.check.outcome import (
-    Ended,
+    Deleted,
     Failed,
-    Faulty,
-    Gone,
-    Kept,
     Outcome,
+    PreviousOperationEnded,
     Ready,
+    Refreshed,
     Replaced,
     Restricted,
-    Seen,
+    Unchanged,
+    Unhealthy,
     Wait,
 )
-from orchestrator.engine.check.property_diff import is_another
+from orchestrator.engine.check.property_diff import needs_other_type
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.states import ACTS
 from orchestrator.operations.resource_context.state import StepResult, to_columns
@@ -32,25 +32,25 @@ def outcome_statement(visit: Visit, done: StepResult, outcome: Outcome) -> tuple
     assert visit.resource is not None
     statement, row = ending.SETTLE, dict[str, Any]()
     match outcome:
-        case Ready(observation=seen) | Ended(observation=seen) | Seen(observation=seen):
-            if isinstance(outcome, Ended):
+        case Ready(observation=seen) | PreviousOperationEnded(observation=seen) | Refreshed(observation=seen):
+            if isinstance(outcome, PreviousOperationEnded):
                 statement = ending.SETTLE_PREVIOUS_OPERATION
-            elif isinstance(outcome, Seen):
+            elif isinstance(outcome, Refreshed):
                 statement = action_sql.SETTLE_REFRESHED
             elif visit.stack.action in ACTS and visit.kind == "update":
                 statement = action_sql.SETTLE_ACT
             row |= ready_columns(seen)
-            if isinstance(outcome, Ended) and outcome.failure:
+            if isinstance(outcome, PreviousOperationEnded) and outcome.failure:
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
             row["changed"] = done.known.value_digest != visit.resource.value_digest
-        case Kept():
+        case Unchanged():
             statement = ending.SETTLE_UNCHANGED if visit.kind == "update" else ending.SETTLE_CLEANUP_KEPT
         case Replaced():
             assert visit.definition is not None
             statement = ending.REPLACE
             row["definition_id"] = visit.definition.id
             row["started"] = was_healthy(visit)
-        case Gone(silent=silent, let_go=let_go):
+        case Deleted(silent=silent, let_go=let_go):
             statement = ending.SETTLE_DELETED
             row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
             if silent:
@@ -59,7 +59,7 @@ def outcome_statement(visit: Visit, done: StepResult, outcome: Outcome) -> tuple
             statement = ending.WAIT
             row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
             row["op"] = "DISCARD" if discard else done.known.op
-        case Faulty(reason=reason, left_alone=left_alone):
+        case Unhealthy(reason=reason, left_alone=left_alone):
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
@@ -102,7 +102,9 @@ def outcome_row(visit: Visit, done: StepResult, cipher: Cipher, *, claimed: bool
     if visit.kind == "update" and definition is not None:
         row |= {"definition_id": known.definition_id, "digest": definition.digest}
         body = definition.body
-        if not is_another(resource.kind, body.get("runs_as") or body["type"]):  # by another name, perhaps
+        if not needs_other_type(
+            resource.kind, body.get("runs_as") or body["type"]
+        ):  # by another name, perhaps
             row |= {"type": body["type"], "runs_as": body.get("runs_as")}
     values = to_columns(known)
     if known.secret:

@@ -14,37 +14,37 @@ import orjson
 
 from orchestrator.engine.check import hooks
 from orchestrator.engine.check.decide import (
-    Act,
+    Abandon,
     Adopt,
     Create,
     Delete,
-    Discard,
-    Drop,
-    Forget,
-    Impossible,
+    DropRow,
+    InvalidState,
     Keep,
     Observe,
-    Resend,
+    OutcomeUnknown,
+    Recreate,
+    ReissueUpdate,
     Revise,
+    RunAction,
     Step,
-    Unfit,
 )
 from orchestrator.engine.check.outcome import (
-    Ended,
+    Deleted,
     Failed,
-    Faulty,
-    Gone,
-    Kept,
     Outcome,
+    PreviousOperationEnded,
     Ready,
+    Refreshed,
     Replaced,
-    Seen,
+    Unchanged,
+    Unhealthy,
     Wait,
     failure_reason,
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.check.property_diff import as_found, as_stored, is_another, revise
+from orchestrator.engine.check.property_diff import as_stored, needs_other_type, property_change, with_drift
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
 from orchestrator.operations.reconcile.desired_state import PropertyResolution
@@ -75,7 +75,7 @@ class StepExecutor(PropertyResolution):
         try:
             done = self._abort_if_stack_failed(self._do(step, retries_left))
             if self._is_side_step(step) and isinstance(done.outcome, Ready):
-                return replace(done, outcome=Ended(done.outcome.observation))
+                return replace(done, outcome=PreviousOperationEnded(done.outcome.observation))
             return done
         except (Superseded, OperationNotRecorded, *UNREACHABLE):  # nobody's fault, and no end of anything
             raise
@@ -100,9 +100,9 @@ class StepExecutor(PropertyResolution):
                 return self._continue(retries_left)
             case Revise():
                 return self._revise()
-            case Resend():
+            case ReissueUpdate():
                 return self._reissue_update()
-            case Discard():
+            case Recreate():
                 ctx, physical_id = self.context("DELETE"), known.physical_id or ""
                 self.kind.delete(ctx, physical_id)
                 seen = self.kind.observe(ctx, physical_id)
@@ -113,21 +113,21 @@ class StepExecutor(PropertyResolution):
                 return self._create(0.0, retries_left)
             case Delete(look_first=look_first, wait_seconds=seconds):
                 return self._delete(look_first, seconds, retries_left)
-            case Forget(retained=retained):
+            case DropRow(retained=retained):
                 known.action = "DELETE"
-                return StepResult(Gone(silent=not retained), known)
-            case Impossible(reason=reason):
+                return StepResult(Deleted(silent=not retained), known)
+            case OutcomeUnknown(reason=reason):
                 return StepResult(Failed(failure_reason("OutcomeUnknown", self.resource.name, reason)), known)
-            case Act(action=action, ask=ask):
+            case RunAction(action=action, ask=ask):
                 return run_action_step(self, action, ask=ask)
-            case Unfit(reason=reason):
+            case InvalidState(reason=reason):
                 known.action = self.visit.act or known.action
                 if known.action == "CHECK":  # what failed to be made fails it
-                    return StepResult(Faulty(reason, left_alone=not self.resource.unmade), known)
+                    return StepResult(Unhealthy(reason, left_alone=not self.resource.never_created), known)
                 text = failure_reason("Error", self.resource.name, reason)
-                return StepResult(Faulty(text, left_alone=True), known)
-            case Keep() | Drop():
-                return StepResult(Kept(), known)
+                return StepResult(Unhealthy(text, left_alone=True), known)
+            case Keep() | Abandon():
+                return StepResult(Unchanged(), known)
 
     def _abort_if_stack_failed(self, done: StepResult) -> StepResult:
         """Give up what is still waited for when the stack has given up: it failed, or was cancelled."""
@@ -154,7 +154,11 @@ class StepExecutor(PropertyResolution):
         """Return the wait for what an earlier try asked for, when to ask for it again was refused and it goes
         on: that is no end of it (PROTOCOL.md 1). Once it has ended, the answer to asking again counts.
         """
-        if not isinstance(step, Act | Resend) or self.resource.op is None or not self.known.unanswered:
+        if (
+            not isinstance(step, RunAction | ReissueUpdate)
+            or self.resource.op is None
+            or not self.known.unanswered
+        ):
             return None
         try:
             seen = self.kind.observe(self.context(self.known.action), self.known.physical_id or "")
@@ -168,9 +172,9 @@ class StepExecutor(PropertyResolution):
     def _is_side_step(self, step: Step) -> bool:
         """Whether a step is not what the traversal is there for: that comes after it."""
         match step:
-            case Act(action=action):
+            case RunAction(action=action):
                 return action != self.visit.act
-            case Create() | Observe() | Resend() | Discard():
+            case Create() | Observe() | ReissueUpdate() | Recreate():
                 return self.visit.act is not None
         return False
 
@@ -233,7 +237,7 @@ class StepExecutor(PropertyResolution):
                     return StepResult(
                         Wait(seconds, "an earlier request for it may still be carried out"), known
                     )
-                return StepResult(Gone(), known, started=True)
+                return StepResult(Deleted(), known, started=True)
             known.physical_id = found
         known.op = "DELETE"
         if started and self.kind.calls_out:
@@ -282,14 +286,19 @@ class StepExecutor(PropertyResolution):
                 return replace(done, outcome=Replaced())
             known.value_digest = output_digest(known)  # nobody need wait for it any more
             return replace(
-                done, outcome=Ended(observation_from_state(known, "Given up for a newer template"))
+                done,
+                outcome=PreviousOperationEnded(
+                    observation_from_state(known, "Given up for a newer template")
+                ),
             )
         if isinstance(outcome, Failed) and not self._is_current():
-            return replace(done, outcome=Ended(observation_from_state(known), outcome.reason))
+            return replace(
+                done, outcome=PreviousOperationEnded(observation_from_state(known), outcome.reason)
+            )
         if not isinstance(outcome, Ready):
             return done
         if not self._is_current():
-            return replace(done, outcome=Ended(outcome.observation))
+            return replace(done, outcome=PreviousOperationEnded(outcome.observation))
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([data.value_digest or "" for data in inputs])
         return done
@@ -328,7 +337,7 @@ class StepExecutor(PropertyResolution):
             and not self._refresh_from_provider(before, after)
         ):
             return self._replace_unless_restricted(before)
-        revised = revise(self.kind, before.properties, after, before.metadata, known.metadata)
+        revised = property_change(self.kind, before.properties, after, before.metadata, known.metadata)
         if revised.immutable:
             message = immutable_message(revised.immutable, resource.name, resource.type)
             return StepResult(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
@@ -359,18 +368,18 @@ class StepExecutor(PropertyResolution):
             return False
         if seen.ready:
             self.take(seen)
-        before.properties = as_found(self.kind, before.properties, after, seen)
+        before.properties = with_drift(self.kind, before.properties, after, seen)
         return True
 
     def _settle_unchanged(self, before: ResourceState) -> StepResult:
         """Settle what is as it is wanted; its row is written when it did not say so."""
         known, resource = self.known, self.resource
         if resource.status == "COMPLETE" and known.value_digest == before.value_digest:
-            return StepResult(Kept(), known)
+            return StepResult(Unchanged(), known)
         if resource.status == "FAILED":
-            return StepResult(Seen(observation_from_state(known, REPAIRED_REASON)), known)
+            return StepResult(Refreshed(observation_from_state(known, REPAIRED_REASON)), known)
         known.action = "UPDATE"
-        return StepResult(Seen(observation_from_state(known)), known)
+        return StepResult(Refreshed(observation_from_state(known)), known)
 
     def _updatable_properties(self) -> frozenset[str]:
         """Return the properties given that can be changed in place."""
@@ -395,7 +404,7 @@ class StepExecutor(PropertyResolution):
 
     def _type_changed(self) -> Replaced | None:
         """Return that another is to be made when the definition is of another type by now."""
-        return Replaced() if is_another(self.resource.kind, self._wanted_type()) else None
+        return Replaced() if needs_other_type(self.resource.kind, self._wanted_type()) else None
 
     def _replace_or_shadow(self, other: Replaced) -> StepResult:
         """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.
@@ -431,9 +440,9 @@ class StepExecutor(PropertyResolution):
         known.requires = tuple([data.id for data in inputs])
         known.input_digests = tuple([data.value_digest or "" for data in inputs])
         if before == known.value_digest and self.resource.status == "COMPLETE":
-            return StepResult(Kept(), known)
+            return StepResult(Unchanged(), known)
         known.action = "UPDATE"
-        return StepResult(Seen(observation_from_state(known)), known)
+        return StepResult(Refreshed(observation_from_state(known)), known)
 
     def _unshadow(self) -> None:
         """Look at a thing again whose own type is back."""
@@ -469,7 +478,7 @@ class StepExecutor(PropertyResolution):
             message = f"Update to property external_id of {name} ({kind}) is not supported."
             return StepResult(Failed(f"NotSupported: resources.{name}: {message}"), before)
         return StepResult(
-            Kept(),
+            Unchanged(),
             replace(
                 before,
                 requires=self.known.requires,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from orchestrator.engine.check import hooks
-from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import (
     ActionInProgress,
     ActionNotSupported,
@@ -156,7 +156,7 @@ def signal_fast(
     ring = context.database.batched(ingest.accept, _given(context, stack_id, row, kind, details))
     if ring is None:
         return None
-    return [SignalRing(row.id, row.name, address.uuid)] if ring else [], metadata
+    return [SignalMessage(row.id, row.name, address.uuid)] if ring else [], metadata
 
 
 def _accept(
@@ -172,7 +172,7 @@ def _accept(
     if accepted is None:
         _refuse_unsignallable_action(context, stack, _receiver(context, stack, row.name), kind)
         raise ResourceNotAvailable(row.name)
-    return [SignalRing(row.id, row.name, str(stack.uuid))] if accepted else []
+    return [SignalMessage(row.id, row.name, str(stack.uuid))] if accepted else []
 
 
 def _given(

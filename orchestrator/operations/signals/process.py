@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine.check.outcome import back_off, failure_reason
-from orchestrator.engine.messages import Message, SignalRing
+from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.children.child_stacks import LazyStackContext
@@ -55,7 +55,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
             rings += SignalProcessor(engine, pending, lease).run()
         if not queue.has_pending(db, resource_id):
             return rings
-        again = SignalRing(resource_id, pending.name, pending.visit.stack.uuid)
+        again = SignalMessage(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > AT_ONCE_SECONDS:
             break
     return [*rings, again]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from psycopg import errors
 
-from orchestrator.engine.check.child_status import Asked, ChildState, asked_of, noted
+from orchestrator.engine.check.child_status import ChildRequest, ChildState, split_request, with_request
 from orchestrator.engine.check.outcome import failure_reason
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import Message
@@ -113,7 +113,7 @@ def _send(
     known, child = load_state(visit, engine.cipher), children.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
-    _, kept = asked_of(known.data)
+    _, kept = split_request(known.data)
     live = engine.stacks.child_view(db, visit, child)
     step = kind.scaled(
         _context(engine, visit, known, kept), known.properties, live, asked, capacity.utc_now()
@@ -137,7 +137,7 @@ def _send(
                 if begun is None:
                     return None
                 told = _record_event(asked, begun.traversal, kind.cooldown(known.properties))
-                known.data = noted(step.data, Asked(begun.traversal, 0))
+                known.data = with_request(step.data, ChildRequest(begun.traversal, 0))
                 values, sealed = _stored(engine, known)
                 details = engine.cipher.seal({FOLLOW: told})
                 rings = group_resize.record_started(db, visit, lease, root, values, sealed, details)
@@ -176,7 +176,7 @@ def _refresh(
     """Read what the group hands on, as it is now."""
     live = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
-    ctx = _context(engine, visit, known, asked_of(known.data)[1])
+    ctx = _context(engine, visit, known, split_request(known.data)[1])
     attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
     known.secret = known.secret or live.touched_secret
     reference = kind.child_reference_id(ctx, live)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.snapshots import CopyRow
@@ -17,7 +17,7 @@ CHILD: Final = "snapshot"  # what is kept of a nested resource: the id of the sn
 def with_restored_resources(
     document: Mapping[str, Any],
     template: Template,
-    kinds: Kinds,
+    kinds: TypeResolver,
     copies: Iterable[CopyRow],
     types: Mapping[str, ResourceType],
     cipher: Cipher,

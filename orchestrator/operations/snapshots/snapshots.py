@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
@@ -50,7 +50,7 @@ class StartedSnapshot:
     """A snapshot that was begun, and what to enqueue."""
 
     snapshot: SnapshotRow
-    rings: list[Ring]
+    rings: list[CheckMessage]
 
 
 def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnapshot:
@@ -115,7 +115,7 @@ def template_size(context: OperationContext, stack: StackRow, snapshot_id: str) 
     return 0 if revision is None else revisions.content_size(context.database, revision.template_hash)
 
 
-def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[Ring]:
+def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
     """Begin to bring a stack back to a snapshot, over whatever runs.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
@@ -18,10 +18,10 @@ from orchestrator.store.traversals import children, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from orchestrator.store.traversals.traversals import Locked
 
-Action = Callable[[OperationContext, StackRow], list[Ring]]
+Action = Callable[[OperationContext, StackRow], list[CheckMessage]]
 
 
-def start_action(context: OperationContext, stack: StackRow, body: Body) -> list[Ring]:
+def start_action(context: OperationContext, stack: StackRow, body: Body) -> list[CheckMessage]:
     """Begin the one action that a body names.
 
     Raises:
@@ -51,7 +51,7 @@ def requested_action(body: Body) -> str:
     return names[0]
 
 
-def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
+def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Go back to the last good revision; what runs finishes first."""
     with context.database.connect() as db, db.transaction():
         idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
@@ -64,7 +64,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[Ring]:
     return [opened.ring]
 
 
-def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[Ring]:
+def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Start nothing more; what runs finishes by itself."""
     with context.database.connect() as db, db.transaction():
         running = _lock_in_progress(db, stack, "UPDATE", "CREATE")
@@ -80,22 +80,22 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
     return [] if ended is None else ended.rings
 
 
-def suspend(context: OperationContext, stack: StackRow) -> list[Ring]:
+def suspend(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Pause everything, what stands on others first; a stack that is paused stays so."""
     return [] if stack.state == "SUSPEND_COMPLETE" else _start_traversal_over_all(context, stack, "SUSPEND")
 
 
-def resume(context: OperationContext, stack: StackRow) -> list[Ring]:
+def resume(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """End the pause of everything that is paused."""
     return [] if stack.state == "RESUME_COMPLETE" else _start_traversal_over_all(context, stack, "RESUME")
 
 
-def check(context: OperationContext, stack: StackRow) -> list[Ring]:
+def check(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Look at everything, also where something is wrong."""
     return _start_traversal_over_all(context, stack, "CHECK")
 
 
-def _start_traversal_over_all(context: OperationContext, stack: StackRow, action: str) -> list[Ring]:
+def _start_traversal_over_all(context: OperationContext, stack: StackRow, action: str) -> list[CheckMessage]:
     """Begin an action over whatever runs, but not over a removal: that ends, and is not to be taken back."""
     with context.database.connect() as db, db.transaction():
         now = traversals.lock(db, stack.id)

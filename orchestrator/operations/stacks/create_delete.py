@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
@@ -39,7 +39,7 @@ class Accepted:
 
     uuid: str
     name: str
-    rings: list[Ring]
+    rings: list[CheckMessage]
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -80,7 +80,7 @@ def validate_and_insert(
     return opened, wanted, vetted.template
 
 
-def delete(context: OperationContext, stack: StackRow) -> list[Ring]:
+def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Begin to remove a stack, over whatever runs.
 
     Raises:

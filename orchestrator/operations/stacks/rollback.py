@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.stacks.stacks import StackRow
@@ -12,7 +12,7 @@ from orchestrator.store.traversals import children, traversals
 from orchestrator.store.traversals.accept import accept_rollback, numbered
 
 
-def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[Ring]:
+def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
     """Begin to bring a stack back to the revision of that number.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.validation.type_resolution import Kinds, Missing
+from orchestrator.engine.validation.type_resolution import TypeResolver, UnknownType
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.logs import logger
 from orchestrator.operations.validation.template_fetcher import fetcher
@@ -44,7 +44,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
         """Take the installed types, and what raises Forbidden for those that are not for the caller."""
         self._types, self._settings = types, settings
         self._globals = global_environment(settings.environment_dir)
-        self._kinds = Kinds.of_stack(
+        self._kinds = TypeResolver.of_stack(
             types,
             Environment(),
             {},
@@ -111,8 +111,8 @@ class AvailableTypes(Mapping[str, ResourceType]):
             return known
         body: dict[str, Any] = {"type": name}
         kind = self._kinds.of(ResourceDefinition(ANY_RESOURCE, name, body, frozenset(), {}, frozenset()))
-        if isinstance(kind, Missing) or not isinstance(kind, TemplateType):
-            why = "; ".join(fault.message for fault in kind.faults) if isinstance(kind, Missing) else ""
+        if isinstance(kind, UnknownType) or not isinstance(kind, TemplateType):
+            why = "; ".join(fault.message for fault in kind.faults) if isinstance(kind, UnknownType) else ""
             raise Misconfigured(f"the operator's template for {name} cannot be used: {why}")
         with _lock:
             _templates[key] = kind

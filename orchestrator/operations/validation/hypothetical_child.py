@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrator.engine.validation.hypothetical_stack import Unmade
+from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
-from orchestrator.engine.validation.type_resolution import Kinds, installed, with_implicit
+from orchestrator.engine.validation.type_resolution import TypeResolver, installed, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
@@ -37,7 +37,7 @@ class HypotheticalChild:
     uuid: str
     template: Template
     values: ParameterValues
-    kinds: Kinds
+    kinds: TypeResolver
     faults: Sequence[Diagnostic] = ()  # for which it could not be made; none where values are not known
 
 
@@ -64,7 +64,7 @@ class EmptyChildView:
 
     uuid = arn = template = None
 
-    def __init__(self, around: Kinds, resource_name: str) -> None:
+    def __init__(self, around: TypeResolver, resource_name: str) -> None:
         """Take what is known of the resource that one would stand for."""
         self._around, self._name = around, resource_name
 
@@ -95,7 +95,7 @@ class EmptyChildView:
 
 def build_hypothetical_child(
     context: OperationContext,
-    kinds: Kinds,
+    kinds: TypeResolver,
     kind: NestedType,
     around: ParentResource,
     *,
@@ -124,7 +124,7 @@ def build_hypothetical_child(
 
 def _look_inside(
     context: OperationContext,
-    kinds: Kinds,
+    kinds: TypeResolver,
     kind: NestedType,
     around: ParentResource,
     name: str,
@@ -170,7 +170,9 @@ def _look_inside(
     return HypotheticalChild(name, uuid, with_implicit(template, inner), values, inner, faults)
 
 
-def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environment: Environment) -> Kinds:
+def _kinds(
+    context: OperationContext, kinds: TypeResolver, kind: NestedType, environment: Environment
+) -> TypeResolver:
     """Return the kinds of the stack inside a resource.
 
     Raises:
@@ -181,7 +183,7 @@ def _kinds(context: OperationContext, kinds: Kinds, kind: NestedType, environmen
     registry = environment.registry(
         global_environment(context.settings.environment_dir), installed(context.types)
     )
-    return Kinds(
+    return TypeResolver(
         context.types,
         registry,
         kinds.files,
@@ -199,7 +201,7 @@ def hypothetical_child_of(
 ) -> HypotheticalChild | None:
     """Return the stack that a resource would have, None when that depends on what is not known."""
     files = whole.kinds.files
-    view = Unmade(whole.template, whole.values, files, nested=whole.values.parent is not None)
+    view = HypotheticalStack(whole.template, whole.values, files, nested=whole.values.parent is not None)
     words = format_named(view.version).words
     place = f"{words.resources}.{definition.name}"
     resolved = Resolved(definition.body, view, kind, place, f"{place}.{words.properties}")

@@ -14,9 +14,9 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.config import Settings
-from orchestrator.engine.validation.nested_faults import beside, circles
+from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
 from orchestrator.engine.validation.template import Inquire, validate_stack
-from orchestrator.engine.validation.type_resolution import Kinds, with_implicit
+from orchestrator.engine.validation.type_resolution import TypeResolver, with_implicit
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
@@ -70,7 +70,7 @@ class ValidatedRequest:
     template: Template
     environment: Environment
     values: ParameterValues
-    kinds: Kinds
+    kinds: TypeResolver
     files: Mapping[str, str]  # the request's, without environments that hold secrets, and what was fetched
     warnings: Sequence[Diagnostic]
 
@@ -125,7 +125,7 @@ def validate_request(
         found = validate_stack(
             template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
         )
-        faults += _not_yet_reported(faults, [*circles(template), *found])
+        faults += _not_yet_reported(faults, [*nested_cycles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
         if sound:
             raise
@@ -197,10 +197,10 @@ def kinds_of(
     overlook: bool = False,
     depth: int = 0,
     fetching: bool = True,
-) -> Kinds:
+) -> TypeResolver:
     """Return what stands for the types of a stack with this environment; `fetching` what is not sent."""
     settings = context.settings
-    return Kinds.of_stack(
+    return TypeResolver.of_stack(
         context.types,
         environment,
         files,
@@ -278,8 +278,8 @@ def _values(
 def _not_yet_reported(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the faults that are not told yet: a warning hides no error."""
     wrong = [fault for fault in known if fault.severity == "error"]
-    errors = beside(wrong, [fault for fault in more if fault.severity == "error"])
-    return [*errors, *beside(known, [fault for fault in more if fault.severity != "error"])]
+    errors = not_yet_reported(wrong, [fault for fault in more if fault.severity == "error"])
+    return [*errors, *not_yet_reported(known, [fault for fault in more if fault.severity != "error"])]
 
 
 def _without_bad_values(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from orchestrator.engine.validation.hypothetical_stack import Unmade
+from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
-from orchestrator.engine.validation.type_resolution import Kinds
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_request
@@ -95,14 +95,14 @@ class NestedTemplateReport:
                 continue
             self.left -= 1
             if isinstance(kind, TemplateType):
-                view = Unmade(whole.template, whole.values, self.files)
+                view = HypotheticalStack(whole.template, whole.values, self.files)
                 found[definition.name] = self._template(definition, kind, view, kinds.child(kind))
             elif described := self._sample_values(definition, kind, whole):
                 found[definition.name] = described
         return found
 
     def _template(
-        self, definition: ResourceDefinition, kind: TemplateType, view: Unmade, kinds: Kinds
+        self, definition: ResourceDefinition, kind: TemplateType, view: HypotheticalStack, kinds: TypeResolver
     ) -> dict[str, Any]:
         """Describe a resource whose type is a template."""
         nested, schemas = kind.template, kind.template.parameters

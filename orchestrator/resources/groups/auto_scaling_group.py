@@ -112,9 +112,9 @@ class AutoScalingGroup(ScalingGroup):
             case "current_size":  # of a child that others made something else
                 return len(members)
             case "outputs":
-                return member_attributes.each({member.name: member.attributes for member in members})
+                return member_attributes.mark_each({member.name: member.attributes for member in members})
             case "outputs_list":
-                return member_attributes.each([member.attributes for member in members])
+                return member_attributes.mark_each([member.attributes for member in members])
         return super().attribute(ctx, members, name)
 
     def one(self, members: Sequence[Member], key: str) -> Member | None:

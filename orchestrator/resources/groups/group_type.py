@@ -93,10 +93,10 @@ class GroupType(NestedType):
             return (
                 member.attributes.get(inner)
                 if inner
-                else member_attributes.one(reference(member), member.attributes)
+                else member_attributes.mark_member(reference(member), member.attributes)
             )
         if self.reaches_members:
-            return member_attributes.each([member.attributes.get(name) for member in members])
+            return member_attributes.mark_each([member.attributes.get(name) for member in members])
         return None
 
     def one(self, members: Sequence[Member], key: str) -> Member | None:
@@ -145,7 +145,7 @@ def parts_of(
     """
     new = after.renewed
     older: list[Part] = []
-    for part in () if before is None else before.only(after.present - after.renewed):
+    for part in () if before is None else before.subset(after.present - after.renewed):
         if part.digest == definition.digest or part.digest not in kept:
             new |= part.members
         else:
@@ -177,7 +177,7 @@ def check_health(child: ChildView, members: Members, digest: str) -> None:
     Raises:
         ProviderError: some are not; the others keep what they have.
     """
-    sick = members.names(members.having(digest) & failed_in(child, members))
+    sick = members.names(members.with_definition(digest) & failed_in(child, members))
     if sick:
         shown = ", ".join(sick[:10]) + (f" and {len(sick) - 10} more" if len(sick) > 10 else "")
         raise ProviderError(f"Stopped after a batch with unhealthy members: {shown}", kind="UnhealthyMembers")

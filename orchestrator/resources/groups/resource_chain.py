@@ -64,5 +64,5 @@ class ResourceChain(GroupType):
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the chain, else one of each member."""
         if name == "attributes":
-            return member_attributes.each({member.name: member.attributes for member in members})
+            return member_attributes.mark_each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)

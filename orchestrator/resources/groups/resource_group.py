@@ -168,7 +168,7 @@ class ResourceGroup(GroupType):
         if name == "removed_rsrc_list":
             return list(ctx.data.get(SKIPPED) or ())
         if name == "attributes":
-            return member_attributes.each({member.name: member.attributes for member in members})
+            return member_attributes.mark_each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)
 
     def _skipped(
@@ -201,7 +201,7 @@ class ResourceGroup(GroupType):
         policy = _policy(ctx, "batch_create" if before is None else "rolling_update")
         everybody = NOBODY if before is None else before.all
         is_new = before is None and bool(wanted)
-        is_old = before is not None and bool((everybody & wanted) - before.having(definition.digest))
+        is_old = before is not None and bool((everybody & wanted) - before.with_definition(definition.digest))
         if policy is None or not (is_new or is_old):
             members = Members((Part.of(definition, wanted),) if wanted else ())
             return bring(child, members, definition, data)
@@ -259,7 +259,7 @@ def _policy(ctx: Context, name: str) -> Policy | None:
 def _group(before: Members | None, definition: Definition) -> Group:
     if before is None:
         return Group(NOBODY, NOBODY)
-    return Group(before.all, before.having(definition.digest))
+    return Group(before.all, before.with_definition(definition.digest))
 
 
 def _spares(data: Mapping[str, Value]) -> Spare:

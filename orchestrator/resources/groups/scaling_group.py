@@ -141,12 +141,12 @@ class ScalingGroup(GroupType):
         size = _bounded(bounds.desired or len(everybody - failed), bounds)
         data = {**_without(data, ROLLING, BATCHED), SIZE: size}
         policy = self.rolling(ctx, props)
-        if policy is None or not everybody - before.having(definition.digest):
+        if policy is None or not everybody - before.with_definition(definition.digest):
             return self._resize(ctx, child, before, definition, data, failed)
         first = min(bounds.desired or len(everybody), len(everybody))
         data[BATCHED] = True
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
-        sound = Group(everybody - failed, before.having(definition.digest) - failed)
+        sound = Group(everybody - failed, before.with_definition(definition.digest) - failed)
         steps = batches(sound, _lasting(sound.present, first, before), policy, _younger(before))
         check_pauses(steps, policy, ctx.stack_timeout_seconds)
         step = self._batch(child, sound, before, definition, data)
@@ -163,7 +163,7 @@ class ScalingGroup(GroupType):
         definition = self.definition(ctx, props, child)
         if Extras.of(ctx.metadata).health_gate:
             check_health(child, before, definition.digest)
-        group = Group(before.all, before.having(definition.digest))
+        group = Group(before.all, before.with_definition(definition.digest))
         step = self._batch(child, group, before, definition, data)
         if step is not None:
             return step
@@ -266,7 +266,7 @@ def _resized(
     extras: Extras,
 ) -> Bring:
     size = data[SIZE]
-    old = present - before.having(definition.digest)
+    old = present - before.with_definition(definition.digest)
     kept = staying(present, size, failed=failed, outdated=old, victims=extras.victims)
     fresh = _younger(before)(kept, size - len(kept))
     after = Group(kept | fresh, (kept - old) | fresh)

@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.traversals import traversals
 
 Db = Connection[TupleRow]
@@ -75,7 +75,7 @@ def unplanned_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, 
     return [(row[0], row[1], row[2]) for row in db.execute(STRANDED, {"seconds": seconds}).fetchall()]
 
 
-def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[Ring]:
+def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[CheckMessage]:
     """Put a fresh traversal in the place of one whose nodes are lost or make no sense; return what to ring.
 
     What was done is not done again: a traversal is planned from the resources, whatever came before it. To

@@ -12,7 +12,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 
 Db = Connection[TupleRow]
 
@@ -155,18 +155,18 @@ def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
     return ours
 
 
-def due(db: Db, limit: int) -> list[Ring]:
+def due(db: Db, limit: int) -> list[CheckMessage]:
     """Queue the waiting nodes whose time has come."""
     return _queued(db.execute(DUE, {"limit": limit}).fetchall())
 
 
-def expired_leases(db: Db, limit: int) -> list[Ring]:
+def expired_leases(db: Db, limit: int) -> list[CheckMessage]:
     """Queue again the nodes whose worker let its lease run out."""
     return _queued(db.execute(LOST, {"limit": limit}).fetchall())
 
 
-def _queued(rows: list[tuple[Any, ...]]) -> list[Ring]:
-    return [Ring(*row[:5]) for row in rows if row[5] == "queued"]
+def _queued(rows: list[tuple[Any, ...]]) -> list[CheckMessage]:
+    return [CheckMessage(*row[:5]) for row in rows if row[5] == "queued"]
 
 
 def roots(db: Db) -> list[tuple[int, str]]:
@@ -174,11 +174,11 @@ def roots(db: Db) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in db.execute(ROOTS).fetchall()]
 
 
-def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[Ring]:
+def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[CheckMessage]:
     """Ring for queued nodes whose message must have been lost, ever more rarely."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
     rows = db.execute(RING_AGAIN, values).fetchall()
-    return [Ring(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
+    return [CheckMessage(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
 
 
 def drop_superseded(db: Db, root_id: int, limit: int) -> int:

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check import hooks
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import hook_sql as sql
 from orchestrator.store.nodes import repository
 
@@ -45,7 +45,7 @@ def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
         "traversal": visit.traversal,
         "node_id": visit.node_id,
         "hook": hook,
-        "reason": hooks.pausing(hook),
+        "reason": hooks.pause_reason(hook),
         "lease": lease,
     }
     statement = sql.PAUSE_UNCLAIMED if lease is None else sql.PAUSE
@@ -57,11 +57,11 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     ours.
     """
     statement = sql.POST_HOOK_FORMS[hook == "post-delete", lease is not None]
-    told = {"hook": hook, "paused": hooks.pausing(hook), "lease": lease}
+    told = {"hook": hook, "paused": hooks.pause_reason(hook), "lease": lease}
     return bool(repository.retried(db, statement, {**repository.of_one(row, statement), **told}))
 
 
-def clear(db: Db, stack_id: int, name: str, hook: str) -> list[Ring]:
+def clear(db: Db, stack_id: int, name: str, hook: str) -> list[CheckMessage]:
     """Let go on what waits at a hook; nothing does when this returns nothing. Run in a transaction."""
     values = {
         "stack_id": stack_id,
@@ -69,9 +69,9 @@ def clear(db: Db, stack_id: int, name: str, hook: str) -> list[Ring]:
         "hook": hook,
         "after": hook.startswith("post-"),
         "changed": hooks.CHANGED,
-        "reason": hooks.clearing(hook),
+        "reason": hooks.cleared_reason(hook),
     }
-    return [Ring(*row) for row in db.execute(sql.CLEAR, values).fetchall()]
+    return [CheckMessage(*row) for row in db.execute(sql.CLEAR, values).fetchall()]
 
 
 def give_up(db: Db, stack_id: int) -> None:

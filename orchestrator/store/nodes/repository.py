@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
 from orchestrator.engine.check.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.prepared import fetch_prepared, numbered
 from orchestrator.store.nodes import action_sql as act
@@ -37,7 +37,7 @@ class Settled:
     window.
     """
 
-    rings: list[Ring]
+    rings: list[CheckMessage]
     held: frozenset[int]
     unrung: int = 0
     outstanding: int = 0
@@ -46,7 +46,7 @@ class Settled:
 
 def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
     """Return what the rows of such a statement say."""
-    rings = [Ring(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
+    rings = [CheckMessage(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
     return Settled(
         rings,
         frozenset(row[1] for row in rows if row[0] == "held"),
@@ -185,7 +185,7 @@ def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) 
     """Settle nodes that nothing new reached, and those that this leaves clean, down to the last; return what
     it freed besides.
     """
-    rings: list[Ring] = []
+    rings: list[CheckMessage] = []
     unrung, todo = 0, list(ids)
     while todo:
         part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
@@ -207,7 +207,7 @@ def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
     db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})
 
 
-def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[Ring]:
+def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[CheckMessage]:
     """Ring for nodes of newer traversals that these nodes' visits held up."""
     return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).rings
 

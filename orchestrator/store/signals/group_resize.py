@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, columns
 
@@ -110,7 +110,7 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
     return None if row is None else repository.visit_of(row)
 
 
-def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[Ring]:
+def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[CheckMessage]:
     """Give a group back as it was."""
     return _run(db, LET_GO, visit, lease, root, {})
 
@@ -123,7 +123,7 @@ def record_started(
     values: Mapping[str, Any],
     sealed: str | None,
     details: bytes,
-) -> list[Ring] | None:
+) -> list[CheckMessage] | None:
     """Write a group whose child was sent on its way, and what is to follow; None if the lease is lost."""
     given = {**columns(values, sealed), "details": details}
     assert visit.resource is not None
@@ -133,7 +133,7 @@ def record_started(
 
 def record_pending(
     db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
-) -> list[Ring]:
+) -> list[CheckMessage]:
     """Write a group's values and give it back."""
     return _run(db, KEPT, visit, lease, root, columns(values, sealed))
 
@@ -146,13 +146,13 @@ def record_finished(
     values: Mapping[str, Any],
     sealed: str | None,
     failure: str | None,
-) -> list[Ring]:
+) -> list[CheckMessage]:
     """Write a group whose child has ended, with an event when it failed."""
     given = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
     return _run(db, ENDED, pending.visit, lease, root, given)
 
 
-def wait_for_child(db: Db, pending: Pending, lease: int, root: str) -> list[Ring]:
+def wait_for_child(db: Db, pending: Pending, lease: int, root: str) -> list[CheckMessage]:
     """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
     return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
 
@@ -169,7 +169,7 @@ def mark_batched(db: Db, child_id: int) -> None:
 
 def _run(
     db: Db, statement: str, visit: Visit, lease: int, root: str, values: Mapping[str, Any]
-) -> list[Ring]:
+) -> list[CheckMessage]:
     assert visit.resource is not None
     given = {**values, "resource_id": visit.resource.id, "lease": lease}
     return repository.run(db, statement, given, root).rings

@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
 from orchestrator.engine.check.visit import Visit
-from orchestrator.engine.messages import Ring, SignalRing
+from orchestrator.engine.messages import CheckMessage, SignalMessage
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import TELL
@@ -279,7 +279,7 @@ def record(
     sealed: str | None,
     told: bytes,
     ring_seconds: float,
-) -> list[Ring | SignalRing]:
+) -> list[CheckMessage | SignalMessage]:
     """Write what signals did, and let go of the resource; return whom that wakes.
 
     Those that watch the resource are woken, or sent what is `told`.
@@ -294,7 +294,7 @@ def record(
                 rows = fetch_prepared(db, TELL_WATCHERS, watchers) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
-        looks = [SignalRing(row[1], row[4], root) for row in rows if row[0] == "told"]
+        looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "told"]
         return [*ended.rings, *repository.settled(rows, root).rings, *looks]
 
 
@@ -314,22 +314,22 @@ def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
 
 def reject(
     db: Db, pending: Pending, lease: int, done: Sequence[PendingSignal], events: Sequence[SignalEffect] = ()
-) -> list[Ring]:
+) -> list[CheckMessage]:
     """Let signals go that did nothing."""
     return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
 
 
-def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: float) -> list[Ring]:
+def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: float) -> list[CheckMessage]:
     """Try a signal again later; those after it wait."""
     return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
 
 
-def release(db: Db, resource_id: int, lease: int) -> list[Ring]:
+def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
     """Let go of a resource that was claimed for signals which somebody took in just before."""
     return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
 
 
-def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[Ring]:
+def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[CheckMessage]:
     return repository.run(db, statement, values, pending.visit.stack.uuid).rings
 
 
@@ -346,10 +346,10 @@ def _events(events: Sequence[SignalEffect]) -> dict[str, list[str | None]]:
     return {"statuses": [one.status for one in events], "reasons": [one.reason for one in events]}
 
 
-def due(db: Db, seconds: float, limit: int) -> list[SignalRing]:
+def due(db: Db, seconds: float, limit: int) -> list[SignalMessage]:
     """Return the resources to ring for."""
     rows = db.execute(DUE, {"seconds": seconds, "limit": limit}).fetchall()
-    return [SignalRing(*row) for row in rows]
+    return [SignalMessage(*row) for row in rows]
 
 
 def with_physical_id(db: Db, stack_id: int, physical_id: str) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals.traversals import STACK_EVENT, WOKEN
 
@@ -58,7 +58,7 @@ class Ended(NamedTuple):
 
     uuid: str
     action: str
-    rings: Sequence[Ring]  # what that wakes
+    rings: Sequence[CheckMessage]  # what that wakes
 
 
 def end(db: repository.CheckConnection, node_id: int, root: str) -> Ended | None:

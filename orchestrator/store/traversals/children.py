@@ -17,7 +17,7 @@ from psycopg.types.json import Json, Jsonb
 from sqlalchemy import text
 
 from orchestrator.engine.check.child_status import ChildState
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
@@ -246,7 +246,7 @@ class StartedChild:
     """A child's traversal that has begun."""
 
     traversal: int
-    ring: Ring
+    ring: CheckMessage
 
 
 def state(db: Db, resource_id: int) -> ChildState | None:

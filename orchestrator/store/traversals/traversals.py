@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import Ring
+from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import Outcome
 from orchestrator.logs import request_id
 from orchestrator.store.connections.prepared import fetch_prepared
@@ -247,7 +247,7 @@ class StartedTraversal:
 
     traversal: int
     plan_node_id: int
-    ring: Ring
+    ring: CheckMessage
 
 
 def first_nodes(
@@ -274,7 +274,7 @@ def first_nodes(
     }
     row = db.execute(FIRST_NODES, values).fetchone()
     assert row is not None
-    return StartedTraversal(traversal, row[0], Ring(row[0], traversal, "bulk", "plan", root))
+    return StartedTraversal(traversal, row[0], CheckMessage(row[0], traversal, "bulk", "plan", root))
 
 
 def start_traversal(
@@ -371,7 +371,7 @@ def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float,
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
-def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] | None:
+def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMessage] | None:
     """Settle a claimed finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is
     no longer the stack's, or has failed.
     """
@@ -380,8 +380,8 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[Ring] |
     return None
 
 
-def _rings(found: Sequence[Sequence[Any]] | None) -> list[Ring]:
-    return [Ring(*one) for one in found or ()]
+def _rings(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
+    return [CheckMessage(*one) for one in found or ()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +392,7 @@ class EndedFailed:
     rollback_disabled: bool
     delete_on_failure: bool
     good_revision_id: int | None
-    rings: list[Ring]
+    rings: list[CheckMessage]
 
 
 def end_failed(

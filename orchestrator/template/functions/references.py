@@ -10,7 +10,7 @@ from typing import Any, Final
 from orchestrator.template import member_attributes
 from orchestrator.template.function_view import FACADE, UNKNOWN, View
 from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
-from orchestrator.template.member_attributes import reach
+from orchestrator.template.member_attributes import attribute_at
 
 # What a nested template may ask of the resource it stands for, in both dialects' words.
 FACADES: Final = tuple(FACADE)
@@ -129,7 +129,7 @@ def get_attr(view: View, args: Any) -> Any:
     if UNKNOWN in path:
         return UNKNOWN
     try:
-        return reach(proxy.attributes, path)
+        return attribute_at(proxy.attributes, path)
     except (LookupError, TypeError, ValueError):
         return None
 
@@ -149,7 +149,7 @@ def get_attr_or_all(view: View, args: Any) -> Any:
     if not proxy.created:
         return view.not_yet()
     return {
-        name: member_attributes.plain(value) for name, value in proxy.attributes.items() if name != "show"
+        name: member_attributes.unmarked(value) for name, value in proxy.attributes.items() if name != "show"
     }
 
 
