@@ -385,7 +385,7 @@ def test_who_took_too_long_is_told_so_and_leaves_nothing(world: World, keystone:
 CHILD = """
 import sys
 from orchestrator.config import Settings
-from orchestrator.operations import stacks
+from orchestrator.operations.stacks.create_delete import create
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller, Login
@@ -396,7 +396,7 @@ login = Login("token of ada", "p1", ("member",), ("member",))
 caller = Caller("p1", "ada", ("member",), user_id="u1", login=login)
 database = Database(sys.argv[1], "to be killed")
 context = OperationContext(database, cipher(settings), caller, settings, load_registry())
-stacks.create(context, Body(sys.argv[2].encode()))
+create(context, Body(sys.argv[2].encode()))
 """
 
 
