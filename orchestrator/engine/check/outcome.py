@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
+from orchestrator.backoff import backoff_seconds
 from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
@@ -110,9 +110,9 @@ Outcome = (
 )
 
 
-def back_off(tries: int) -> float:
-    """Return seconds before try number `tries + 1`: doubling, with jitter (spec/engine-semantics.md §5)."""
-    return min(2.0**tries, 60.0) + random.uniform(0.0, 2.0)  # noqa: S311 - spreading, not secrecy
+def retry_seconds(retry_count: int) -> float:
+    """Return the pause before the next try of an operation (spec/engine-semantics.md §5)."""
+    return backoff_seconds(retry_count, 60.0, extra_jitter=2.0)
 
 
 def judge_observation(
@@ -128,7 +128,7 @@ def judge_observation(
     if seen.error or not seen.exists:
         error = seen.error or "it disappeared while it was being made"
         if (seen.replaceable or not seen.exists) and retries_left > 0:
-            return Wait(back_off(retry_count), f"{seen.error_kind}: {error}", retried=True, discard=True)
+            return Wait(retry_seconds(retry_count), f"{seen.error_kind}: {error}", retried=True, discard=True)
         return Failed(failure_reason(seen.error_kind, name, error))
     if not seen.ready:
         return Wait(seen.retry_after, seen.reason or "state changed")
@@ -146,7 +146,7 @@ def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
 def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
     """Return what an error out of a verb means."""
     if isinstance(error, ProviderBusy) and retries_left > 0:
-        return Wait(back_off(retry_count), f"{error.kind}: {error}", retried=True)
+        return Wait(retry_seconds(retry_count), f"{error.kind}: {error}", retried=True)
     if isinstance(error, ProviderError):
         return Failed(failure_reason(error.kind, name, str(error)))
     if isinstance(error, InvalidTemplate):

@@ -14,11 +14,11 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import uniform
 from typing import Any, Final
 
 import orjson
 
+from orchestrator.backoff import backoff_seconds
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
 from orchestrator.logs import logger
@@ -37,8 +37,7 @@ log = logger()
 BATCH_SIZE: Final = 100  # events of one delivery
 MAX_SLOT_SECONDS: Final = 5.0  # after which a webhook with more to tell stands in line again
 SLOW_SECONDS: Final = 2.0  # a receiver that takes longer waits among its like
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 3_600.0
+MAX_PAUSE_SECONDS: Final = 3_600.0
 
 EventWithStack = tuple[EventRow, StackRow]
 
@@ -106,7 +105,7 @@ class WebhookSender:
         )
 
     def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool) -> None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(claimed.tries, 30)) * uniform(0.5, 1.0)  # noqa: S311
+        pause = backoff_seconds(claimed.tries, MAX_PAUSE_SECONDS, jitter_fraction=0.5)
         most = self.settings.webhook_tries
         with self.database.borrow() as db:
             state = webhooks.failed(db, claimed.id, lease, error, pause, most, slow=slow)

@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.backoff import backoff_seconds
 from orchestrator.errors import Forbidden, Unavailable
 from orchestrator.logs import logger
 from orchestrator.store.connections.database import Database
@@ -15,7 +16,7 @@ from orchestrator.store.connections.database import Database
 log = logger()
 
 CLAIM_SECONDS: Final = 120.0  # longer than all calls that remove one
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 3_600.0
+MAX_PAUSE_SECONDS: Final = 3_600.0
 
 Db = Connection[TupleRow]
 
@@ -64,7 +65,7 @@ def remove_due(
         try:
             remove(due)
         except (Forbidden, Unavailable) as error:
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(due.tries, 30))
+            pause = backoff_seconds(due.tries, MAX_PAUSE_SECONDS)
             log.warning(f"{word}_not_removed", tries=due.tries, error=str(error))
             with database.borrow() as db:
                 rows.postpone(db, due.id, pause, str(error))

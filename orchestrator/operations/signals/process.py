@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.engine.check.outcome import back_off, failure_reason
+from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.logs import logger
@@ -175,7 +175,7 @@ class SignalProcessor:
         return [*queue.reject(self.db, self.pending, self.lease, done, events)]
 
     def _postpone(self, one: PendingSignal) -> list[Message]:
-        return [*queue.postpone(self.db, self.pending, self.lease, one, back_off(one.tries))]
+        return [*queue.postpone(self.db, self.pending, self.lease, one, retry_seconds(one.tries))]
 
     def _context(self) -> Context:
         visit, engine = self.pending.visit, self.engine

@@ -1,0 +1,20 @@
+"""Pauses between attempts: exponential back-off with optional jitter."""
+
+from __future__ import annotations
+
+from random import uniform
+from typing import Final
+
+MAX_DOUBLINGS: Final = 30  # beyond any pause in use; 2.0 ** 1024 would overflow
+
+
+def backoff_seconds(
+    tries: int, max_seconds: float, *, extra_jitter: float = 0.0, jitter_fraction: float = 0.0
+) -> float:
+    """Return the pause after `tries` retries: 1, 2, 4 … seconds, at most `max_seconds`.
+
+    `jitter_fraction` replaces that part of the pause with a random part of it (0.5: between half and all of
+    the pause). `extra_jitter` adds up to as many seconds, even to the longest pause.
+    """
+    pause: float = min(max_seconds, 2.0 ** min(tries, MAX_DOUBLINGS))
+    return pause * uniform(1.0 - jitter_fraction, 1.0) + uniform(0.0, extra_jitter)  # noqa: S311 - no secret
