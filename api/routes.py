@@ -68,7 +68,7 @@ def assemble(made_of: Dependencies) -> Flask:
         Misconfigured: it cannot know its callers as the settings say.
     """
     app = Flask("api", static_folder=None)
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # faults.py answers OPTIONS for every known path
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # response/errors.py answers OPTIONS for every known path
     app.url_map.merge_slashes = False
     app.extensions["parts"] = made_of
     app.extensions["door"] = door(made_of.settings, made_of.database)

@@ -1,6 +1,6 @@
 """A stack orchestrator: text becomes a graph, the graph becomes rows, one message visits one row.
 
-Read `operations/reconcile/check.py` and `round.py` first: they are one worker's visit to one node, and
+Read `operations/reconcile/check.py` and `reconcile/batch.py` first: they are one worker's visit to one node, and
 everything else serves it.
 """
 

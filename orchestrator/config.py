@@ -19,7 +19,7 @@ PREFIX = "ORCHESTRATOR_"
 
 DAY = 24 * 3_600  # seconds
 
-# Heat's own limits (spec/rest-api.md §17), chosen together by `limits = heat`.
+# Heat's own limits (docs/internals/rest-api.md §17), chosen together by `limits = heat`.
 HEAT_LIMITS: dict[str, int] = {
     "max_json_body_size": 1_048_576,
     "max_template_size": 524_288,
@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     metrics_host: str = "127.0.0.1"
     metrics_token: SecretStr | None = None  # who reads figures from elsewhere shows it
 
-    # Limits, DESIGN.md "Limits".
+    # Limits, docs/internals/design.md "Limits".
     limits: Literal["ours", "heat"] = "ours"
     max_json_body_size: int = 256 * 1024 * 1024
     max_template_size: int = 256 * 1024 * 1024

@@ -17,9 +17,8 @@ OrchestratorError
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act: says what to set or run
 
-Each carries Heat's `error.type` (spec/rest-api.md §2) as `heat_type`, builds its own message from its fields,
-and
-`str(error)` is that message.
+Each carries Heat's `error.type` (docs/internals/rest-api.md §2) as `heat_type`, builds its own message from
+its fields, and `str(error)` is that message.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class NotSupported(OrchestratorError):
     heat_type = "NotSupported"
 
     def __init__(self, feature: str) -> None:
-        """Name the feature as in spec/rest-api.md §2."""
+        """Name the feature as in docs/internals/rest-api.md §2."""
         self.feature = feature
         super().__init__(f"{feature} is not supported.")
 

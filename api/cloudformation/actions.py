@@ -1,4 +1,4 @@
-"""The thirteen actions by name (spec/rest-api.md §14)."""
+"""The thirteen actions by name (docs/internals/rest-api.md §14)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is asked in Amazon's way (spec/rest-api.md §14): signed URLs to signal at, and CloudFormation's
-queries, whose actions are in `api/cloudformation`.
+"""What is asked in Amazon's way (docs/internals/rest-api.md §14): signed URLs to signal at, and
+CloudFormation's queries, whose actions are in `api/cloudformation`.
 
 Whoever asks is known by the signature. Refusals have Amazon's codes and shape, XML unless JSON is asked for.
 """

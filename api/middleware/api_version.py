@@ -1,4 +1,4 @@
-"""The version in front of a path: `/v1` and `/v1.0` are one API (spec/rest-api.md §1).
+"""The version in front of a path: `/v1` and `/v1.0` are one API (docs/internals/rest-api.md §1).
 
 The prefix moves into the script name, as a mount point does, so that links echo the one the caller used; an
 Accept header may stand for it.

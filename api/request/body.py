@@ -27,8 +27,8 @@ def read_body(
 ) -> Iterator[Body]:
     """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
 
-    A content type that is neither JSON nor plain text means no body (spec/rest-api.md §1), unless `any_type`
-    is good. A `small` one is of a request that holds no template.
+    A content type that is neither JSON nor plain text means no body (docs/internals/rest-api.md §1), unless
+    `any_type` is good. A `small` one is of a request that holds no template.
 
     Raises:
         LimitExceeded: it is larger than `max_json_body_size`, or not small; no more of it was read.

@@ -1,4 +1,6 @@
-"""Query strings: Heat's rules and refusals (spec/rest-api.md §1). An empty value is an absent one."""
+"""Query strings: Heat's rules and refusals (docs/internals/rest-api.md §1). An empty value is an
+absent one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which stack a path means: name and id; one of them, or an ARN, redirects there (spec/rest-api.md §3)."""
+"""Which stack a path means: name and id; one of them, or an ARN, redirects there
+(docs/internals/rest-api.md §3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our errors as Heat's error bodies (spec/rest-api.md §2, §19): one table of statuses, one shape.
+"""Our errors as Heat's error bodies (docs/internals/rest-api.md §2, §19): one table of statuses, one shape.
 
 `explanation` is the same for every error of a status; only `error.message` says what happened. `error.errors`
 is ours: every fault of a template with its code and place. An error nobody raised on purpose shows no

@@ -11,7 +11,9 @@ from orchestrator.store.stacks.stacks import StackRow
 
 
 def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
-    """Return an event as a list has it (spec/rest-api.md §8), and where it stands among the others."""
+    """Return an event as a list has it (docs/internals/rest-api.md §8), and where it stands among the
+    others.
+    """
     place, told = links.of(stack), event_body(row, stack)
     resource = below(place, "resources", row.resource_name)
     told["links"] = linked = [

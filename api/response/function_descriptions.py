@@ -1,7 +1,7 @@
 """What clients are told of each function: one line, in Heat's words where Heat has the function.
 
-Clients print the line and Heat's own tests compare it (spec/rest-api.md §10.2), so it is a fact of the API
-and not the first line of our docstring, which says how a function is called.
+Clients print the line and Heat's own tests compare it (docs/internals/rest-api.md §10.2), so it is a fact of
+the API and not the first line of our docstring, which says how a function is called.
 """
 
 from __future__ import annotations

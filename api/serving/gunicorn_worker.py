@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import ThreadWorker
 
-LONGEST_URL: Final = 50_000  # bytes of the first line, spec/rest-api.md §17
+LONGEST_URL: Final = 50_000  # bytes of the first line, docs/internals/rest-api.md §17
 LONGEST_HEAD: Final = LONGEST_URL + 128 * 1024  # with the headers
 CHUNK: Final = 64 * 1024
 END: Final = b"\r\n\r\n"

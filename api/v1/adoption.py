@@ -1,4 +1,6 @@
-"""A stack as a document: export it, or abandon it with everything in it (spec/rest-api.md §11.3)."""
+"""A stack as a document: export it, or abandon it with everything in it
+(docs/internals/rest-api.md §11.3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Outputs: what a stack tells its author (spec/rest-api.md §9). Shown as they are: the author asked."""
+"""Outputs: what a stack tells its author (docs/internals/rest-api.md §9). Shown as they are: the author
+asked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a create or an update would do (spec/rest-api.md §5.5, §5.7).
+"""What a create or an update would do (docs/internals/rest-api.md §5.5, §5.7).
 
 Resources have the form that Heat's engine gives them: action and status apart, identities in place of links.
 `because`, `certain`, `changed_properties` and `unknown_properties` are ours.

@@ -1,4 +1,6 @@
-"""What this installation knows: its resource types, its build, its workers (spec/rest-api.md §10.2, §13)."""
+"""What this installation knows: its resource types, its build, its workers (docs/internals/rest-api.md §10.2,
+§13).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stack's resources: list, show, metadata (spec/rest-api.md §7)."""
+"""A stack's resources: list, show, metadata (docs/internals/rest-api.md §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Signals to a resource and marks on its health (spec/rest-api.md §7.4, §7.5); who waits at a hook."""
+"""Signals to a resource and marks on its health (docs/internals/rest-api.md §7.4, §7.5); who waits at
+a hook.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stack's snapshots: take, list, show, remove, restore (spec/rest-api.md §11)."""
+"""A stack's snapshots: take, list, show, remove, restore (docs/internals/rest-api.md §11)."""
 
 from __future__ import annotations
 

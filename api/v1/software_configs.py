@@ -1,4 +1,4 @@
-"""Software configs: list, show, create, delete; they never change (spec/rest-api.md §12)."""
+"""Software configs: list, show, create, delete; they never change (docs/internals/rest-api.md §12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Software deployments, and what the agents on machines poll (spec/rest-api.md §12)."""
+"""Software deployments, and what the agents on machines poll (docs/internals/rest-api.md §12)."""
 
 from __future__ import annotations
 

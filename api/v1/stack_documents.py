@@ -1,4 +1,6 @@
-"""What a stack was made from: template, environment, files (spec/rest-api.md §9); also of a deleted one."""
+"""What a stack was made from: template, environment, files (docs/internals/rest-api.md §9); also of a deleted
+one.
+"""
 
 from __future__ import annotations
 

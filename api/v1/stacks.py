@@ -1,4 +1,4 @@
-"""Stacks: create, list, show, delete (spec/rest-api.md §5)."""
+"""Stacks: create, list, show, delete (docs/internals/rest-api.md §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Templates as such: validation, the versions of the language and their functions (spec/rest-api.md §10)."""
+"""Templates as such: validation, the versions of the language and their functions
+(docs/internals/rest-api.md §10).
+"""
 
 from __future__ import annotations
 

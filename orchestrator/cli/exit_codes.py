@@ -67,7 +67,7 @@ class Failure(click.ClickException):
 
 
 class ApiFailure(Failure):
-    """The server refused: the error body of spec/rest-api.md §2, in one line."""
+    """The server refused: the error body of docs/internals/rest-api.md §2, in one line."""
 
     def __init__(self, status: int, body: object, request_id: str | None) -> None:
         """Read whichever of the error shapes `body` has; none of them is required."""

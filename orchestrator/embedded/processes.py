@@ -1,4 +1,6 @@
-"""What `orchestrator up` runs beside the servers, as data: workers, API, Flower (DESIGN.md "Processes")."""
+"""What `orchestrator up` runs beside the servers, as data: workers, API, Flower (docs/internals/design.md
+"Processes").
+"""
 
 from __future__ import annotations
 

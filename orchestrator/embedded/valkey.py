@@ -1,6 +1,7 @@
 """Valkey out of its wheel: the message broker, on a private unix socket, keeping nothing.
 
-Losing what it holds loses nothing (PROTOCOL.md 15), so it writes nothing to disk; it must never evict.
+Losing what it holds loses nothing (docs/internals/protocol.md rule 15), so it writes nothing to disk; it must
+never evict.
 """
 
 from __future__ import annotations

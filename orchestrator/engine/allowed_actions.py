@@ -1,4 +1,4 @@
-"""Which operations a stack accepts in which state (DESIGN.md invariant 9). Pure.
+"""Which operations a stack accepts in which state (docs/internals/design.md invariant 9). Pure.
 
 This only tells: the operations refuse by themselves, and a test asks them in every state.
 """

@@ -1,4 +1,4 @@
-"""Names of the things made for resources (spec/engine-semantics.md §14)."""
+"""Names of the things made for resources (docs/internals/engine-semantics.md §14)."""
 
 from __future__ import annotations
 

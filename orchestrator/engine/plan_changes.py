@@ -1,4 +1,5 @@
-"""What a traversal has to visit, from what is wanted and what is there. Pure (PROTOCOL.md 7, 8).
+"""What a traversal has to visit, from what is wanted and what is there. Pure
+(docs/internals/protocol.md rules 7, 8).
 
 Nothing is compared between revisions: a resource is judged by what it was built from and with, so that what
 an interrupted traversal left half done is found, whatever came after it.

@@ -1,4 +1,4 @@
-"""The nodes a traversal owes, with joins where many meet (PROTOCOL.md 10).
+"""The nodes a traversal owes, with joins where many meet (docs/internals/protocol.md rule 10).
 
 A node that a thousand others release would be one hot row, and a node that releases ten thousand one long
 statement. Both are split by `join` nodes of bounded width. A layout lists nodes so that whoever is released

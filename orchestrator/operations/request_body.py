@@ -1,5 +1,5 @@
-"""A request's body becomes a `StackRequest` (spec/rest-api.md §5.1): every key checked, nothing read that it
-names.
+"""A request's body becomes a `StackRequest` (docs/internals/rest-api.md §5.1): every key checked, nothing
+read that it names.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def reject_nul_bytes(*texts: bytes) -> None:
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body; one that does not begin with `{` counts as none (spec/rest-api.md
-    §1).
+    """Return the JSON object of a body; one that does not begin with `{` counts as none
+    (docs/internals/rest-api.md §1).
 
     Raises:
         InvalidRequest: it begins like one and is not.
@@ -166,7 +166,7 @@ def _fetched(url: Any, fetch: Fetch) -> str:
 
 
 def check_name(name: Any) -> None:
-    """Refuse a name that no root stack may have (spec/rest-api.md §3)."""
+    """Refuse a name that no root stack may have (docs/internals/rest-api.md §3)."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return
     message = (

@@ -74,7 +74,7 @@ def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Che
 
 def wind_down(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
     """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
-    (PROTOCOL.md 13).
+    (docs/internals/protocol.md rule 13).
     """
     db = database.check_connection(durable=True)
     with db.transaction():

@@ -340,8 +340,8 @@ class ResourceType:
         return {}
 
     def survives_failure(self, ctx: Context, physical_id: str) -> bool:
-        """Return whether a resource that has failed is fine by now and need not be replaced (spec/
-        engine-semantics.md §6). May look, changes nothing.
+        """Return whether a resource that has failed is fine by now and need not be replaced
+        (docs/internals/engine-semantics.md §6). May look, changes nothing.
         """
         return False
 

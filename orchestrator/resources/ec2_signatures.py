@@ -1,4 +1,4 @@
-"""EC2-style signatures, and the signed URLs that servers signal at (spec/rest-api.md §14). Pure.
+"""EC2-style signatures, and the signed URLs that servers signal at (docs/internals/rest-api.md §14). Pure.
 
 Version 2 is HMAC over verb, host, unquoted path and sorted query; version 4 is over a digest of the request,
 with a key derived for the day. `security/signatures.py` checks them.

@@ -3,7 +3,7 @@
 A nested type makes nothing and waits for nothing. It says, one step after the other, what its child is to be;
 the engine brings the child there by tasks of the child's own, and comes back when the child has ended. How
 the child is deleted, checked, suspended or copied is the same for all of them and no business of the type
-(spec/engine-semantics.md §13).
+(docs/internals/engine-semantics.md §13).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A config is a script or a data structure with a schema of inputs and outputs; it never changes. A deployment
 says that a machine shall carry out a config; an agent on the machine reads it and tells how it went
-(spec/rest-api.md §12). Both are rows of ours that outlive a visit, so types treat them like things of a
-provider: made under a token, found by it, gone when asked to.
+(docs/internals/rest-api.md §12). Both are rows of ours that outlive a visit, so types treat them like things
+of a provider: made under a token, found by it, gone when asked to.
 """
 
 from __future__ import annotations

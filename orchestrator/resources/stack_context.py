@@ -29,7 +29,7 @@ class Place:
 
     @property
     def arn(self) -> str:
-        """Return the resource's ARN, its parts quoted (spec/rest-api.md §3)."""
+        """Return the resource's ARN, its parts quoted (docs/internals/rest-api.md §3)."""
         return (
             f"arn:openstack:heat::{quote(self.project_id, safe='')}:stacks/{quote(self.stack_name, safe='')}"
             f"/{self.stack_id}/resources/{quote(self.resource, safe='')}"

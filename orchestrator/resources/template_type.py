@@ -1,5 +1,5 @@
 """The type that a nested template makes: its parameters are properties, its outputs attributes
-(spec/hot-language.md §10).
+(docs/internals/hot-language.md §10).
 
 Nothing is fetched: the text of a template comes with the request.
 """

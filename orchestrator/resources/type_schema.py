@@ -1,4 +1,6 @@
-"""What the API tells of resource types: list, schemas, generated templates (spec/rest-api.md §10.2)."""
+"""What the API tells of resource types: list, schemas, generated templates
+(docs/internals/rest-api.md §10.2).
+"""
 
 from __future__ import annotations
 

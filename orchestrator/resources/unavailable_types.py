@@ -1,4 +1,5 @@
-"""The types of Heat's catalogue that are known by name and not built yet (spec/resource-types.md F).
+"""The types of Heat's catalogue that are known by name and not built yet
+(docs/internals/resource-types.md §F).
 
 A template that names one is refused as Heat refuses a type whose service is not deployed, and
 `ignore_errors=99001` overlooks it; a name that is neither here nor in the registry is unknown. A type that

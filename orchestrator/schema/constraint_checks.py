@@ -1,4 +1,4 @@
-"""The custom constraints that need no service (spec/hot-language.md §4.3).
+"""The custom constraints that need no service (docs/internals/hot-language.md §4.3).
 
 Each takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
 beyond that. The reasons are Heat's. They are registered under the entry point group

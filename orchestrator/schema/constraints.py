@@ -1,4 +1,4 @@
-"""The six constraints a parameter or a property may carry (spec/hot-language.md §4.3).
+"""The six constraints a parameter or a property may carry (docs/internals/hot-language.md §4.3).
 
 A constraint is data: it checks a value that was already converted to its type, and it can be written back as
 the template item it came from. Messages are Heat's, word for word; a `description` replaces them.

@@ -1,4 +1,5 @@
-"""Whether a text is a cron expression, in the wide form that Heat accepts (spec/hot-language.md §4.3).
+"""Whether a text is a cron expression, in the wide form that Heat accepts
+(docs/internals/hot-language.md §4.3).
 
 Five columns (minute, hour, day of month, month, day of week), a sixth for seconds and a seventh for years;
 ``*``, numbers, ranges, which may wrap around, steps, lists, names of months and days, ``?``, ``l`` (the

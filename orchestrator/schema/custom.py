@@ -1,4 +1,4 @@
-"""Custom constraints: checks known by a name (spec/hot-language.md §4.3).
+"""Custom constraints: checks known by a name (docs/internals/hot-language.md §4.3).
 
 A check takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
 beyond that. Checks register under the entry point group `orchestrator.constraints`, the entry's name being

@@ -1,4 +1,4 @@
-"""A list as the text that a parameter of a template resource takes (spec/hot-language.md §10)."""
+"""A list as the text that a parameter of a template resource takes (docs/internals/hot-language.md §10)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A resource's properties: what a type declares, and how given values become what its verbs see.
 
 `convert` is on the path of every check: it makes one pass over the declared properties and builds no path and
-no text before something is wrong. Rules and messages are those of spec/hot-language.md §8.
+no text before something is wrong. Rules and messages are those of docs/internals/hot-language.md §8.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Translation rules: what is done to given properties before they are converted (spec/hot-language.md §8).
+"""Translation rules: what is done to given properties before they are converted
+(docs/internals/hot-language.md §8).
 
 They keep old property names working and let names stand for ids. A type declares them in
 `ResourceType.translation`, and they are applied in that order to the properties with their functions

@@ -1,4 +1,5 @@
-"""Who asks in CloudFormation's way: by the key that a request is signed with (spec/rest-api.md §14).
+"""Who asks in CloudFormation's way: by the key that a request is signed with
+(docs/internals/rest-api.md §14).
 
 A key is a resource's, which opens one stack and of it little; or a caller's own, which opens a project; or,
 where callers are known by Keystone, one of its users'. Where nobody is asked who they are, a key that nobody

@@ -1,4 +1,5 @@
-"""Who may do what: a name for all that can be asked for, and the roles it takes (spec/rest-api.md §15).
+"""Who may do what: a name for all that can be asked for, and the roles it takes
+(docs/internals/rest-api.md §15).
 
 An operator's file (`policy_file`) may say otherwise, a line each:
 
@@ -35,7 +36,7 @@ IMPLIED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 """What a role is besides itself, as Keystone has it from its first day."""
 
-IS_ADMIN: Final = "context_is_admin"  # who is nobody's project's: spec/rest-api.md §1
+IS_ADMIN: Final = "context_is_admin"  # who is nobody's project's: docs/internals/rest-api.md §1
 TYPES: Final = "resource_types:"
 
 

@@ -2,7 +2,7 @@
 of it little.
 
 They may read the metadata of the resource that made the key, and signal it; with a key of a user, whatever
-all policies of that user allow (spec/resource-types.md A10).
+all policies of that user allow (docs/internals/resource-types.md §A10).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Check EC2-style signatures of requests (spec/rest-api.md §14). `resources/ec2_signatures.py` makes them.
+"""Check EC2-style signatures of requests (docs/internals/rest-api.md §14). `resources/ec2_signatures.py`
+makes them.
 
 A request is good when the secret of the access key it names gives its signature. Version 2 has everything
 among the parameters, and is what signed URLs have. Version 4 has it in a header and is good for minutes.

@@ -1,4 +1,4 @@
-"""Signed URLs (spec/rest-api.md §14): good as long as the resource that gave one is there."""
+"""Signed URLs (docs/internals/rest-api.md §14): good as long as the resource that gave one is there."""
 
 from __future__ import annotations
 

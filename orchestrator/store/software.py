@@ -1,4 +1,4 @@
-"""Software configs, deployments and their agents in SQL (spec/rest-api.md §12).
+"""Software configs, deployments and their agents in SQL (docs/internals/rest-api.md §12).
 
 Every statement is scoped by project. What is to happen together is run in one transaction of the caller's:
 `lock` first, where a row is read to be written.

@@ -1,4 +1,4 @@
-"""Parameters as the CloudFormation dialect declares them (spec/hot-language.md §15)."""
+"""Parameters as the CloudFormation dialect declares them (docs/internals/hot-language.md §15)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Conditions: evaluated when a template meets its parameters' values, and what `if` makes of them
-(spec/hot-language.md §6).
+(docs/internals/hot-language.md §6).
 
 A condition sees parameters and mappings only, so it is decided before anything is planned: the engine never
 meets one.

@@ -53,7 +53,7 @@ def frozen(attributes: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """One resource as written, and what it needs by name (spec/hot-language.md §7).
+    """One resource as written, and what it needs by name (docs/internals/hot-language.md §7).
 
     `body` is the snippet with HOT's keys whatever the format calls them, its functions as written, every `if`
     replaced by its branch. `dep_attrs` has the attributes of each resource that the snippet reads; `ALL`

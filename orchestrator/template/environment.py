@@ -1,4 +1,6 @@
-"""An environment: values for parameters, and what stands for which type (spec/hot-language.md §9)."""
+"""An environment: values for parameters, and what stands for which type
+(docs/internals/hot-language.md §9).
+"""
 
 from __future__ import annotations
 

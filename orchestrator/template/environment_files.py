@@ -1,4 +1,4 @@
-"""Merge the environments that a request names among its files (spec/hot-language.md §9.3).
+"""Merge the environments that a request names among its files (docs/internals/hot-language.md §9.3).
 
 What a parameter's value becomes when several files give one is its merge strategy: `overwrite`, `merge` or
 `deep_merge`, said by the file that gives it, fixed by the first of them.

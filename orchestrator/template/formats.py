@@ -1,4 +1,4 @@
-"""The formats a template can be written in (spec/hot-language.md §1).
+"""The formats a template can be written in (docs/internals/hot-language.md §1).
 
 A format is one value of one version key: its functions, its words, its rules. They are found as entry points
 of the group `orchestrator.template_formats`, each a sequence of `Format`; a package of its own can add more.

@@ -46,7 +46,7 @@ class ResourceProxy:
 
     @property
     def created(self) -> bool:
-        """Whether its attributes count (spec/hot-language.md §5.1), whatever the status."""
+        """Whether its attributes count (docs/internals/hot-language.md §5.1), whatever the status."""
         return self.action in CREATED
 
 

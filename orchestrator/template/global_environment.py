@@ -1,4 +1,4 @@
-"""The operator's environments, under every stack's own (spec/hot-language.md §9.2)."""
+"""The operator's environments, under every stack's own (docs/internals/hot-language.md §9.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters: what a template declares, and the values a stack has (spec/hot-language.md §4)."""
+"""Parameters: what a template declares, and the values a stack has (docs/internals/hot-language.md §4)."""
 
 from __future__ import annotations
 

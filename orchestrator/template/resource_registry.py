@@ -1,4 +1,4 @@
-"""What stands for which resource type, for which resource (spec/hot-language.md §9.4-§9.7).
+"""What stands for which resource type, for which resource (docs/internals/hot-language.md §9.4-§9.7).
 
 A registry has two levels: what the user's environment says, and beneath it what the operator's say. It knows
 names only; whether a type exists is asked of `known`, so that a mapping to nowhere can be passed over.

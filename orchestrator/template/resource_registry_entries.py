@@ -1,4 +1,6 @@
-"""The entries of a `resource_registry`: read, checked, and found by name (spec/hot-language.md §9.4)."""
+"""The entries of a `resource_registry`: read, checked, and found by name
+(docs/internals/hot-language.md §9.4).
+"""
 
 from __future__ import annotations
 

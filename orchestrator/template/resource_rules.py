@@ -1,4 +1,6 @@
-"""The static rules of a resource's snippet, and the definition it becomes (spec/hot-language.md §7)."""
+"""The static rules of a resource's snippet, and the definition it becomes
+(docs/internals/hot-language.md §7).
+"""
 
 from __future__ import annotations
 

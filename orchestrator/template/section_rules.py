@@ -1,4 +1,4 @@
-"""The static rules of a template's sections (spec/hot-language.md §3, §6).
+"""The static rules of a template's sections (docs/internals/hot-language.md §3, §6).
 
 Every rule that is broken becomes a `Fault` with its path; nothing here stops at the first. What a resource
 may hold is in `snippets.py`.

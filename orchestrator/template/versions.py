@@ -1,4 +1,6 @@
-"""The versions of HOT: which functions and which words each of them knows (spec/hot-language.md §1, §5)."""
+"""The versions of HOT: which functions and which words each of them knows (docs/internals/hot-language.md §1,
+§5).
+"""
 
 from __future__ import annotations
 

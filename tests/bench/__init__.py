@@ -1,4 +1,5 @@
-"""The table of speeds: `make bench`, `make bench-bars` (DESIGN.md "Speed"). Read `__main__.py` first.
+"""The table of speeds: `make bench`, `make bench-bars` (docs/internals/design.md "Speed"). Read `__main__.py`
+first.
 
 Everything runs on servers of its own, in a folder that is gone afterwards. Stacks of known shapes
 (`shapes.py`) are made over HTTP (`measure.py`); before and after each goes the empty Celery task that it is

@@ -1,4 +1,4 @@
-"""Types, versions, functions and workers over HTTP (spec/rest-api.md §10.2, §13)."""
+"""Types, versions, functions and workers over HTTP (docs/internals/rest-api.md §10.2, §13)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

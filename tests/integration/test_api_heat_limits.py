@@ -1,4 +1,6 @@
-"""Heat's own limits, `limits = heat`: each refused with Heat's status and words (spec/rest-api.md §17)."""
+"""Heat's own limits, `limits = heat`: each refused with Heat's status and words
+(docs/internals/rest-api.md §17).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations beside the much used ones, and pages of lists (spec/rest-api.md §4)."""
+"""Operations beside the much used ones, and pages of lists (docs/internals/rest-api.md §4)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Lists of resources, long and short, and pages of them: the same however read (spec/rest-api.md §7)."""
+"""Lists of resources, long and short, and pages of them: the same however read
+(docs/internals/rest-api.md §7).
+"""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Resources and events over HTTP (spec/rest-api.md §7, §8)."""
+"""Resources and events over HTTP (docs/internals/rest-api.md §7, §8)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stacks over HTTP (spec/rest-api.md §3, §5, §9): identity, show, lists, documents."""
+"""Stacks over HTTP (docs/internals/rest-api.md §3, §5, §9): identity, show, lists, documents."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Bad input as requests: refusals that clients know by their words (spec/rest-api.md §1, §2), Heat's limits.
+"""Bad input as requests: refusals that clients know by their words (docs/internals/rest-api.md §1, §2),
+Heat's limits.
 
 What is bad as bytes is in `test_bad_input_http.py`, what comes under foreign ids in `test_api_isolation.py`,
 addresses that may not be fetched in `tests/unit/test_fetch.py`. An update of a stack that is being deleted is

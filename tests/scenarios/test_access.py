@@ -1,4 +1,6 @@
-"""Signed URLs, tokens and keys that a stack's resources give, over HTTP (spec/rest-api.md §14, A8, A10)."""
+"""Signed URLs, tokens and keys that a stack's resources give, over HTTP (docs/internals/rest-api.md §14, A8,
+A10).
+"""
 
 from __future__ import annotations
 

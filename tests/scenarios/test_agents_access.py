@@ -1,4 +1,6 @@
-"""Agents and alarms with nothing but what a template hands them: policies, deployments, machines (§14)."""
+"""Agents and alarms with only the data of a template: policies, deployments, machines
+(docs/internals/rest-api.md §14).
+"""
 
 from __future__ import annotations
 

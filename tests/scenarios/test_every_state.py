@@ -1,6 +1,6 @@
 """From every state every operation leads where the spec says, or is refused with a reason and changes
-nothing; an update or a delete leads out of each, out of SUSPEND after a resume (spec/engine-semantics.md §1,
-spec/rest-api.md §6).
+nothing; an update or a delete leads out of each, out of SUSPEND after a resume
+(docs/internals/engine-semantics.md §1, docs/internals/rest-api.md §6).
 
 The table is generated: each action and status of a stack, each thing that can be asked of one, each for a
 stack by itself and for one with another in it, in which that comes about.

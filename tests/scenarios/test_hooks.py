@@ -1,4 +1,6 @@
-"""Hooks: where a resource pauses, who waits for it, and what ends the wait (spec/engine-semantics.md §11)."""
+"""Hooks: where a resource pauses, who waits for it, and what ends the wait
+(docs/internals/engine-semantics.md §11).
+"""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_an_external_thing_that_is_not_there_fails_the_stack(cloudy, cloud):
     assert cloud.made == {}
 
 
-# What a check sees (DESIGN.md, "Template API").
+# What a check sees (docs/internals/design.md, "Template API").
 
 
 def test_a_check_sees_its_requirements_and_of_them_only_what_it_asks_for(cloudy, monkeypatch):

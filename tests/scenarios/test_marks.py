@@ -1,4 +1,4 @@
-"""Marks on a resource's health (spec/engine-semantics.md §12)."""
+"""Marks on a resource's health (docs/internals/engine-semantics.md §12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""PROTOCOL.md 12, rule by rule, where a stack is in a stack: each test fails when its rule is taken out."""
+"""docs/internals/protocol.md rule 12, clause by clause, where a stack is in a stack: each test fails when its
+rule is taken out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Outputs that take what a nested stack cannot evaluate say so, in Heat's words (spec/rest-api.md §9)."""
+"""Outputs that take what a nested stack cannot evaluate say so, in Heat's words
+(docs/internals/rest-api.md §9).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Claiming, acting and settling when something breaks in between (PROTOCOL.md 1-5, 11)."""
+"""Claiming, acting and settling when something breaks in between
+(docs/internals/protocol.md rules 1-5, 11).
+"""
 
 from __future__ import annotations
 

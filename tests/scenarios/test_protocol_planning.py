@@ -1,5 +1,6 @@
-"""The protocol's rules about planning and about what a later traversal finds (PROTOCOL.md 6, 7, 9, 13): each
-test fails when its rule is taken out (docs/protocol-tests.md says which).
+"""The protocol's rules about planning and about what a later traversal finds
+(docs/internals/protocol.md rules 6, 7, 9, 13): each test fails when its rule is taken out
+(docs/protocol-tests.md says which).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the environment forbids an update to do to a resource (spec/hot-language.md §9.6)."""
+"""What the environment forbids an update to do to a resource (docs/internals/hot-language.md §9.6)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What else the engine must get through (spec/engine-semantics.md §18), besides the scenarios of Heat's own
-simulator: failures with siblings running, timeouts, cancelling at any phase, conditions, things that vanish,
-wide and long graphs.
+"""What else the engine must get through (docs/internals/engine-semantics.md §18), besides the scenarios of
+Heat's own simulator: failures with siblings running, timeouts, cancelling at any phase, conditions, things
+that vanish, wide and long graphs.
 """
 
 from __future__ import annotations

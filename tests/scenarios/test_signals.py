@@ -1,4 +1,4 @@
-"""Signals, and the metadata they change (spec/engine-semantics.md §12)."""
+"""Signals, and the metadata they change (docs/internals/engine-semantics.md §12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""OS::Heat::None in the place of something real, and the real thing back (spec/resource-types.md A4)."""
+"""OS::Heat::None in the place of something real, and the real thing back
+(docs/internals/resource-types.md §A4).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that speaks just enough of spec/rest-api.md for the command line's tests, and remembers.
+"""A server that speaks just enough of docs/internals/rest-api.md for the command line's tests, and remembers.
 
 It plays back: every look at a stack's events reveals the next ones, so that no test waits for a clock.
 """

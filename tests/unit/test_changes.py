@@ -1,4 +1,4 @@
-"""What a traversal visits, by what is wanted and what is there (PROTOCOL.md 7, 8)."""
+"""What a traversal visits, by what is wanted and what is there (docs/internals/protocol.md rules 7, 8)."""
 
 from __future__ import annotations
 

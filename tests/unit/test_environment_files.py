@@ -1,4 +1,4 @@
-"""Environments merged from files (spec/hot-language.md §9.3), and the operator's (§9.2)."""
+"""Environments merged from files (docs/internals/hot-language.md §9.3), and the operator's (§9.2)."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Lists and maps made of others, and what is chosen of them (spec/hot-language.md §5.2, §5.3, §15)."""
+"""Lists and maps made of others, and what is chosen of them (docs/internals/hot-language.md §5.2,
+§5.3, §15).
+"""
 
 import hashlib
 

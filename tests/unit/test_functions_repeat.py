@@ -1,4 +1,4 @@
-"""`repeat` (spec/hot-language.md §5.3), version by version."""
+"""`repeat` (docs/internals/hot-language.md §5.3), version by version."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Texts made of texts (spec/hot-language.md §5.2, §15), version by version."""
+"""Texts made of texts (docs/internals/hot-language.md §5.2, §15), version by version."""
 
 import json
 

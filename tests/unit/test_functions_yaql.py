@@ -1,4 +1,4 @@
-"""`yaql` (spec/hot-language.md §5.3): what expressions give, and that none can do harm."""
+"""`yaql` (docs/internals/hot-language.md §5.3): what expressions give, and that none can do harm."""
 
 import os
 import signal

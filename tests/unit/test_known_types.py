@@ -12,7 +12,7 @@ from orchestrator.errors import NotSupported, ResourceTypeUnavailable
 from orchestrator.resources.unavailable_types import ALIASES, KNOWN, known, unavailable
 
 ROOT = Path(__file__).parents[2]
-# How many types each namespace of the catalogue has in all (spec/resource-types.md F).
+# How many types each namespace of the catalogue has in all (docs/internals/resource-types.md §F).
 SIZES = {
     "OS::Neutron": 54,
     "OS::Heat": 30,

@@ -1,4 +1,4 @@
-"""What stands for which resource type (spec/hot-language.md §9.4-§9.7)."""
+"""What stands for which resource type (docs/internals/hot-language.md §9.4-§9.7)."""
 
 import time
 

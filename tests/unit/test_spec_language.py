@@ -1,5 +1,5 @@
-"""What spec/hot-language.md says was observed, fact by fact in its order: the list of its §13.2, and what
-else of §13 stands nowhere else.
+"""What docs/internals/hot-language.md says was observed, fact by fact in its order: the list of its §13.2,
+and what else of §13 stands nowhere else.
 """
 
 import orjson

@@ -1,4 +1,4 @@
-"""Conditions, and what `if` makes of them (spec/hot-language.md §6)."""
+"""Conditions, and what `if` makes of them (docs/internals/hot-language.md §6)."""
 
 import pytest
 

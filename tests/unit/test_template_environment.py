@@ -1,4 +1,4 @@
-"""Environments (spec/hot-language.md §9.1, §9.7)."""
+"""Environments (docs/internals/hot-language.md §9.1, §9.7)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What functions give, version by version (spec/hot-language.md §5)."""
+"""What functions give, version by version (docs/internals/hot-language.md §5)."""
 
 import pytest
 

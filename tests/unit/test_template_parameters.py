@@ -1,4 +1,4 @@
-"""Parameters: declarations, conversion, constraints, precedence (spec/hot-language.md §4)."""
+"""Parameters: declarations, conversion, constraints, precedence (docs/internals/hot-language.md §4)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `POST /validate` answers (spec/rest-api.md §10.1), without HTTP."""
+"""What `POST /validate` answers (docs/internals/rest-api.md §10.1), without HTTP."""
 
 from __future__ import annotations
 

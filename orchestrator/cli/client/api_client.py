@@ -1,8 +1,8 @@
 """The API as this command line sees it: one method per question, every refusal a `Failure`.
 
 Names are looked up by the server, which answers 302; the same method and body are then repeated at the place
-it names (spec/rest-api.md §3). When a connection breaks only questions are asked again: a change may have
-been made although its answer was lost.
+it names (docs/internals/rest-api.md §3). When a connection breaks only questions are asked again: a change
+may have been made although its answer was lost.
 """
 
 from __future__ import annotations

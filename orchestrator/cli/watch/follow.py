@@ -1,4 +1,6 @@
-"""Follow one action of one stack by its events, until the stack's own event ends it (spec/rest-api.md §8)."""
+"""Follow one action of one stack by its events, until the stack's own event ends it
+(docs/internals/rest-api.md §8).
+"""
 
 from __future__ import annotations
 

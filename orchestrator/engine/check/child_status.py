@@ -1,7 +1,7 @@
-"""What a visit to a nested resource makes of its child stack: pure (spec/engine-semantics.md §13).
+"""What a visit to a nested resource makes of its child stack: pure (docs/internals/engine-semantics.md §13).
 
 Which traversal of the child the resource waits for is kept with it. A visit that was woken reads how the
-child is and never infers success (PROTOCOL.md 12).
+child is and never infers success (docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations

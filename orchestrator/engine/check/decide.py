@@ -59,7 +59,9 @@ class DropRow:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeUnknown:
-    """It cannot be known what an earlier try did, and trying again could double it (PROTOCOL.md 3)."""
+    """It cannot be known what an earlier try did, and trying again could double it
+    (docs/internals/protocol.md rule 3).
+    """
 
     reason: str
 
@@ -151,7 +153,9 @@ def _begin(visit: Visit, resource: ResourceView) -> Step:
 
 
 def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
-    """Return what an action does that brings nothing to another template (spec/engine-semantics.md §10)."""
+    """Return what an action does that brings nothing to another template
+    (docs/internals/engine-semantics.md §10).
+    """
     failed = resource.status == "FAILED"
     if resource.action == "INIT":
         if action == "CHECK" and kind.can_check:

@@ -1,4 +1,4 @@
-"""At which hooks a visit pauses: pure (spec/engine-semantics.md §11).
+"""At which hooks a visit pauses: pure (docs/internals/engine-semantics.md §11).
 
 The planner puts on a node the hooks that its resource may come to; the visit says when it has come to one.
 The hooks of a paused node begin with the one it waits at. A post hook that was cleared leaves CHANGED: the
@@ -40,7 +40,9 @@ def forbidden_reason(action: str) -> str:
 
 
 def refused(visit: Visit, action: str) -> Restricted | None:
-    """Return that the environment forbids an update or a replacement (spec/hot-language.md §9.6)."""
+    """Return that the environment forbids an update or a replacement
+    (docs/internals/hot-language.md §9.6).
+    """
     return Restricted(action) if forbidden_reason(action) in visit.hooks else None
 
 

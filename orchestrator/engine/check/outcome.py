@@ -111,7 +111,7 @@ Outcome = (
 
 
 def retry_seconds(retry_count: int) -> float:
-    """Return the pause before the next try of an operation (spec/engine-semantics.md §5)."""
+    """Return the pause before the next try of an operation (docs/internals/engine-semantics.md §5)."""
     return backoff_seconds(retry_count, 60.0, extra_jitter=2.0)
 
 
@@ -157,5 +157,5 @@ def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: 
 
 
 def failure_reason(kind: str, name: str, message: str) -> str:
-    """Return `ValueError: resources.a: message`, as spec/engine-semantics.md §1 has it."""
+    """Return `ValueError: resources.a: message`, as docs/internals/engine-semantics.md §1 has it."""
     return f"{kind}: resources.{name}: {message}"

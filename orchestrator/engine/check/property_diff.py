@@ -54,7 +54,8 @@ def property_change(
 def needs_other_type(there: str, wanted: str) -> bool:
     """Return whether what is `there` has to be replaced by what is `wanted`, both names of types.
 
-    One template takes the place of another in the stack that is there (spec/engine-semantics.md §6, rule 1).
+    One template takes the place of another in the stack that is there (docs/internals/engine-semantics.md §6,
+    rule 1).
     """
     return there != wanted and not (is_template(there) and is_template(wanted))
 
@@ -69,7 +70,7 @@ def with_drift(
     kind: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], seen: Observation
 ) -> dict[str, Any]:
     """Return the properties a resource was built with, those that can be changed in place as they were found
-    (spec/engine-semantics.md §6).
+    (docs/internals/engine-semantics.md §6).
 
     What has drifted then differs from what is wanted, and an update repairs it. A property that was left to
     the provider, and still is, is none of ours.

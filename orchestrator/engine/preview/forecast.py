@@ -151,7 +151,7 @@ class Forecast:
     def _with_restriction(
         self, found: ForecastResource, definition: ResourceDefinition, there: CurrentResource
     ) -> ForecastResource:
-        """Say of a change that the environment forbids it (spec/hot-language.md §9.6)."""
+        """Say of a change that the environment forbids it (docs/internals/hot-language.md §9.6)."""
         # Something that stands in for it counts as a replacement, too.
         other = needs_other_type(there.kind, self.kinds.resolved_name(definition))
         action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)

@@ -1,4 +1,5 @@
-"""The members of a group as they would be made, to be looked at before they are (spec/resource-types.md A6).
+"""The members of a group as they would be made, to be looked at before they are
+(docs/internals/resource-types.md §A6).
 
 One member of each definition stands for all of its kind. A fault of one names the way through the group's
 child, as Heat does, and has its place in the template where the definition is written.

@@ -1,4 +1,5 @@
-"""Faults of a nested template, told as faults of the one that it is nested in (spec/hot-language.md §10).
+"""Faults of a nested template, told as faults of the one that it is nested in
+(docs/internals/hot-language.md §10).
 
 A fault keeps its file, line and column; its path and message begin with the resources on the way down, each
 with the address of its template: ``resources.a<t.yaml>.resources.b``.

@@ -1,4 +1,4 @@
-"""Letting a stack go with everything in it, and taking one over (spec/rest-api.md §11.3-4).
+"""Letting a stack go with everything in it, and taking one over (docs/internals/rest-api.md §11.3-4).
 
 What an abandoned stack's answer holds is what adopting it takes. Secrets are in it encrypted, under `sealed`:
 this installation opens them again for the project they belonged to. Data from elsewhere have them in clear.

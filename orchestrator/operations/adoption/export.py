@@ -1,4 +1,5 @@
-"""A stack as one JSON document, from which another can be made by adoption (spec/rest-api.md §11.3).
+"""A stack as one JSON document, from which another can be made by adoption
+(docs/internals/rest-api.md §11.3).
 
 It is written as it is read, in slices: memory does not grow with the stack. What is secret is masked in its
 place and stands, encrypted, under `sealed` at the end: only this installation can open it, and only for the

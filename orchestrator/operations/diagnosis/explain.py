@@ -1,5 +1,5 @@
 """Why is it not done: what every unfinished node waits for, in a word for programs and a sentence for people
-(DESIGN.md invariant 9).
+(docs/internals/design.md invariant 9).
 
 `explain` turns one row into both. The words: `being-planned`, `ending`, `waiting-for` others, `queued` for a
 worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`,

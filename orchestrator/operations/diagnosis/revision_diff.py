@@ -1,6 +1,6 @@
 """Compare two revisions of a stack: read both, hand them to `engine/history/revision_diff.py`.
 
-Large templates are compared in a process of their own (`intake.py`).
+Large templates are compared in a process of their own (`offload.py`).
 """
 
 from __future__ import annotations

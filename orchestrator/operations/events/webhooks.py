@@ -1,4 +1,4 @@
-"""Webhooks as callers ask for them: make, list, show, remove, try, and arm again. `courier.py` delivers."""
+"""Webhooks as callers ask for them: make, list, show, remove, try, and arm again. `webhook_delivery.py` delivers."""
 
 from __future__ import annotations
 

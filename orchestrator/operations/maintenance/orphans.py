@@ -1,4 +1,4 @@
-"""Look after things that were made under a lease that had been lost (PROTOCOL.md 4).
+"""Look after things that were made under a lease that had been lost (docs/internals/protocol.md rule 4).
 
 The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it
 is the resource's own, or made another, then this one is one too many and goes.

@@ -1,4 +1,5 @@
-"""Forget, in slices, what is kept no longer (PROTOCOL.md 19): a little at every tick, or by a command.
+"""Forget, in slices, what is kept no longer (docs/internals/protocol.md rule 19): a little at every tick, or
+by a command.
 
 One pass goes over all stacks. It removes those that were deleted long ago, then of every other what is older
 than the policy keeps: events, revisions with the definitions only they had, finished visits, causes of old

@@ -157,7 +157,7 @@ class Sweep:
         return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
 
     def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        """Move what stands still: there should never be any (PROTOCOL.md 16)."""
+        """Move what stands still: there should never be any (docs/internals/protocol.md rule 16)."""
         rings: list[CheckMessage] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.found("stalled", 1)

@@ -1,5 +1,5 @@
 """Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no
-other (spec/hot-language.md §11).
+other (docs/internals/hot-language.md §11).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Plan a traversal: fill in resources and graph nodes, in slices, resumable (PROTOCOL.md 6).
+"""Plan a traversal: fill in resources and graph nodes, in slices, resumable
+(docs/internals/protocol.md rule 6).
 
 Small stacks are planned inside the plan node's own check. Large ones in a process of their own
 (`planner.py`), so that workers stay small; the API's process for large bodies goes on to plan what it

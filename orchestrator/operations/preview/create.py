@@ -1,4 +1,4 @@
-"""Say what a create would make, and make nothing (spec/rest-api.md §5.5)."""
+"""Say what a create would make, and make nothing (docs/internals/rest-api.md §5.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Look at a stack's things for one answer, some at a time, within a bound of time (PROTOCOL.md 4).
+"""Look at a stack's things for one answer, some at a time, within a bound of time
+(docs/internals/protocol.md rule 4).
 
 "Could not reach" is never "gone": what could not be looked at is told apart from what is not there.
 """

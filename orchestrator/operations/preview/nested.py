@@ -1,4 +1,6 @@
-"""What an update would do to the stacks below one, each as a preview of its own (spec/rest-api.md §5.7)."""
+"""What an update would do to the stacks below one, each as a preview of its own
+(docs/internals/rest-api.md §5.7).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Say what an update would do, and do nothing (spec/rest-api.md §5.7).
+"""Say what an update would do, and do nothing (docs/internals/rest-api.md §5.7).
 
-The request is checked as an update is; `stack_preview.py` compares, `nested_preview.py` goes down the tree.
+The request is checked as an update is; `stack.py` compares, `nested.py` goes down the tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check, suspend, resume or copy what is there (spec/engine-semantics.md §10)."""
+"""Check, suspend, resume or copy what is there (docs/internals/engine-semantics.md §10)."""
 
 from __future__ import annotations
 

@@ -108,7 +108,9 @@ class CheckBatch:
                 joins.append(visit)
             elif visit.kind == "finish":
                 self.rings += self._finish(visit, self.lease)
-            else:  # its row was lost: the stack stands still, and is planned anew (PROTOCOL.md 16)
+            # its row was lost: the stack stands still, and is planned anew
+            # (docs/internals/protocol.md rule 16)
+            else:
                 drops.append(visit)
             if visit.resource is None:
                 metrics.checked(visit.kind, "visit", "done")

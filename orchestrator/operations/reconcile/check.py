@@ -1,7 +1,8 @@
 """Visit nodes: claim, decide, act, observe, record. This is the engine's whole inner loop.
 
-One call is one Celery task. The claim is committed before anything is read (PROTOCOL.md 2), no transaction is
-open while a type's verbs run, and what is to be enqueued next is returned, to be sent after the commit.
+One call is one Celery task. The claim is committed before anything is read
+(docs/internals/protocol.md rule 2), no transaction is open while a type's verbs run, and what is to be
+enqueued next is returned, to be sent after the commit.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def check_nodes(
 ) -> list[CheckMessage]:
     """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
 
-    `durable` is for types that call providers: their commits are on disk before the next step (PROTOCOL.md
-    5). `bulk` nodes visit no resource: they plan, join and finish. `again`, after the database broke off a
-    try: the resources that this claimed under its `lease` are gone on with.
+    `durable` is for types that call providers: their commits are on disk before the next step
+    (docs/internals/protocol.md rule 5). `bulk` nodes visit no resource: they plan, join and finish. `again`,
+    after the database broke off a try: the resources that this claimed under its `lease` are gone on with.
 
     Raises:
         one of UNREACHABLE: the database is away, or broke this off.

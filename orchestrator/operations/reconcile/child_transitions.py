@@ -1,7 +1,8 @@
 """Move child stacks: each together with the wait of the resource it stands for, in one transaction.
 
 So there is never a child that nobody waits for, nor a node that waits for no child, whoever dies and
-whenever. A child is locked before the rows of its parent, as its own end does it (PROTOCOL.md 12).
+whenever. A child is locked before the rows of its parent, as its own end does it
+(docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations

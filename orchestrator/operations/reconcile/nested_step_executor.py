@@ -1,8 +1,8 @@
 """A visit to a nested resource: what its type wants of the child, and how the child is.
 
 Nothing is called and nothing awaited: what is to be done to the child is returned as a `Move`, which
-`moving.py` carries out in the transaction that lets the resource's node wait. The child's end wakes the node,
-and the next visit reads how it ended (PROTOCOL.md 12).
+`child_transitions.py` carries out in the transaction that lets the resource's node wait. The child's end wakes the node,
+and the next visit reads how it ended (docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations
@@ -269,7 +269,9 @@ class NestedStepExecutor(StepExecutor):
         return self.stacks.restored(ready, snapshot_id)
 
     def _facade(self) -> ParentResourceProxy:
-        """Return what the child may ask of the resource that it stands for (spec/hot-language.md §5.1)."""
+        """Return what the child may ask of the resource that it stands for
+        (docs/internals/hot-language.md §5.1).
+        """
         definition = self.visit.definition
         assert definition is not None
         body, view = definition.body, self._view()

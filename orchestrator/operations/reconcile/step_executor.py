@@ -152,7 +152,8 @@ class StepExecutor(PropertyResolution):
 
     def _earlier_operation_pending(self, step: Step, retries_left: int) -> Wait | None:
         """Return the wait for what an earlier try asked for, when to ask for it again was refused and it goes
-        on: that is no end of it (PROTOCOL.md 1). Once it has ended, the answer to asking again counts.
+        on: that is no end of it (docs/internals/protocol.md rule 1). Once it has ended, the answer to asking
+        again counts.
         """
         if (
             not isinstance(step, RunAction | ReissueUpdate)
@@ -429,7 +430,8 @@ class StepExecutor(PropertyResolution):
     def _shadow(self) -> StepResult:
         """Leave a thing alone that OS::Heat::None now stands for: it never changes, and has no attributes.
 
-        The row stays its type's, so that what deletes it deletes the thing (spec/resource-types.md A4).
+        The row stays its type's, so that what deletes it deletes the thing
+        (docs/internals/resource-types.md §A4).
         """
         known, inputs = self.known, sorted(self.visit.inputs)
         assert self.visit.definition is not None

@@ -135,7 +135,9 @@ def observation_from_state(known: ResourceState, reason: str = "") -> Observatio
 
 
 def output_digest(known: ResourceState) -> str:
-    """Return a digest of what a resource hands on to those that require it (PROTOCOL.md 7)."""
+    """Return a digest of what a resource hands on to those that require it
+    (docs/internals/protocol.md rule 7).
+    """
     text = orjson.dumps(
         [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
     )
@@ -145,7 +147,8 @@ def output_digest(known: ResourceState) -> str:
 def merged_requirements(
     before: ResourceState, after: ResourceState
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return what a resource stands on while it goes from one definition to another: both (PROTOCOL.md 9).
+    """Return what a resource stands on while it goes from one definition to another: both
+    (docs/internals/protocol.md rule 9).
 
     What it only stands on still has no digest: whoever looks at the change later must not take it for what
     the change was begun with.

@@ -1,5 +1,5 @@
 """How many messages a root stack may have outstanding: a stack of a million shares the queue with one of five
-(PROTOCOL.md 15).
+(docs/internals/protocol.md rule 15).
 
 The count is this process's estimate, put right whenever the window is topped up; the sweep corrects
 everybody. Being off by a few messages harms nobody, so nothing here is locked or shared.

@@ -63,7 +63,7 @@ REGION = "ap-southeast-1"  # what templates in the CloudFormation dialect have a
 
 def pseudo_parameters(uuid: str, name: str, project_id: str, form: Format | None = None) -> dict[str, str]:
     """Return the values of the pseudo parameters that a format has, without one those of all
-    (spec/hot-language.md §4.4). Before there is a stack its `uuid` is the text None.
+    (docs/internals/hot-language.md §4.4). Before there is a stack its `uuid` is the text None.
     """
     arn = uuid if uuid == "None" else f"arn:openstack:heat::{project_id}:stacks/{name}/{uuid}"
     values = {

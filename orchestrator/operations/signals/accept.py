@@ -247,7 +247,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
 
 
 def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> None:
-    """Let a group that says it is being scaled be scaled again (spec/resource-types.md A6)."""
+    """Let a group that says it is being scaled be scaled again (docs/internals/resource-types.md §A6)."""
     lease = secrets.randbits(63)
     with context.database.connect() as db:
         visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)

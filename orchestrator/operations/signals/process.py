@@ -1,8 +1,8 @@
 """Take in the signals of one resource, in the order they came. One call is one Celery task.
 
-The resource's lease is held meanwhile, as a check holds it (PROTOCOL.md 1); no transaction is open while the
-type takes a signal in, and what it wrote, the event and the end of the signal are one statement. A signal
-whose worker dies in between comes again.
+The resource's lease is held meanwhile, as a check holds it (docs/internals/protocol.md rule 1); no
+transaction is open while the type takes a signal in, and what it wrote, the event and the end of the signal
+are one statement. A signal whose worker dies in between comes again.
 """
 
 from __future__ import annotations
@@ -204,7 +204,9 @@ def _kind_of(error: Exception) -> str:
 
 
 def _reason(did: Signalled, details: Any) -> str:
-    """Return what the event tells: what the type says it did, or else what came (spec/rest-api.md §7.4)."""
+    """Return what the event tells: what the type says it did, or else what came
+    (docs/internals/rest-api.md §7.4).
+    """
     if did.reason:
         return f"Signal: {did.reason}"
     match details:

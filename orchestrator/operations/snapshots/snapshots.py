@@ -1,4 +1,5 @@
-"""Take, remove and restore snapshots of a stack (spec/rest-api.md §11, spec/engine-semantics.md §10).
+"""Take, remove and restore snapshots of a stack (docs/internals/rest-api.md §11,
+docs/internals/engine-semantics.md §10).
 
 A snapshot is a revision and a copy of whatever its resources' types can copy. It is made by a traversal of
 its own, which `accept` begins. Restoring is an update to that revision, in which the copied things are made

@@ -1,4 +1,5 @@
-"""Software configs and deployments as people and agents ask for them over HTTP (spec/rest-api.md §12).
+"""Software configs and deployments as people and agents ask for them over HTTP
+(docs/internals/rest-api.md §12).
 
 What a deployment of a stack's resource becomes by a request reaches the resource as a signal (`software.py`).
 """

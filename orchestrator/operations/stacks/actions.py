@@ -1,4 +1,4 @@
-"""What can be asked of a stack besides another template (spec/rest-api.md §6)."""
+"""What can be asked of a stack besides another template (docs/internals/rest-api.md §6)."""
 
 from __future__ import annotations
 

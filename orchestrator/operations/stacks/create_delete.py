@@ -1,7 +1,7 @@
 """Create, delete and validate stacks: what the API's verbs do, without HTTP.
 
 A create is checked in full before anything is written, so that every fault of a template is answered on the
-spot and leaves nothing behind; then it is one durable transaction. Large bodies go through `intake.py`, which
+spot and leaves nothing behind; then it is one durable transaction. Large bodies go through `offload.py`, which
 runs the same functions in a process of their own.
 """
 

@@ -1,5 +1,5 @@
-"""Bring a stack back to any of its revisions: as a new one, over whatever runs (spec/engine-semantics.md §8,
-§17).
+"""Bring a stack back to any of its revisions: as a new one, over whatever runs
+(docs/internals/engine-semantics.md §8, §17).
 """
 
 from __future__ import annotations

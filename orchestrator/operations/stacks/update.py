@@ -1,4 +1,4 @@
-"""Accept a new template for a stack, at any moment, over whatever runs (spec/rest-api.md §6).
+"""Accept a new template for a stack, at any moment, over whatever runs (docs/internals/rest-api.md §6).
 
 PUT brings everything anew; PATCH starts from what the stack was last asked to be, also when that failed.
 """
@@ -60,7 +60,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
 
 
 def is_empty_patch(body: Body) -> bool:
-    """Whether a PATCH asks for nothing but the update once more (spec/rest-api.md §5.6)."""
+    """Whether a PATCH asks for nothing but the update once more (docs/internals/rest-api.md §5.6)."""
     if body.path is not None:
         return False
     try:

@@ -2,7 +2,7 @@
 
 What the operator's environment maps counts as it does for a stack that has no environment of its own: a name
 mapped to a template is that template, one mapped to nothing is not there, an alias is known by its name and
-not listed (spec/rest-api.md §10.2).
+not listed (docs/internals/rest-api.md §10.2).
 """
 
 from __future__ import annotations

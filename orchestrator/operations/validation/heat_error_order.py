@@ -1,7 +1,7 @@
 """Which of a template's faults Heat tells: it stops at the first, and does not go by the document.
 
 Parameters' declarations come first, then what the resources are in themselves, values, types, references, and
-only then what takes resource types to know (spec/hot-language.md §12). The others keep their order.
+only then what takes resource types to know (docs/internals/hot-language.md §12). The others keep their order.
 """
 
 from __future__ import annotations

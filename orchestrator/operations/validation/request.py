@@ -216,7 +216,9 @@ def kinds_of(
 
 
 def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
-    """Read a request's template; of a text that is none Heat says so first (spec/rest-api.md §2)."""
+    """Read a request's template; of a text that is none Heat says so first
+    (docs/internals/rest-api.md §2).
+    """
     try:
         return read(template, limits)
     except InvalidTemplate as error:

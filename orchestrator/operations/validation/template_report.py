@@ -1,4 +1,4 @@
-"""`POST /validate`: what is wrong with a template, or what it asks for (spec/rest-api.md §10.1)."""
+"""`POST /validate`: what is wrong with a template, or what it asks for (docs/internals/rest-api.md §10.1)."""
 
 from __future__ import annotations
 

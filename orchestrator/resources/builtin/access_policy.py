@@ -1,4 +1,6 @@
-"""OS::Heat::AccessPolicy: which resources of its stack a user may read (spec/resource-types.md A10)."""
+"""OS::Heat::AccessPolicy: which resources of its stack a user may read
+(docs/internals/resource-types.md §A10).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""AWS::IAM::AccessKey: a key with which a user of the stack signs requests (spec/resource-types.md A10)."""
+"""AWS::IAM::AccessKey: a key with which a user of the stack signs requests
+(docs/internals/resource-types.md §A10).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""AWS::IAM::User: who may read and signal some of a stack's resources (spec/resource-types.md A10)."""
+"""AWS::IAM::User: who may read and signal some of a stack's resources
+(docs/internals/resource-types.md §A10).
+"""
 
 from __future__ import annotations
 

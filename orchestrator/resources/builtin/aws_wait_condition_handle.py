@@ -1,4 +1,6 @@
-"""AWS::CloudFormation::WaitConditionHandle: a signed URL to signal at (spec/resource-types.md A8)."""
+"""AWS::CloudFormation::WaitConditionHandle: a signed URL to signal at
+(docs/internals/resource-types.md §A8).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """AWS::CloudFormation::Stack: a stack inside a stack, its template named by an address
-(spec/resource-types.md A7).
+(docs/internals/resource-types.md §A7).
 
 The text is among the files of the stack around it under that very address: the client sent it, or it was
 fetched when the stack was accepted. A worker fetches nothing.

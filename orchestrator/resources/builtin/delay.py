@@ -1,4 +1,4 @@
-"""OS::Heat::Delay: takes time and does nothing (spec/resource-types.md A5)."""
+"""OS::Heat::Delay: takes time and does nothing (docs/internals/resource-types.md §A5)."""
 
 from __future__ import annotations
 

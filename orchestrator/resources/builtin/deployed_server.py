@@ -1,5 +1,5 @@
 """OS::Heat::DeployedServer: a machine that others made, for deployments to be carried out on
-(spec/resource-types.md A9).
+(docs/internals/resource-types.md §A9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OS::Heat::MultipartMime: configs in one message for cloud-init (spec/resource-types.md A9)."""
+"""OS::Heat::MultipartMime: configs in one message for cloud-init (docs/internals/resource-types.md §A9)."""
 
 from __future__ import annotations
 

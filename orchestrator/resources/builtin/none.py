@@ -1,4 +1,4 @@
-"""OS::Heat::None: stands where a real type would, and is nothing (spec/resource-types.md A4).
+"""OS::Heat::None: stands where a real type would, and is nothing (docs/internals/resource-types.md §A4).
 
 Put in the place of a real type whose thing is there already, it makes nothing: the thing is left as it is,
 its attributes are null, and what deletes the resource deletes the thing

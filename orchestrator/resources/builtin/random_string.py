@@ -1,4 +1,4 @@
-"""OS::Heat::RandomString: a secret made once and kept (spec/resource-types.md A2)."""
+"""OS::Heat::RandomString: a secret made once and kept (docs/internals/resource-types.md §A2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OS::Heat::Stack: a stack in another region, made through its API (spec/resource-types.md A7).
+"""OS::Heat::Stack: a stack in another region, made through its API (docs/internals/resource-types.md §A7).
 
 Where a region is, and as whom it is called, is the catalog's to say; a template only names it. The stack is
 tagged with the request token, so that one whose answer was lost is found again, and looked at until it has

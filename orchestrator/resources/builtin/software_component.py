@@ -1,5 +1,5 @@
-"""OS::Heat::SoftwareComponent: one config for each action of a piece of software (spec/resource-types.md
-A9).
+"""OS::Heat::SoftwareComponent: one config for each action of a piece of software
+(docs/internals/resource-types.md §A9).
 """
 
 from __future__ import annotations

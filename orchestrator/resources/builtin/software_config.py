@@ -1,4 +1,6 @@
-"""OS::Heat::SoftwareConfig: a script with a schema of what it takes and gives (spec/resource-types.md A9)."""
+"""OS::Heat::SoftwareConfig: a script with a schema of what it takes and gives
+(docs/internals/resource-types.md §A9).
+"""
 
 from __future__ import annotations
 

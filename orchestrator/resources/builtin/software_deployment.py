@@ -1,4 +1,5 @@
-"""OS::Heat::SoftwareDeployment: a config carried out by the agent on a machine (spec/resource-types.md A9).
+"""OS::Heat::SoftwareDeployment: a config carried out by the agent on a machine
+(docs/internals/resource-types.md §A9).
 
 Each action that triggers it publishes a config made for that action, with the values of the inputs and with
 what the agent needs to tell how it went. Nobody polls: the agent's signal wakes what waits.

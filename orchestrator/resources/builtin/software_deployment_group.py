@@ -1,4 +1,4 @@
-"""OS::Heat::SoftwareDeploymentGroup: one config on many machines (spec/resource-types.md A9).
+"""OS::Heat::SoftwareDeploymentGroup: one config on many machines (docs/internals/resource-types.md §A9).
 
 Its child has a deployment for each machine, called as `servers` calls the machine. What members are made from
 goes into parameters of the child: whatever looks like a function in a value is none there.

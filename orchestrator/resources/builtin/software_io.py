@@ -1,5 +1,5 @@
 """Inputs and outputs of software configs: their schema, the values a deployment gives them, and what the
-values that come back mean (spec/resource-types.md A9, spec/rest-api.md §12). Pure.
+values that come back mean (docs/internals/resource-types.md §A9, docs/internals/rest-api.md §12). Pure.
 """
 
 from __future__ import annotations

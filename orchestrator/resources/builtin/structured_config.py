@@ -1,4 +1,4 @@
-"""OS::Heat::StructuredConfig: a config that is a data structure (spec/resource-types.md A9)."""
+"""OS::Heat::StructuredConfig: a config that is a data structure (docs/internals/resource-types.md §A9)."""
 
 from __future__ import annotations
 

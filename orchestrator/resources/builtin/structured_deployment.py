@@ -1,5 +1,5 @@
-"""OS::Heat::StructuredDeployment: a deployment that puts its inputs into the config (spec/resource-types.md
-A9).
+"""OS::Heat::StructuredDeployment: a deployment that puts its inputs into the config
+(docs/internals/resource-types.md §A9).
 """
 
 from __future__ import annotations

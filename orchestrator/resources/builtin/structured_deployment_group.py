@@ -1,4 +1,6 @@
-"""OS::Heat::StructuredDeploymentGroup: one data structure on many machines (spec/resource-types.md A9)."""
+"""OS::Heat::StructuredDeploymentGroup: one data structure on many machines
+(docs/internals/resource-types.md §A9).
+"""
 
 from __future__ import annotations
 

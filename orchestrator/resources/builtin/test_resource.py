@@ -1,4 +1,4 @@
-"""OS::Heat::TestResource: waits, fails and is replaced on demand (spec/resource-types.md A1).
+"""OS::Heat::TestResource: waits, fails and is replaced on demand (docs/internals/resource-types.md §A1).
 
 Whatever takes time is counted in `ctx.elapsed_seconds`: a wait costs a row, not a worker.
 """

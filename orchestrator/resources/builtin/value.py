@@ -1,4 +1,4 @@
-"""OS::Heat::Value: gives an expression a name (spec/resource-types.md A3)."""
+"""OS::Heat::Value: gives an expression a name (docs/internals/resource-types.md §A3)."""
 
 from __future__ import annotations
 

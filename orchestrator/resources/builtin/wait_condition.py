@@ -1,4 +1,6 @@
-"""OS::Heat::WaitCondition: ready when its handle was signalled often enough (spec/resource-types.md A8)."""
+"""OS::Heat::WaitCondition: ready when its handle was signalled often enough
+(docs/internals/resource-types.md §A8).
+"""
 
 from __future__ import annotations
 

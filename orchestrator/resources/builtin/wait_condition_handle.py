@@ -1,4 +1,6 @@
-"""OS::Heat::WaitConditionHandle: where servers say that they are done (spec/resource-types.md A8)."""
+"""OS::Heat::WaitConditionHandle: where servers say that they are done
+(docs/internals/resource-types.md §A8).
+"""
 
 from __future__ import annotations
 

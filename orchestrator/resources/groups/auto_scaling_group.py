@@ -1,5 +1,5 @@
-"""OS::Heat::AutoScalingGroup: resources of one definition, as many as policies say (spec/resource-types.md
-A6).
+"""OS::Heat::AutoScalingGroup: resources of one definition, as many as policies say
+(docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """OS::Heat::InstanceGroup and AWS::AutoScaling::AutoScalingGroup: instances made from a launch configuration
-(spec/resource-types.md A6).
+(docs/internals/resource-types.md §A6).
 
 A member is of the type OS::Heat::ScaledResource, which the environment may map to anything.
 """

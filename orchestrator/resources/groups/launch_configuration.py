@@ -1,5 +1,5 @@
-"""AWS::AutoScaling::LaunchConfiguration: what the instances of a group are made from (spec/resource-types.md
-A6).
+"""AWS::AutoScaling::LaunchConfiguration: what the instances of a group are made from
+(docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

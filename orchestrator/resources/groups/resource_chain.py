@@ -1,5 +1,5 @@
-"""OS::Heat::ResourceChain: one resource of each type in a list, one after the other (spec/resource-types.md
-A6).
+"""OS::Heat::ResourceChain: one resource of each type in a list, one after the other
+(docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

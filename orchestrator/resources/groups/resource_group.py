@@ -1,5 +1,5 @@
-"""OS::Heat::ResourceGroup: so many resources of one definition, called by numbers (spec/resource-types.md
-A6).
+"""OS::Heat::ResourceGroup: so many resources of one definition, called by numbers
+(docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In which batches the members of a group get a new definition (spec/resource-types.md A6).
+"""In which batches the members of a group get a new definition (docs/internals/resource-types.md §A6).
 
 A batch makes members, gives others the new definition and lets some go; whoever it does none of these to is
 *untouched* and in service meanwhile. There are never fewer of those than `min_in_service`, or than the group

@@ -1,5 +1,5 @@
 """What groups have in common whose size changes by itself: members of names that nobody chose, the oldest
-going first, and an older definition for those that no policy changes (spec/resource-types.md A6).
+going first, and an older definition for those that no policy changes (docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

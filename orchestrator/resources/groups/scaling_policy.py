@@ -1,5 +1,5 @@
 """OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal makes a group larger or smaller
-(spec/resource-types.md A6).
+(docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations

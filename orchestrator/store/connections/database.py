@@ -37,7 +37,7 @@ set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
 
 # The hot statements reach every row by its key. A generic plan made while a table was small, or after ANALYZE
-# of a graph with one huge fan-out, must not turn into a scan (spec/ceilings.md §3).
+# of a graph with one huge fan-out, must not turn into a scan (docs/internals/ceilings.md §3).
 HOT_SETTINGS = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",

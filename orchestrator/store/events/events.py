@@ -3,8 +3,8 @@
 Ids are handed out before commit, so an event with a smaller id may appear after one with a larger was read.
 Events are therefore ordered by the transaction that wrote them, then by id, and while the stack is at work an
 ascending listing stops below the oldest transaction still open: a marker never jumps over a late committer
-(PROTOCOL.md 17). A listing after a sequence number always stops there, so that it can be gone on with for
-ever.
+(docs/internals/protocol.md rule 17). A listing after a sequence number always stops there, so that it can be
+gone on with for ever.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ FROM event WHERE stack_id = %(stack_id)s ORDER BY event.xid DESC, id DESC LIMIT 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """What a listing asks for (spec/rest-api.md §8)."""
+    """What a listing asks for (docs/internals/rest-api.md §8)."""
 
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of FILTERS: any of these texts
     sort_keys: Sequence[str] = ()  # resource_type; anything else is the order of writing

@@ -1,4 +1,4 @@
-"""Finding what stands still for no reason, and moving it again (PROTOCOL.md 16).
+"""Finding what stands still for no reason, and moving it again (docs/internals/protocol.md rule 16).
 
 Every statement that ends a visit leaves something that somebody will come to. Should one not, or should rows
 be lost or changed by hand, a stack would wait until its time is up. A stack in progress is alive while a node

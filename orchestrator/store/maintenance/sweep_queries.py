@@ -1,5 +1,5 @@
-"""Finding what is due or lost, set-based and bounded (PROTOCOL.md 15): the sweep's statements. What stands
-still is in `stalls.py`.
+"""Finding what is due or lost, set-based and bounded (docs/internals/protocol.md rule 15): the sweep's
+statements. What stands still is in `stalled.py`.
 
 Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with
 SKIP LOCKED, so that a sweep never waits for a check, and a check never for a sweep.
@@ -49,8 +49,8 @@ FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
-# A lost lease is not a retry: its own counter, its own back-off (PROTOCOL.md 4). The first is looked after at
-# once.
+# A lost lease is not a retry: its own counter, its own back-off (docs/internals/protocol.md rule 4). The
+# first is looked after at once.
 LOST = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node

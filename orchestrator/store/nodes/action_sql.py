@@ -1,5 +1,5 @@
 """How a visit ends that brings its resource to no other template: checked, suspended, resumed, copied; seen
-to be as wanted; or found faulty. In the forms of `ending_statements.py`.
+to be as wanted; or found faulty. In the forms of `outcome_sql.py`.
 """
 
 from __future__ import annotations

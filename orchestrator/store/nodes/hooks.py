@@ -1,4 +1,4 @@
-"""Pausing at hooks, going on, giving up, and who waits (spec/engine-semantics.md §11)."""
+"""Pausing at hooks, going on, giving up, and who waits (docs/internals/engine-semantics.md §11)."""
 
 from __future__ import annotations
 

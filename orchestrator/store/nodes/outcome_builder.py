@@ -1,4 +1,4 @@
-"""What the endings of `ending_statements.py` are made of, and the forms that each comes in: for a node that
+"""What the endings of `outcome_sql.py` are made of, and the forms that each comes in: for a node that
 was claimed and for one that was not (operations/adr/0001), for several rows and for just one.
 """
 

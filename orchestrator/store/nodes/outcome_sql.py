@@ -181,7 +181,8 @@ done AS (
     + SETTLED
 )
 
-# What none of its requirements handed anything new: as it is wanted, without a visit (PROTOCOL.md 8).
+# What none of its requirements handed anything new: as it is wanted, without a visit
+# (docs/internals/protocol.md rule 8).
 SETTLE_CLEAN_NODES = (
     """
 WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),

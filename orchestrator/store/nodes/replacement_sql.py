@@ -1,5 +1,5 @@
 """How a visit ends that made what takes its resource's place at once, as types that call nobody can
-(operations/adr/0004): the statements REPLACE and SETTLE in one. In the forms of `ending_statements.py`,
+(operations/adr/0004): the statements REPLACE and SETTLE in one. In the forms of `outcome_sql.py`,
 though only those for nodes that no claim was made for are ever used.
 """
 

@@ -1,4 +1,5 @@
-"""What a check asks of the store: claim, look, begin, and the ways a visit ends (PROTOCOL.md 1-5, 11-15).
+"""What a check asks of the store: claim, look, begin, and the ways a visit ends
+(docs/internals/protocol.md rules 1-5, 11-15).
 
 The statements are in `node_statements.py`. Rows go there as one JSON array, so that one node and fifty cost
 one round trip.
@@ -92,7 +93,9 @@ def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
 
 
 def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
-    """Read what the claimed nodes need, in a snapshot later than the claim (PROTOCOL.md 2)."""
+    """Read what the claimed nodes need, in a snapshot later than the claim
+    (docs/internals/protocol.md rule 2).
+    """
     return [visit_of(row) for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})]
 
 
@@ -213,7 +216,9 @@ def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) ->
 
 
 def top_up(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
-    """Ring queued nodes of a root stack until `window` messages are outstanding (PROTOCOL.md 15)."""
+    """Ring queued nodes of a root stack until `window` messages are outstanding
+    (docs/internals/protocol.md rule 15).
+    """
     return settled(fetch_prepared(db, sql.REFILL_WINDOW, {"root": root_id, "window": window}), root)
 
 
@@ -233,7 +238,7 @@ def upsert_resource_snapshot(
 
 
 def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: str) -> None:
-    """Keep note of a thing made under a lease that was lost (PROTOCOL.md 4)."""
+    """Keep note of a thing made under a lease that was lost (docs/internals/protocol.md rule 4)."""
     assert visit.resource is not None
     db.execute(
         sql.INSERT_ORPHAN,

@@ -1,7 +1,7 @@
 """The SQL around a visit: taking nodes, reading what they need, letting go, and keeping messages under way.
 
-Each statement is a transaction of its own (PROTOCOL.md 1-4, 15). How a visit ends is in
-`ending_statements.py`; `nodes.py` has the functions that run them all.
+Each statement is a transaction of its own (docs/internals/protocol.md rules 1-4, 15). How a visit ends is in
+`outcome_sql.py`; `repository.py` has the functions that run them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing a traversal's rows: one slice, one transaction, three COPYs (PROTOCOL.md 6).
+"""Writing a traversal's rows: one slice, one transaction, three COPYs (docs/internals/protocol.md rule 6).
 
 Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer
 one began; and the plan node's, so that none lands after another planner took over.

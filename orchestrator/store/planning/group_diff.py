@@ -1,7 +1,8 @@
 """Which members of a group a plan has to look at: found by the database, so that growing a group of a million
 by one costs a plan what one costs.
 
-As everywhere, a row is judged by what it was built from, never a revision by another (PROTOCOL.md 7).
+As everywhere, a row is judged by what it was built from, never a revision by another
+(docs/internals/protocol.md rule 7).
 """
 
 from __future__ import annotations

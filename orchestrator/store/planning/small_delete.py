@@ -1,7 +1,7 @@
 """The plan of a small stack's removal: read in one statement and written in another.
 
 It is there whole or not at all. What another plan has begun, and what nobody ever began to make, is left to
-the plan in slices (`planning.py`).
+the plan in slices (`bulk_writer.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which schema a database has, and which one this code needs.
 
 Every process asks before it starts, so this reads the names of the migrations and loads nothing of what
-applies them (`migrations.py`).
+applies them (`migrate.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Signals on their way to a resource, and marks on its health: rare, so in statements of their own.
 
 A signal is a row from before it is answered until its resource has taken it in. Who takes it in holds the
-resource's lease (PROTOCOL.md 1): nothing else operates on the resource meanwhile, and nothing that a visit
-read before is written over it afterwards, for types that take signals are claimed before they are looked at.
+resource's lease (docs/internals/protocol.md rule 1): nothing else operates on the resource meanwhile, and
+nothing that a visit read before is written over it afterwards, for types that take signals are claimed before
+they are looked at.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How far a stack is (PROTOCOL.md 18): counted by the sweep now and then, read by one key.
+"""How far a stack is (docs/internals/protocol.md rule 18): counted by the sweep now and then, read by one
+key.
 
 Counting walks a traversal's nodes, so it is rationed: one count is followed by fifty times the time it took
 without any. A small stack is counted when it is asked about; one in another stack only then.

@@ -121,7 +121,7 @@ class StackIdentity:
 
 @dataclass(frozen=True, slots=True)
 class StackQuery:
-    """What a listing asks for (spec/rest-api.md §5.4)."""
+    """What a listing asks for (docs/internals/rest-api.md §5.4)."""
 
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> any of these texts
     states: Sequence[

@@ -19,7 +19,9 @@ Json = dict[str, object]
 
 
 class Xid8(UserDefinedType[int]):
-    """PostgreSQL's 64-bit transaction id: orders events for followers (PROTOCOL.md 17)."""
+    """PostgreSQL's 64-bit transaction id: orders events for followers
+    (docs/internals/protocol.md rule 17).
+    """
 
     cache_ok = True
 

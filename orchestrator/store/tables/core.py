@@ -1,10 +1,11 @@
-"""The tables (DESIGN.md "Data", PROTOCOL.md "Rows"): what each holds and what can never be written into it.
+"""The tables (docs/internals/design.md "Data", docs/internals/protocol.md "Rows"): what each holds and what
+can never be written into it.
 
 The tables with a row per resource or event have no foreign key to the stack: checking one locks the stack's
 row, and every check of a stack would queue for it (invariant 7). `operations/maintenance/purge.py` removes
 what a stack leaves.
 
-Declarations only. The statements that move state are written out in `nodes.py` and `traversals.py`; reading
+Declarations only. The statements that move state are written out in `nodes/repository.py` and `traversals/traversals.py`; reading
 for the API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`,
 and a test compares the two.
 """
@@ -464,7 +465,9 @@ class Signal(Base):
 
 
 class Progress(Base):
-    """How far a stack's traversal is, counted by the sweep now and then (PROTOCOL.md 18)."""
+    """How far a stack's traversal is, counted by the sweep now and then
+    (docs/internals/protocol.md rule 18).
+    """
 
     __tablename__ = "progress"
 

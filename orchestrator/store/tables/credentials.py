@@ -14,7 +14,8 @@ STATES = ("making", "held", "going")
 
 
 class Credential(Base):
-    """One right. Its row is there before it is asked for and until it is known to be gone (PROTOCOL.md 14).
+    """One right. Its row is there before it is asked for and until it is known to be gone
+    (docs/internals/protocol.md rule 14).
 
     `making`: asked for, and not a stack's yet; `held`: the root stack's and all its children's; `going`: to
     be removed. What is making for too long is going.

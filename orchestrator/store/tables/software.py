@@ -1,7 +1,8 @@
-"""The tables of software configuration (spec/rest-api.md §12): configs, deployments, machines' credentials.
+"""The tables of software configuration (docs/internals/rest-api.md §12): configs, deployments, machines'
+credentials.
 
 What is in a config or a deployment is always sealed: scripts and input values hold secrets as a rule. Like
-`models.py`: declarations only, and a change needs a migration.
+`core.py`: declarations only, and a change needs a migration.
 """
 
 from __future__ import annotations

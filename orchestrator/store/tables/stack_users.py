@@ -14,7 +14,7 @@ STATES = ("making", "held", "going")
 
 class StackUser(Base):
     """A user of a resource's, or the project of all users of a tree of stacks. The row is there before
-    Keystone is asked for it and until it is known to be gone (PROTOCOL.md 14).
+    Keystone is asked for it and until it is known to be gone (docs/internals/protocol.md rule 14).
 
     `making`: asked for, or about to be; `held`: there; `going`: being removed, because the resource or the
     stack is gone.

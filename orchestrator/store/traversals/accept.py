@@ -1,5 +1,5 @@
-"""Writing down what was asked for: one durable transaction, after which the answer may be given (PROTOCOL.md
-6).
+"""Writing down what was asked for: one durable transaction, after which the answer may be given
+(docs/internals/protocol.md rule 6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Child stacks as rows: made, found, held, counted and let go of (spec/engine-semantics.md §13).
+"""Child stacks as rows: made, found, held, counted and let go of (docs/internals/engine-semantics.md §13).
 
 A child hangs on one resource row of its parent by a unique key. It is written in the transaction in which
-that resource's node begins to wait for it, so that there is never one without the other (PROTOCOL.md 12).
+that resource's node begins to wait for it, so that there is never one without the other
+(docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations

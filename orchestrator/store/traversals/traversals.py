@@ -1,5 +1,5 @@
-"""Beginning and ending a traversal: the few statements that change a stack's own state (PROTOCOL.md 6, 12,
-13).
+"""Beginning and ending a traversal: the few statements that change a stack's own state
+(docs/internals/protocol.md rules 6, 12, 13).
 
 Every one is guarded by the traversal it speaks for, so that a late writer matches no row. A stack's final
 event is written by the statement that writes its final state, once.
@@ -45,8 +45,8 @@ FROM s CROSS JOIN told
 """
 )
 
-# A child's end wakes the node of the resource that it stands for (PROTOCOL.md 12). The conditions are those
-# of ix_graph_node_at_work.
+# A child's end wakes the node of the resource that it stands for (docs/internals/protocol.md rule 12). The
+# conditions are those of ix_graph_node_at_work.
 WOKEN = """
 , woken AS (
     UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
@@ -56,7 +56,7 @@ WOKEN = """
             AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
     WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
-), followed AS (  -- what a group that was resized has waited for (`resizing.py`)
+), followed AS (  -- what a group that was resized has waited for (`signals/group_resize.py`)
     UPDATE signal g SET due_at = now() FROM s
     WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
 )"""
@@ -74,7 +74,7 @@ WITH over AS (
 UPDATE revision SET traversal = %(traversal)s, first_event = %(event)s WHERE id = %(revision_id)s
 """
 
-# What hung on the old traversal's end hangs on the new one's (PROTOCOL.md 12).
+# What hung on the old traversal's end hangs on the new one's (docs/internals/protocol.md rule 12).
 INHERIT_FINISH = """
 WITH old AS (
     UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL,
@@ -86,7 +86,7 @@ WITH old AS (
 SELECT coalesce(array_agg(x.id), '{}') FROM old CROSS JOIN LATERAL unnest(old.needed_by) AS x(id)
 """
 
-# A snapshot ends with the traversal that makes it (PROTOCOL.md 14).
+# A snapshot ends with the traversal that makes it (docs/internals/protocol.md rule 14).
 END_SNAPSHOT = """
 UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
     FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
@@ -215,7 +215,7 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
 
 # What older traversals opened and this one, halted, would never have come to is followed to its end: a node
 # that waits for its turn has it now, one that waits to be told is told so, and what has none gets one
-# (PROTOCOL.md 13).
+# (docs/internals/protocol.md rule 13).
 FOLLOW_OPEN = """
 WITH s AS (
     SELECT id, root_id, traversal FROM stack

@@ -1,5 +1,5 @@
-"""CloudFormation's plain functions that HOT has no other name for (spec/hot-language.md §15): `Fn::Select`,
-`Fn::Base64`, `Fn::MemberListToMap`. What joins, splits and replaces is in `strings.py`.
+"""CloudFormation's plain functions that HOT has no other name for (docs/internals/hot-language.md §15):
+`Fn::Select`, `Fn::Base64`, `Fn::MemberListToMap`. What joins, splits and replaces is in `strings.py`.
 """
 
 from __future__ import annotations

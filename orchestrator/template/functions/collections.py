@@ -1,4 +1,4 @@
-"""Lists and maps made of lists and maps (spec/hot-language.md §5.3): `map_merge`, `map_replace`,
+"""Lists and maps made of lists and maps (docs/internals/hot-language.md §5.3): `map_merge`, `map_replace`,
 `list_concat`, `list_concat_unique`, `filter`, `contains`.
 """
 

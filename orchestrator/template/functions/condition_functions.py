@@ -1,4 +1,6 @@
-"""What conditions are made of, and the macro that chooses by them (spec/hot-language.md §5.4, §6)."""
+"""What conditions are made of, and the macro that chooses by them
+(docs/internals/hot-language.md §5.4, §6).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`digest` (spec/hot-language.md §5.2)."""
+"""`digest` (docs/internals/hot-language.md §5.2)."""
 
 from __future__ import annotations
 

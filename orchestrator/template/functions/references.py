@@ -1,5 +1,5 @@
 """Values from elsewhere in the stack: `get_param`, `get_resource`, `get_attr`, `get_file`, `resource_facade`
-(spec/hot-language.md §5.1) and what CloudFormation calls them (§15).
+(docs/internals/hot-language.md §5.1) and what CloudFormation calls them (§15).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`repeat` (spec/hot-language.md §5.3): copies of a template with other words in it."""
+"""`repeat` (docs/internals/hot-language.md §5.3): copies of a template with other words in it."""
 
 from __future__ import annotations
 

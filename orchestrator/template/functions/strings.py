@@ -1,4 +1,4 @@
-"""Texts made of texts (spec/hot-language.md §5.2): `str_replace` and its strict forms, `list_join`,
+"""Texts made of texts (docs/internals/hot-language.md §5.2): `str_replace` and its strict forms, `list_join`,
 `str_split`, and CloudFormation's names for them (§15).
 """
 

@@ -1,4 +1,4 @@
-"""`make_url` (spec/hot-language.md §5.2)."""
+"""`make_url` (docs/internals/hot-language.md §5.2)."""
 
 from __future__ import annotations
 

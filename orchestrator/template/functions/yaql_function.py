@@ -1,4 +1,4 @@
-"""`yaql` (spec/hot-language.md §5.3): an expression of a language of its own, over data.
+"""`yaql` (docs/internals/hot-language.md §5.3): an expression of a language of its own, over data.
 
 Expressions are written by strangers, and the library that evaluates them bounds neither time nor, for a
 single step, memory: a regular expression, a power or a chain of replacements may take for ever. They are
