@@ -1,7 +1,7 @@
-"""A stack orchestrator: text becomes a graph, the graph becomes rows, one message visits one row.
+"""A stack orchestrator: a template becomes a graph, the graph becomes rows, a message visits a row.
 
-Read `operations/reconcile/check.py` and `reconcile/batch.py` first: they are one worker's visit to one node, and
-everything else serves it.
+Read `operations/reconcile/check.py` and `operations/reconcile/batch.py` first: a worker's visit to a node.
+Everything else serves that visit.
 """
 
 __version__ = "0.1.0"

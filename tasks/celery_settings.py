@@ -1,4 +1,4 @@
-"""Celery's settings, each for a reason given in the project's list of dependencies and their pitfalls.
+"""Celery's settings. The reason for each is in docs/internals/dependencies.md §3.
 
 PostgreSQL is the queue of record; the broker may lose everything. So: no results, no canvas, no ETA, no
 redelivery by the broker (`ack_emulation` off saves two round trips a message; the sweep finds what is lost,

@@ -1,5 +1,6 @@
 """What happened (docs/internals/rest-api.md §8): a stack's events, those of one resource, one event in full;
-and, ours, those of all stacks of a project. As a stream where that is asked for (`streaming/event_stream.py`).
+and, ours, those of all stacks of a project. As a stream on request
+(`streaming/event_stream.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Adapters to what others serve: the only place where a provider's SDK is imported.
+"""Adapters to the services of others: the only package that imports a provider's SDK.
 
-Every call has a deadline of its own. `fetch.py` is the one to read first: it goes where templates say, and so
-must trust nobody. A type that calls the cloud begins with `cloud.py`.
+Every call has its own deadline. Read `url_fetcher.py` first: it fetches addresses named by templates, and so
+trusts no input. A type that calls the cloud starts with `keystone/cloud_session.py`.
 """

@@ -10,7 +10,7 @@ A node is born `blocked` (or `queued` when nothing holds it back) and ends in `r
     blocked, queued, waiting, paused ── superseded, halted ──> dropped
 
 Types that call nobody go from `queued` to `ready`, `waiting` or `failed` at once
-(operations/adr/0001-the-settle-is-the-claim-for-types-that-call-nobody.md).
+(operations/adr/0001-settlement-claims-local-types.md).
 """
 
 from __future__ import annotations

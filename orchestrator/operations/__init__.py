@@ -1,6 +1,6 @@
-"""One function for each thing anyone can ask for, with its I/O: accept, plan, check, sweep, purge.
+"""Use cases, one function per request a caller can make, with their I/O: accept, plan, check, sweep, purge.
 
-Operations know nothing of HTTP or Celery: messages are values they return, sent by the caller after the
-commit. Read `check.py` first, one visit to one node; `stacks.py` and `plan.py` come before it in a stack's
-life, `lifecycle.py` after.
+Operations never import HTTP or Celery: messages are values that they return, sent by the caller after the
+commit. Read `reconcile/check.py` first, the visit to a node; `stacks/create_delete.py` and
+`planning/planner.py` come before it in the life of a stack, `stack_completion.py` after it.
 """

@@ -1,8 +1,9 @@
 """Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
 
-The caller waits for the answer, so what it sees is what `stacks.py` and `stacks/update.py` give; its own process
-stays small and quick. A process that accepted a create or an update goes on to plan it, with the template it
-has already parsed. If it dies there, its lease on the plan node runs out and a worker takes the plan up.
+The caller waits for the answer, which is that of `stacks/create_delete.py` and `stacks/update.py`; its own
+process stays small and quick. A process that accepted a create or an update goes on to plan it, with the
+template it has already parsed. If it dies there, its lease on the plan node runs out and a worker takes the
+plan up.
 """
 
 from __future__ import annotations

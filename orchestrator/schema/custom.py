@@ -2,7 +2,8 @@
 
 A check takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
 beyond that. Checks register under the entry point group `orchestrator.constraints`, the entry's name being
-the constraint's; each is loaded when it is first asked for. Ours that need no service are in `checks.py`.
+the constraint's; each is loaded when it is first asked for. Ours that need no service are in
+`constraint_checks.py`.
 
 Those of Heat that ask a service are known by name. Where none is registered for such a name there is no
 service to ask, and the value is accepted: it is the service that refuses what it does not have when the

@@ -1,9 +1,6 @@
-"""The tables and the statements that matter.
+"""Tables and SQL. Nothing here decides.
 
-`models.py`, `access_models.py`, `credential_models.py`, `software_models.py`, `stack_user_models.py` and
-`webhook_models.py` declare the tables; `nodes.py` runs the statements a check lives by
-(`node_statements.py`, `ending_statements.py`), `planning.py`, `traversals.py` and `overdue.py` the rest of
-the engine's; `software.py` is of software configs, `credentials.py` of what users gave at Keystone,
-`stack_users.py` of what stacks have there; `stacks.py`, `resources.py`, `events.py`, `tail.py` and
-`revisions.py` read for the API. Nothing here decides.
+`tables/` declares the tables and `schema/` migrates them; `connections/` has pools and prepared statements.
+Read `nodes/repository.py` first, the statements of a check. `traversals/`, `planning/`, `signals/` and
+`maintenance/` are the rest of the engine; `stacks/` and `events/` read for the API.
 """

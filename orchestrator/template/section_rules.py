@@ -1,7 +1,7 @@
 """The static rules of a template's sections (docs/internals/hot-language.md §3, §6).
 
 Every rule that is broken becomes a `Fault` with its path; nothing here stops at the first. What a resource
-may hold is in `snippets.py`.
+may hold is in `resource_rules.py`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ CITATION = re.compile(
 LINK = re.compile(r"\[[^\]\n]*\]\((?P<target>[^)\s]+)\)")
 TICKED = re.compile(r"`(?P<path>[\w.*{},-]+(?:/[\w.*{},-]+)*/?)(?:::(?P<test>\w+))?`")
 MODULE = re.compile(r"(?<![\w/.*{-])(?P<path>(?:[\w-]+/)*[\w-]+\.py)\b(?!::)")
-DECISION = re.compile(r"(?<![\w/])(?P<folder>(?:[\w-]+/)*)adr/(?P<number>\d{4})(?!\d|-)")
+DECISION = re.compile(r"(?<![\w/])(?P<folder>(?:[\w-]+/)*)(?:adr/|ADR )(?P<number>\d{4})(?!\d|-)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -109,7 +109,7 @@ def document(path: Path) -> Document:
     found = Document()
     current = ""
     for line in read(path).text.splitlines():
-        heading = re.match(r"#+ +(?:(?P<section>\d+(?:\.\d+)*|[A-Z]\d*)\.? +)?(?P<text>.*)", line)
+        heading = re.match(r"#+ +(?:(?P<section>\d+(?:\.\d+)*|[A-Z]\d+|[A-Z](?=\.))\.? +)?(?P<text>.*)", line)
         item = re.match(r"(?P<number>\d+)\. ", line)
         if heading:
             title = heading["text"].strip()

@@ -1,4 +1,7 @@
-"""Webhooks as callers ask for them: make, list, show, remove, try, and arm again. `webhook_delivery.py` delivers."""
+"""Webhooks as callers request them: create, list, show, delete, test and reactivate.
+
+`webhook_delivery.py` delivers.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A visit to a nested resource: what its type wants of the child, and how the child is.
 
 Nothing is called and nothing awaited: what is to be done to the child is returned as a `Move`, which
-`child_transitions.py` carries out in the transaction that lets the resource's node wait. The child's end wakes the node,
-and the next visit reads how it ended (docs/internals/protocol.md rule 12).
+`child_transitions.py` carries out in the transaction that lets the resource's node wait. The child's end
+wakes the node, and the next visit reads how it ended (docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations

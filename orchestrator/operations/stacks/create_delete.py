@@ -1,8 +1,8 @@
 """Create, delete and validate stacks: what the API's verbs do, without HTTP.
 
 A create is checked in full before anything is written, so that every fault of a template is answered on the
-spot and leaves nothing behind; then it is one durable transaction. Large bodies go through `offload.py`, which
-runs the same functions in a process of their own.
+spot and leaves nothing behind; then it is one durable transaction. Large bodies go through
+`offload.py`, which runs the same functions in a process of their own.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ The tables with a row per resource or event have no foreign key to the stack: ch
 row, and every check of a stack would queue for it (invariant 7). `operations/maintenance/purge.py` removes
 what a stack leaves.
 
-Declarations only. The statements that move state are written out in `nodes/repository.py` and `traversals/traversals.py`; reading
-for the API is in `stacks.py`, `resources.py` and `events.py`. A change here needs a migration in `alembic/`,
-and a test compares the two.
+Declarations only. The statements that change state are in `nodes/repository.py` and
+`traversals/traversals.py`; `stacks/` and `events/` read for the API. A change here needs a migration in
+`alembic/`, and a test compares the two.
 """
 
 from __future__ import annotations
