@@ -1,7 +1,7 @@
 """What is sent to one resource: signals, the clearing of a hook among them, and marks on its health.
 
 A refusal is answered at once and leaves nothing behind but the event that Heat writes. What is accepted is
-durable before the answer; the resource takes it in afterwards (`take_in.py`).
+durable before the answer; the resource takes it in afterwards (`process.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a visit ends, in SQL: one statement that writes the outcome, marks the node and frees its dependents.
 
 Each comes in four forms: for a node that was claimed and for one that was not (operations/adr/0001), for
-several rows and for just one (`ending_parts.py`). `nodes.write` picks. A late writer matches no row: a
+several rows and for just one (`outcome_builder.py`). `nodes.write` picks. A late writer matches no row: a
 resource is fenced by its lease, a node by its state. What is returned is rows of (what, id, traversal, queue,
 label): `ring` for messages to send, `queued` for nodes freed without one, `held` for the resources that were
 ours to write.

@@ -1,7 +1,7 @@
 """What a check asks of the store: claim, look, begin, and the ways a visit ends
 (docs/internals/protocol.md rules 1-5, 11-15).
 
-The statements are in `node_statements.py`. Rows go there as one JSON array, so that one node and fifty cost
+The statements are in `visit_sql.py`. Rows go there as one JSON array, so that one node and fifty cost
 one round trip.
 """
 
