@@ -199,7 +199,7 @@ def faults_of_citations(text: Text) -> Iterator[tuple[int, str]]:
         if not text.is_internal and cited.parent == INTERNALS:
             last = document(cited)
         yield from (
-            (match.start(), f"{match.group()}: {fault}")
+            (match.start(), f"{' '.join(match.group().split())}: {fault}")
             for fault in faults_of_places(document(cited), places)
         )
 
