@@ -18,12 +18,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-import psycopg
-
 from orchestrator.embedded.binaries import postgres_bin
 from orchestrator.embedded.process import Child, identity, server_account
 from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
+from orchestrator.store.schema.provision import ensure_database
 
 VERSION = "18"
 ROLE = "orchestrator"
@@ -164,16 +163,7 @@ class Postgres:
 
     def _ready(self, _pid: int) -> bool:
         """Whether it answers; makes our database when it is not there yet."""
-        try:
-            with psycopg.connect(self.url("postgres"), autocommit=True, connect_timeout=2) as connection:
-                known = connection.execute(
-                    "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)
-                ).fetchone()
-                if known is None:
-                    connection.execute(f'CREATE DATABASE "{DATABASE}"')
-        except psycopg.OperationalError:
-            return False
-        return True
+        return ensure_database(self.url("postgres"), DATABASE)
 
     def _bin(self) -> Path:
         return postgres_bin(self.account)

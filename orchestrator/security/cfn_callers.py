@@ -14,7 +14,7 @@ from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, Unknown
 from orchestrator.config import Settings
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.encryption import Cipher
-from orchestrator.security.key_pairs import Signer, find_signer
+from orchestrator.security.key_pairs import find_signer
 from orchestrator.security.keystone import caller_of, service_user
 from orchestrator.security.resource_credentials import STACK_USER, as_stack_user
 from orchestrator.security.signatures import (
@@ -29,6 +29,7 @@ from orchestrator.security.signatures import (
 )
 from orchestrator.store.access import grants
 from orchestrator.store.access.grants import AccessRow
+from orchestrator.store.access.key_pairs import Signer
 from orchestrator.store.connections.database import Database
 
 DEFAULT_PROJECT: Final = "demo"  # as the command line has it

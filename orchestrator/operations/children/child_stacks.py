@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import orjson
-from sqlalchemy import select
 
 from orchestrator.config import Settings
 from orchestrator.engine.check.child_status import ChildState
@@ -31,7 +30,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
-from orchestrator.store.tables.core import Revision, Stack
+from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.definition import ResourceDefinition
@@ -287,10 +286,7 @@ class ChildStackLoader:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
     def _files_of(self, revision_id: int) -> Mapping[str, str]:
-        with self.database.engine.connect() as connection:
-            found = connection.execute(select(Revision.files).where(Revision.id == revision_id))
-            files: Mapping[str, Any] | None = found.scalar_one_or_none()
-        return files or {}
+        return revisions.files(self.database, revision_id)
 
     def _around_of(self, stack: StackView) -> InheritedContext:
         with self.database.borrow() as db:
@@ -320,8 +316,7 @@ class ChildStackLoader:
         return InheritedContext(environment, files, kinds)
 
     def _uuid(self, stack_id: int) -> str:
-        with self.database.engine.connect() as connection:
-            return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())
+        return stacks.uuid(self.database, stack_id)
 
     def _kept(self, held: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
         with self._lock:

@@ -18,19 +18,9 @@ from orchestrator.logs import logger
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.store.maintenance import orphans as store
 
 log = logger()
-
-# Those whose resource is settled one way or the other: while it has an operation open, its holder may still
-# find them.
-OPEN = """
-SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id,
-    coalesce(k.project_id, ''), k.root_id
-FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
-WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
-ORDER BY s.id LIMIT %s
-"""
-MARK_HANDLED = "UPDATE stray SET handled_at = now() WHERE id = %s"
 
 
 def delete_orphans(
@@ -47,19 +37,18 @@ def delete_orphans(
     `cloud` is theirs as the stacks of a tree call it, by its root.
     """
     dealt = 0
-    for id_, token, type_name, physical_id, owned, project_id, root_id in db.execute(
-        OPEN, (limit,)
-    ).fetchall():
+    for row in store.unhandled(db, limit):
         ctx = Context(
-            name=physical_id,
-            physical_name=physical_id,
-            token=token,
+            name=row.physical_id,
+            physical_name=row.physical_id,
+            token=row.token,
             action="DELETE",
-            software=software(project_id),
+            software=software(row.project_id),
         )
-        ctx = with_provider_access(ctx, settings, project_id, None if root_id is None else cloud(root_id))
-        if owned or _removed(types, type_name, ctx, physical_id):
-            db.execute(MARK_HANDLED, (id_,))
+        root_cloud = None if row.root_id is None else cloud(row.root_id)
+        ctx = with_provider_access(ctx, settings, row.project_id, root_cloud)
+        if row.adopted or _removed(types, row.type, ctx, row.physical_id):
+            store.mark_handled(db, row.id)
             dealt += 1
     return dealt
 

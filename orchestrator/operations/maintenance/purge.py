@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.logs import logger
+from orchestrator.store.connections import locks
 from orchestrator.store.maintenance import purge as purging
 
 log = logger()
@@ -125,11 +126,10 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     values = {**policy.values(), "first": None}
     deleted = purging.ids(db, purging.DELETED, {**values, "limit": None})
     for table in purging.LEFT:
-        query = f"SELECT count(*) FROM {table} WHERE stack_id = ANY(%(stacks)s)"  # noqa: S608 - ours
-        yield f"{table} of deleted stacks", purging.ids(db, query, {"stacks": deleted})[0]
+        yield f"{table} of deleted stacks", purging.count_of_deleted(db, table, deleted)
     yield "deleted stacks", len(deleted)
     gone = set(deleted)
-    going = purging.ids(db, "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)", {"stacks": deleted})
+    going = purging.ids(db, purging.REVISIONS_OF_STACKS, {"stacks": deleted})
     after = 0
     while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS}):
         after = batch[-1]
@@ -194,8 +194,7 @@ class IncrementalPurge:
 
     def _take(self, db: Connection[TupleRow]) -> bool:
         if self._mine is not db:
-            row = db.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
-            self._mine = db if row is not None and row[0] else None
+            self._mine = db if locks.try_lock(db, LOCK) else None
         return self._mine is db
 
     def _rest(self) -> None:

@@ -29,6 +29,7 @@ from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import Place
 from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections import locks
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
@@ -69,9 +70,7 @@ class Sweep:
         """Sweep once, unless another is at it or was just now; return what to enqueue."""
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
-            self._db.execute(
-                "SET idle_in_transaction_session_timeout = '30s'"
-            )  # a stopped process holds nobody up
+            sweep_queries.bound_transactions(self._db)
         db = self._db
         with db.transaction():
             if not sweep_queries.acquire_sweep_turn(db, LOCK, self.min_interval):
@@ -171,8 +170,7 @@ class Sweep:
 
     def _count(self, db: Connection[TupleRow]) -> None:
         """Count how far the stacks at work are, as rarely as it is dear."""
-        row = db.execute("SELECT pg_try_advisory_lock(%s)", (COUNTING,)).fetchone()
-        if row is None or not row[0]:
+        if not locks.try_lock(db, COUNTING):
             return
         try:
             started = time.monotonic()
@@ -181,4 +179,4 @@ class Sweep:
                 if time.monotonic() - started > COUNTING_SECONDS:
                     break
         finally:
-            db.execute("SELECT pg_advisory_unlock(%s)", (COUNTING,))
+            locks.unlock(db, COUNTING)

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
-
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.outputs.outputs import EXPRESSIONS_SECONDS, OutputInputs, proxies
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
-from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision
+from orchestrator.store.stacks import output_inputs
 from orchestrator.template.definition import NOTHING, StackDefinition
 from orchestrator.template.functions.time_budget import allowance
 
@@ -32,25 +30,16 @@ def live_metadata(
     None where what is stored holds: it stands on no other resource, a signal has changed it, or it cannot be
     evaluated.
     """
-    definition = ResourceDefinition
-    query = (
-        select(definition.name, definition.body, definition.requires, Resource.data, Resource.sealed)
-        .join(definition, definition.id == Resource.definition_id)
-        .where(Resource.id == resource_id, Resource.status == "COMPLETE")
-    )
-    with context.database.engine.connect() as connection:
-        found = connection.execute(query).one_or_none()
-        if found is None or not found.body.get("metadata") or not found.requires:
-            return None
-        chosen = select(Revision.parameters, Revision.sealed).where(Revision.id == stack.revision_id)
-        revision = connection.execute(chosen).one_or_none()
+    found = output_inputs.metadata(context.database, resource_id, stack.revision_id)
+    if found is None or not found.body.get("metadata") or not found.requires:
+        return None
     data = context.cipher.open(found.sealed).get("data") if found.sealed else found.data
-    if revision is None or GIVEN_METADATA in (data or {}):
+    if GIVEN_METADATA in (data or {}):
         return None
     body, given = found.body, pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     view = StackDefinition(
         body["version"],
-        stored_values(revision.parameters, revision.sealed, context.cipher, given),
+        stored_values(found.parameters, found.sealed_parameters, context.cipher, given),
         proxies(context.database, context.cipher, stack, set(found.requires)),
         FileCache(context.database).reader(body.get("files", NOTHING)),
         mappings=body.get("mappings", NOTHING),

@@ -6,28 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import select
-
-from orchestrator.engine.check.visit import NodeData
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.resource_context.state import proxy
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.tables.core import Resource, Stack
+from orchestrator.store.stacks import output_inputs
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.template import Template
 
-REVISED: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"
-NAMED: Final = """
-SELECT id, name, physical_id, reference_id, action, status, attributes, sealed FROM resource
-WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover
-"""
 EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate
 
 
@@ -80,15 +71,13 @@ def resolve_outputs(
 def _resolved(
     database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None
 ) -> list[Output]:
-    with database.borrow() as db:
-        rows = fetch_prepared(db, REVISED, {"id": stack.revision_id})
-    if not rows:
+    revision = output_inputs.revision(database, stack.revision_id)
+    if revision is None:
         return []
-    outline, parameters, sealed, named_files = rows[0]
-    template = Template.from_outline(outline)
+    template = Template.from_outline(revision.outline)
     wanted = [output for output in template.outputs.values() if names is None or output.name in names]
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(parameters, sealed, cipher, given)
+    values = stored_values(revision.parameters, revision.sealed, cipher, given)
     required = {name for output in wanted for name in output.requires}
     known = proxies(database, cipher, stack, required)
     wrong = _nested_output_errors(database, cipher, stack, wanted, known)
@@ -96,7 +85,7 @@ def _resolved(
 
     def view() -> StackDefinition:
         return StackDefinition(
-            template.version, values, known, files.reader(named_files), mappings=template.mappings
+            template.version, values, known, files.reader(revision.files), mappings=template.mappings
         )
 
     return [
@@ -125,26 +114,13 @@ def _nested_output_errors(
                 if attribute in known and known[attribute] is None:
                     used.setdefault(name, {}).setdefault(attribute, []).append(output.name)
     found: dict[str, str] = {}
-    for child in _children(database, stack, used) if used else ():
+    for child in output_inputs.children(database, stack.id, used) if used else ():
         name, null = child.parent_resource, used[child.parent_resource]
         for inner in _resolved(database, cipher, child, null):
             if inner.error is not None:
                 error = f"Error in {name} output {inner.key}: {inner.error}"
                 found |= dict.fromkeys(null[inner.key], error)
     return found
-
-
-def _children(database: Database, stack: OutputInputs, names: Iterable[str]) -> list[Any]:
-    """Return the stacks that resources of these names stand for."""
-    columns = [Stack.id, Stack.uuid, Stack.name, Stack.project_id, Stack.revision_id, Stack.parent_resource]
-    statement = (
-        select(*columns)
-        .join(Resource, Resource.id == Stack.parent_resource_id)
-        .where(Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
-        .where(Resource.leftover.is_(False), Resource.name.in_(list(names)))
-    )
-    with database.engine.connect() as connection:
-        return list(connection.execute(statement).all())
 
 
 def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
@@ -161,19 +137,6 @@ def proxies(
     """Return the resources of these names; one that has no row is as if not created."""
     if not names:
         return {}
-    with database.borrow() as db:
-        rows = fetch_prepared(db, NAMED, {"stack_id": stack.id, "names": list(names)})
-    found = {}
-    for id_, name, physical_id, reference_id, action, status, attributes, sealed in rows:
-        data = NodeData(
-            id=id_,
-            name=name,
-            physical_id=physical_id,
-            reference_id=reference_id,
-            action=action,
-            status=status,
-            attributes=attributes,
-            sealed=sealed.decode() if sealed else None,
-        )
-        found[name] = proxy(data, cipher)
+    rows = output_inputs.resources(database, stack.id, names)
+    found = {data.name: proxy(data, cipher) for data in rows}
     return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}

@@ -43,6 +43,7 @@ from orchestrator.store.maintenance import stalled
 from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.planning import bulk_writer, group_diff, small_create
 from orchestrator.store.planning.bulk_writer import PlanTarget
+from orchestrator.store.stacks import revisions
 from orchestrator.store.traversals import children
 from orchestrator.template.group_template import load_stored
 from orchestrator.template.parameters import ParameterValues
@@ -166,10 +167,9 @@ class Planner:
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
     ) -> PlanTarget:
-        row = db.execute("SELECT number FROM revision WHERE id = %s", (stack.revision_id,)).fetchone()
-        assert row is not None
+        number = revisions.number(db, stack.revision_id)
         finish = bulk_writer.finish_node(db, stack.id, stack.traversal)
-        return PlanTarget(stack.id, stack.root_id, stack.traversal, row[0], finish, plan)
+        return PlanTarget(stack.id, stack.root_id, stack.traversal, number, finish, plan)
 
     def _queue(self, type_name: str) -> str:
         try:

@@ -40,6 +40,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer, small_create
+from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
 log = logger()
@@ -124,9 +125,7 @@ class PlanNodeHandler:
         if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
             return bulk_writer.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
         if stack.action in DELETE_ACTIONS or stack.action in ACTS:
-            query = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %s LIMIT %s) AS found"
-            row = db.execute(query, (stack.id, SMALL + 1)).fetchone()
-            return row is not None and row[0] > SMALL
+            return resources.count_up_to(db, stack.id, SMALL + 1) > SMALL
         text = bulk_writer.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True

@@ -6,10 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from sqlalchemy import select
-
 from orchestrator.store.connections.database import Database
-from orchestrator.store.tables.core import Content
+from orchestrator.store.stacks import revisions
 
 LARGEST = 1 << 20  # characters; a larger text is read again each time
 
@@ -46,8 +44,5 @@ class FileCache:
         return text
 
     def _read(self, hash_: str) -> str | None:
-        with self.database.engine.connect() as connection:
-            body = connection.execute(
-                select(Content.body).where(Content.hash == bytes.fromhex(hash_))
-            ).scalar_one_or_none()
+        body = revisions.content(self.database, bytes.fromhex(hash_))
         return None if body is None else body.decode()

@@ -9,13 +9,12 @@ from typing import Any
 from orchestrator.engine.check.visit import StackView
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
-from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.stacks import revisions
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 
 BYTES_PER_SLOT = 2_000  # characters and items that count as one revision more
 _SIZED = (str, list, dict)
-READ = "SELECT parameters, sealed FROM revision WHERE id = %(id)s::bigint"
 
 
 class ParameterCache:
@@ -34,10 +33,8 @@ class ParameterCache:
         values = self._values.get(stack.revision_id)
         if values is not None:
             return values
-        rows = fetch_prepared(
-            self.database.check_connection(durable=False), READ, {"id": str(stack.revision_id)}
-        )
-        [(parameters, sealed)] = rows
+        db = self.database.check_connection(durable=False)
+        parameters, sealed = revisions.parameters(db, stack.revision_id)
         return self.put(stack, parameters, sealed)
 
     def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:

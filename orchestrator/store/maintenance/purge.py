@@ -149,6 +149,7 @@ SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}
         SELECT 1 FROM snapshot p WHERE p.stack_id = s.id AND p.action = 'DELETE')
 ORDER BY s.deleted_at LIMIT %(limit)s
 """
+REVISIONS_OF_STACKS = "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)"
 STACKS = "SELECT id FROM stack WHERE id > %(after)s ORDER BY id LIMIT %(limit)s"
 CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT %(limit)s"
 
@@ -189,6 +190,12 @@ def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
         f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE stack_id = %s LIMIT %s))"
     )
     return db.execute(query, (stack_id, limit)).rowcount
+
+
+def count_of_deleted(db: Db, table: str, stack_ids: Sequence[int]) -> int:
+    """Return the number of rows of deleted stacks in one of the tables in LEFT."""
+    query = f"SELECT count(*) FROM {table} WHERE stack_id = ANY(%(stacks)s)"
+    return int(ids(db, query, {"stacks": list(stack_ids)})[0])
 
 
 def remove_deleted(db: Db, stack_id: int) -> int:

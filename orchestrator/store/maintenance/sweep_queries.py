@@ -143,6 +143,14 @@ WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTIN
 LIMIT %(limit)s
 """
 
+# A stopped process must not block others by an open transaction.
+BOUND_TRANSACTIONS = "SET idle_in_transaction_session_timeout = '30s'"
+
+
+def bound_transactions(db: Db) -> None:
+    """Have the server end this connection when it idles in a transaction for 30 seconds."""
+    db.execute(BOUND_TRANSACTIONS)
+
 
 def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
     """Return whether to sweep, which nobody else does until the transaction is over: unless somebody is at

@@ -10,7 +10,9 @@ import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from psycopg import Connection
 from psycopg.errors import QueryCanceled
+from psycopg.rows import TupleRow
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select, text
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.exc import OperationalError
@@ -24,6 +26,9 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision, Stack
 
 LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
+COUNT_UP_TO: Final = """
+SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %(stack_id)s LIMIT %(limit)s) AS found
+"""
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
 
@@ -313,3 +318,9 @@ def _row(row: Row[Any]) -> ResourceRow:
     values["required_by"] = tuple(sorted(values["required_by"] or ()))
     values["description"] = values.get("description") or ""
     return ResourceRow(**{"attributes": None, "metadata": None, "sealed": None, **values})
+
+
+def count_up_to(db: Connection[TupleRow], stack_id: int, limit: int) -> int:
+    """Return the number of a stack's resources, at most `limit`."""
+    row = db.execute(COUNT_UP_TO, {"stack_id": stack_id, "limit": limit}).fetchone()
+    return 0 if row is None else int(row[0])

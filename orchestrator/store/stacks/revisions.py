@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from psycopg import Connection
+from psycopg.rows import TupleRow
 from sqlalchemy import LargeBinary, func, select
 
 from orchestrator.store.connections.database import Database
@@ -38,6 +40,8 @@ class RevisionRow:
 ONE: Final = f"""
 SELECT {", ".join(RevisionRow.__slots__)} FROM revision WHERE id = %(id)s AND stack_id = %(stack_id)s
 """
+NUMBER: Final = "SELECT number FROM revision WHERE id = %(id)s"
+PARAMETERS: Final = "SELECT parameters, sealed FROM revision WHERE id = %(id)s::bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,35 @@ def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionR
     with database.borrow() as db:
         rows = fetch_prepared(db, ONE, {"id": revision_id, "stack_id": stack.id})
     return RevisionRow(*rows[0]) if rows else None
+
+
+def number(db: Connection[TupleRow], revision_id: int) -> int:
+    """Return the number of a revision within its stack."""
+    row = db.execute(NUMBER, {"id": revision_id}).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def parameters(db: Connection[TupleRow], revision_id: int) -> tuple[dict[str, Any], bytes | None]:
+    """Return the parameter values of a revision: the visible ones, and the hidden ones encrypted."""
+    [(visible, sealed)] = fetch_prepared(db, PARAMETERS, {"id": str(revision_id)})
+    return visible, sealed
+
+
+def files(database: Database, revision_id: int) -> Mapping[str, str]:
+    """Return the hashes of a revision's files by name, in hexadecimal."""
+    statement = select(Revision.files).where(Revision.id == revision_id)
+    with database.engine.connect() as connection:
+        found: Mapping[str, Any] | None = connection.execute(statement).scalar_one_or_none()
+    return found or {}
+
+
+def content(database: Database, content_hash: bytes) -> bytes | None:
+    """Return a template or file in one piece, None when it is gone."""
+    with database.engine.connect() as connection:
+        return connection.execute(
+            select(Content.body).where(Content.hash == content_hash)
+        ).scalar_one_or_none()
 
 
 def content_size(database: Database, content_hash: bytes) -> int:

@@ -370,3 +370,9 @@ def _row(row: Sequence[Any]) -> StackRow:
     values = list(row)
     values[_TAGS] = tuple(values[_TAGS])
     return StackRow(*values)
+
+
+def uuid(database: Database, stack_id: int) -> str:
+    """Return the id that users know a stack by."""
+    with database.engine.connect() as connection:
+        return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())
