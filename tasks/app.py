@@ -25,19 +25,14 @@ from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs, logger
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.events.webhook_delivery import WebhookSender
 from orchestrator.operations.keystone.delegated_credentials import CredentialReaper
 from orchestrator.operations.keystone.stack_users import StackUserReaper
 from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
-from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import PlanNodeHandler, stop_planners
+from orchestrator.operations.planning.process import stop_planners
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.operations.runtime.dispatch_window import Windows
-from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.lease_keeper import Leases
-from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
@@ -76,13 +71,7 @@ def make_engine() -> WorkerContext:
     """Return an engine on the configured database."""
     chosen = settings()
     database = open_database(chosen, "orchestrator-worker")
-    sealing, types = cipher(chosen), load_registry()
-    parameters = ParameterCache(database, sealing)
-    windows, files = Windows(chosen.ring_window), FileCache(database)
-    stacks = ChildStackLoader(database, sealing, types, chosen, files)
-    plan = PlanNodeHandler(Planner(database, sealing, types, chosen, parameters, stacks))
-    leases = Leases(database, chosen.lease_seconds)
-    return WorkerContext(database, sealing, types, chosen, parameters, windows, leases, plan, files, stacks)
+    return build_worker_context(database, cipher(chosen), load_registry(), chosen)
 
 
 @celeryd_init.connect  # before Celery warns of anything

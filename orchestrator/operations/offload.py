@@ -21,18 +21,15 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.logs import bind_request, concerning, configure_logs, logger, request_id
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
-from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import limit_memory
+from orchestrator.operations.planner_process import limit_memory
 from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
-from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
-from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.stacks import create_delete as stacks
 from orchestrator.operations.stacks import update as updates
@@ -238,9 +235,7 @@ def _continue_planning(
 ) -> None:
     """Plan what was accepted and answered."""
     database, settings = context.database, context.settings
-    parameters = ParameterCache(database, context.cipher)
-    stacks = ChildStackLoader(database, context.cipher, context.types, settings, FileCache(database))
-    planner = Planner(database, context.cipher, context.types, settings, parameters, stacks)
+    planner = build_planner(database, context.cipher, context.types, settings)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in repository.read_claimed(db, [opened.plan_node_id], lease):

@@ -38,7 +38,7 @@ class Usage:
 
 def role(command: str, parent_command: str) -> str:
     """Return what a process below `orchestrator up` is for."""
-    if "orchestrator.operations.planning.process" in command:
+    if "orchestrator.operations.planner_process" in command:
         return "planner"
     if "multiprocessing.forkserver" in command:  # its children have its command line
         return "planner" if "multiprocessing.forkserver" in parent_command else "api"

@@ -23,7 +23,7 @@ VICTIMS: dict[str, tuple[int, Callable[[str], bool]]] = {
     "check worker": (4, lambda line: "-n check" in line),
     "provider worker": (5, lambda line: "-n provider" in line),
     "api": (3, lambda line: "gunicorn" in line),
-    "planner": (3, lambda line: "orchestrator.operations.planning.process" in line),
+    "planner": (3, lambda line: "orchestrator.operations.planner_process" in line),
     "intake": (2, lambda line: "multiprocessing" in line),  # what reads large bodies
     "database connection": (2, lambda line: line.startswith("postgres: orchestrator ")),
     "database helper": (1, lambda line: line.startswith("postgres: ") and "orchestrator " not in line),

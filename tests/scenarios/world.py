@@ -15,18 +15,12 @@ from sqlalchemy import text
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, SignalMessage
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.outputs.outputs import resolve_outputs
-from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import PlanNodeHandler
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.operations.runtime.dispatch_window import Windows
-from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.lease_keeper import Leases
-from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.operations.signals import accept
 from orchestrator.operations.signals.process import process_signals
 from orchestrator.operations.stacks import actions, create_delete
@@ -67,25 +61,7 @@ class World:
 
     def new_engine(self) -> WorkerContext:
         """A worker's worth of memory, empty."""
-        parameters = ParameterCache(self.database, self.cipher)
-        files = FileCache(self.database)
-        children = ChildStackLoader(self.database, self.cipher, self.types, self.settings, files)
-        planner = Planner(self.database, self.cipher, self.types, self.settings, parameters, children)
-        plan = PlanNodeHandler(planner, self.plan_apart)
-        leases = Leases(self.database, self.settings.lease_seconds)
-        windows = Windows(self.settings.ring_window)
-        return WorkerContext(
-            self.database,
-            self.cipher,
-            self.types,
-            self.settings,
-            parameters,
-            windows,
-            leases,
-            plan,
-            files,
-            children,
-        )
+        return build_worker_context(self.database, self.cipher, self.types, self.settings, self.plan_apart)
 
     def plan_apart(self, node_id: int, lease: int) -> None:
         raise AssertionError("small stacks are planned in place")

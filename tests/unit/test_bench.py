@@ -379,7 +379,7 @@ def test_processes_have_roles_by_what_they_run_and_who_started_them() -> None:
         13: Seen(12, "python -m gunicorn api.app:create_app()", 0.0),
         14: Seen(13, fork, 0.0),
         15: Seen(14, fork, 0.0),
-        16: Seen(11, "python -m orchestrator.operations.planning.process 1 2 3", 0.0),
+        16: Seen(11, "python -m orchestrator.operations.planner_process 1 2 3", 0.0),
         20: Seen(1, "postgres", 0.0),
         21: Seen(20, "postgres: checkpointer", 0.0),
         30: Seen(1, "a stranger's celery worker", 0.0),

@@ -1,49 +1,31 @@
-"""Where a traversal is planned: small stacks in the plan node's own check, large ones in a process of their
-own.
+"""The check of a plan node: small stacks are planned in place, large ones in a process of their own.
 
-`python -m orchestrator.operations.planning.process NODE LEASE` plans one large stack and ends, so that
-workers stay small. It takes over the plan node's lease from the worker that started it. If it dies, the lease
-runs out and another takes up the plan where its last slice ended. It sends no messages: the sweep rings the
-first nodes, and the checks the rest.
+`operations/planner_process.py` is that process. It takes over the plan node's lease from the worker that
+starts it, so that workers stay small.
 """
 
 from __future__ import annotations
 
-import resource
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator import gc_policy
-from orchestrator.config import settings
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
-from orchestrator.logs import concerning, configure_logs, logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import ChildStackLoader
 from orchestrator.operations.planning.planner import DELETE_ACTIONS, Planner, TooLarge
-from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.operations.runtime.lease_keeper import Leases
-from orchestrator.operations.runtime.parameter_cache import ParameterCache
-from orchestrator.resources.registry import load_registry
-from orchestrator.security.encryption import cipher
-from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer, small_create
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
-
-log = logger()
 
 START_SECONDS = 30.0  # in which a process starts, on however busy a machine
 SMALL = 2_000  # resources whose removal a worker plans by itself
@@ -57,7 +39,7 @@ _children: list[subprocess.Popen[bytes]] = []
 def start_planner(node_id: int, lease: int) -> None:
     """Start a planner for a claimed plan node and return at once."""
     _children[:] = [child for child in _children if child.poll() is None]
-    command = [sys.executable, "-m", "orchestrator.operations.planning.process", str(node_id), str(lease)]
+    command = [sys.executable, "-m", "orchestrator.operations.planner_process", str(node_id), str(lease)]
     _children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
 
 
@@ -143,55 +125,3 @@ def is_small_plan_candidate(visit: Visit) -> bool:
     if stack.action in DELETE_ACTIONS:
         return visit.label != bulk_writer.CLEANUP_PLAN_LABEL
     return visit.traversal == 1 and stack.action == "CREATE"
-
-
-def limit_memory(limit: int) -> None:
-    """Bound this process's address space, in bytes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
-    )
-
-
-def main(node_id: int, lease: int) -> None:
-    """Plan one node."""
-    configure_logs()
-    chosen = settings()
-    limit_memory(chosen.planner_memory_limit)
-    gc_policy.rest()
-    database = open_database(chosen, "orchestrator-planner")
-    sealing = cipher(chosen)
-
-    types = load_registry()
-    stacks = ChildStackLoader(database, sealing, types, chosen, FileCache(database))
-    planner = Planner(database, sealing, types, chosen, ParameterCache(database, sealing), stacks)
-    db = database.connect(hot=True)
-    visits = repository.read_claimed(db, [node_id], lease)
-    if not visits:
-        return
-    concerning(visits[0].log_context)
-    log.info("plan_apart", action=visits[0].stack.action)
-    signal.signal(signal.SIGTERM, _stop)
-    try:
-        with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
-            planner.run(db, visits[0], lease, ring=False)
-    except UNREACHABLE as error:
-        log.warning("database_unreachable", error=str(error))
-    except _Stopped:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        db.cancel()  # what it was about to write is not written
-        db.close()
-        repository.release(database.connect(hot=True), node_id, lease)
-        log.info("plan_handed_over")
-
-
-class _Stopped(BaseException):
-    """We are to end: whoever takes up the plan goes on where the last slice ended."""
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise _Stopped
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

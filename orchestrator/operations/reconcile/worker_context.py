@@ -1,4 +1,4 @@
-"""What every check in a process shares: made once, in `tasks/app.py`."""
+"""What every check in a process shares: built once, in `operations/bootstrap.py`."""
 
 from __future__ import annotations
 

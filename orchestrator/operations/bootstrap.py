@@ -1,0 +1,55 @@
+"""The wiring of a process: the objects that checks and plans share, built from settings and a database.
+
+Workers, planner processes, offloaded requests and the tests' world all build them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from orchestrator.config import Settings
+from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.planning.planner import Planner
+from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime.dispatch_window import Windows
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.resources.base import ResourceType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+
+
+def build_planner(
+    database: Database, cipher: Cipher, types: Mapping[str, ResourceType], settings: Settings
+) -> Planner:
+    """Return a planner with caches of its own."""
+    stacks = ChildStackLoader(database, cipher, types, settings, FileCache(database))
+    return Planner(database, cipher, types, settings, ParameterCache(database, cipher), stacks)
+
+
+def build_worker_context(
+    database: Database,
+    cipher: Cipher,
+    types: Mapping[str, ResourceType],
+    settings: Settings,
+    start_process: Callable[[int, int], None] = start_planner,
+) -> WorkerContext:
+    """Return the state that all checks of one worker process share; its caches are those of its planner.
+
+    `start_process` plans a large stack elsewhere, given its plan node and lease.
+    """
+    planner = build_planner(database, cipher, types, settings)
+    return WorkerContext(
+        database,
+        cipher,
+        types,
+        settings,
+        planner.parameters,
+        Windows(settings.ring_window),
+        Leases(database, settings.lease_seconds),
+        PlanNodeHandler(planner, start_process),
+        planner.stacks.files,
+        planner.stacks,
+    )

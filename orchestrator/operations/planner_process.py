@@ -1,0 +1,73 @@
+"""The process that plans one large stack: `python -m orchestrator.operations.planner_process NODE LEASE`.
+
+It takes over the plan node's lease from the worker that started it, plans, and ends. If it dies, the lease
+expires and another planner resumes after the last slice written. It sends no messages: the sweep enqueues the
+first nodes, and their checks enqueue the rest.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+from types import FrameType
+
+from orchestrator import gc_policy
+from orchestrator.config import settings
+from orchestrator.logs import concerning, configure_logs, logger
+from orchestrator.operations.bootstrap import build_planner
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.resources.registry import load_registry
+from orchestrator.security.encryption import cipher
+from orchestrator.store.connections.database import UNREACHABLE, open_database
+from orchestrator.store.nodes import repository
+
+log = logger()
+
+
+def limit_memory(limit: int) -> None:
+    """Bound this process's address space, in bytes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(
+        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+    )
+
+
+def main(node_id: int, lease: int) -> None:
+    """Plan the traversal of one plan node, held by `lease`."""
+    configure_logs()
+    chosen = settings()
+    limit_memory(chosen.planner_memory_limit)
+    gc_policy.rest()
+    database = open_database(chosen, "orchestrator-planner")
+    planner = build_planner(database, cipher(chosen), load_registry(), chosen)
+    db = database.connect(hot=True)
+    visits = repository.read_claimed(db, [node_id], lease)
+    if not visits:
+        return
+    concerning(visits[0].log_context)
+    log.info("plan_apart", action=visits[0].stack.action)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
+            planner.run(db, visits[0], lease, ring=False)
+    except UNREACHABLE as error:
+        log.warning("database_unreachable", error=str(error))
+    except _Stopped:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        db.cancel()  # abandons the slice being written
+        db.close()
+        repository.release(database.connect(hot=True), node_id, lease)
+        log.info("plan_handed_over")
+
+
+class _Stopped(BaseException):
+    """This process was asked to end; the next planner resumes after the last slice written."""
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _Stopped
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
