@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.scenarios.kept import Kept, keep
+from tests.scenarios.warm_database import Kept, keep
 from tests.scenarios.world import World
 
 

@@ -30,7 +30,7 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from tests.scenarios.cloud import Crash
+from tests.scenarios.fake_cloud import Crash
 
 IN_PLACE = ("a", "b", "c", "ca")
 FIXED = ("!a", "!b")

@@ -22,8 +22,8 @@ from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
-from tests.scenarios.cloud import Crash
-from tests.scenarios.level import Level
+from tests.scenarios.fake_cloud import Crash
+from tests.scenarios.levels import Level
 from tests.scenarios.provider import Provider
 from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
 from tests.scenarios.world import World

@@ -30,7 +30,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
-from tests.scenarios.kept import NAME, kept_at
+from tests.scenarios.warm_database import NAME, kept_at
 
 
 @cache

@@ -1,0 +1,62 @@
+"""Stacks by their names, in projects with very many: nobody walks through all of them."""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from orchestrator.store.connections.prepared import numbered
+from orchestrator.store.stacks import stacks
+from tests.integration.api_world import World, project, world  # noqa: F401 - fixtures
+
+CROWD = """
+INSERT INTO stack (root_id, owner_id, depth, uuid, project_id, name, action, status, parent_resource)
+SELECT %(root)s, %(root)s, 1, gen_random_uuid(), %(project)s, 'nested-' || i, 'CREATE', 'COMPLETE', 'r' || i
+FROM generate_series(1, 20000) i
+"""
+
+
+@pytest.mark.parametrize("name", ["nested-777", "nobody"])
+def test_the_name_of_no_root_is_found_by_index(world: World, project: str, name: str) -> None:
+    root = world.stack(project, "root")
+    with psycopg.connect(world.database.url, autocommit=True) as db:
+        db.execute(CROWD, {"root": root.id, "project": project})
+        text, order = numbered(stacks.BY_NAME_NESTED)
+        types = {"project_id": "text", "name": "text"}
+        db.execute(f"PREPARE others ({', '.join(types[one] for one in order)}) AS {text.decode()}".encode())
+        for analyzed in (False, True):
+            if analyzed:
+                db.execute("ANALYZE stack")
+            values = [{"project_id": project, "name": name}[one] for one in order]
+            given = ", ".join(f"'{value}'" for value in values)
+            plan = "\n".join(row[0] for row in db.execute(f"EXPLAIN EXECUTE others ({given})".encode()))
+            assert "Seq Scan on stack n" not in plan, plan
+            assert "Seq Scan on stack u" not in plan, plan
+    found = stacks.find(world.database, project, name)
+    assert (found.name if found else None) == (None if name == "nobody" else name)
+
+
+def test_of_several_of_a_name_the_root_is_found_then_the_one_that_is_least_deep_and_oldest(
+    world: World, project: str
+) -> None:
+    root = world.stack(project, "root")
+    inner = {"root_id": root.id, "owner_id": root.id, "parent_resource": "r"}
+    deep = world.stack(project, "same", age=-50, depth=2, **inner)
+    young = world.stack(project, "same", age=10, depth=1, **inner)
+    old = world.stack(project, "same", age=0, depth=1, **inner)
+    gone = {"action": "DELETE", "status": "COMPLETE", "deleted_at": "2026-01-01T00:00:00Z"}
+    world.stack(project, "same", age=-90, depth=1, **inner, **gone)
+
+    def found(of: str) -> object:
+        row = stacks.find(world.database, of, "same")
+        return row and row.uuid
+
+    assert found(project) == old.uuid
+    theirs = world.project()
+    assert found(theirs) is None
+    kept = world.stack(world.project(), "same", user_project_id=theirs)
+    assert found(theirs) == kept.uuid
+    own = world.stack(project, "same")
+    assert found(project) == own.uuid
+    assert {deep.uuid, young.uuid}.isdisjoint({old.uuid, own.uuid, kept.uuid})

@@ -1,0 +1,130 @@
+"""Whoever settles the last of a child stack ends it too: no message goes for that, none is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.store.traversals import child_completion
+from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
+from tests.scenarios.trees import CHILD, child, deliver, nested, text
+from tests.scenarios.world import World
+
+PLAIN = {"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "value"}}}}
+CALLING = {"a": cloud_thing(type="Cloud::Machine", value={"get_param": "value"})}
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    made = World(postgres_url, types=cloud.types())
+    yield made
+    made.close()
+
+
+def at_the_end(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Let something happen once, before a child's end is written and after the last of it has settled."""
+    end, todo = child_completion.end, [happens]
+
+    def late(*given: Any) -> Any:
+        if todo:
+            todo.pop()()
+        return end(*given)
+
+    monkeypatch.setattr(child_completion, "end", late)
+
+
+def sent(world: World) -> list[str]:
+    """Deliver what is under way, and what that leads to; return the labels of all messages."""
+    labels = []
+    while world.messages:
+        labels += [ring.label for ring in world.messages[:1] if isinstance(ring, CheckMessage)]
+        world.deliver(1)
+    return labels
+
+
+@pytest.mark.parametrize("resources", [PLAIN, CALLING], ids=["calls nobody", "calls a provider"])
+def test_no_message_goes_for_the_end_of_a_child(world: World, resources: dict[str, Any]):
+    uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(resources)})
+    assert sent(world).count("finish") == 1  # the root's
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.update("s", {"child": nested(value="2")}, files={CHILD: text(resources)})
+    assert sent(world).count("finish") == 1
+    assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
+    for action in ("suspend", "resume"):
+        world.act("s", action)
+        assert sent(world).count("finish") == 1
+        assert child(world).state == world.state(uuid) == f"{action.upper()}_COMPLETE"
+    world.delete("s")
+    assert sent(world).count("finish") == 1
+    assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
+
+
+@pytest.mark.parametrize("step", ["create", "update", "delete"])
+def test_who_dies_before_the_end_is_written_is_not_missed(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    def dies() -> None:
+        raise Crash
+
+    uuid = ""
+    for doing in ("create", "update", "delete"):
+        if doing == step:
+            at_the_end(monkeypatch, dies)
+        if doing == "create":
+            uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
+        elif doing == "update":
+            world.update("s", {"child": nested(value="2")}, files={CHILD: text(PLAIN)})
+        else:
+            world.delete("s")
+        if doing == step:
+            with pytest.raises(Crash):
+                deliver(world)
+            assert child(world).state == f"{step.upper()}_IN_PROGRESS"
+        world.deliver_all()
+        assert world.state(uuid) == child(world).state == f"{doing.upper()}_COMPLETE"
+        ends = world.rows(
+            "SELECT 1 FROM event WHERE stack_id = :s AND action = :a AND status = 'COMPLETE'"
+            " AND resource_type = 'OS::Heat::Stack'",
+            s=child(world).id,
+            a=doing.upper(),
+        )
+        assert len(ends) == 1
+
+
+def test_an_update_at_the_moment_a_child_ends_takes_over(world: World, monkeypatch: pytest.MonkeyPatch):
+    uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
+    at_the_end(monkeypatch, lambda: world.patch(child(world).uuid, parameters={"value": "2"}))
+    deliver(world)
+    world.deliver_all()
+    assert (world.state(uuid), child(world).state) == ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    assert world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'a'")[0].value == "1"
+
+
+def test_a_child_that_is_stopped_at_the_moment_it_ends_is_not_complete(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    at_the_end(monkeypatch, lambda: world.act("s", "cancel_without_rollback"))
+    deliver(world)
+    world.deliver_all()
+    assert (world.state(uuid), child(world).state) == ("CREATE_FAILED", "CREATE_FAILED")
+
+
+def test_what_took_anothers_place_is_gone_from_a_child_before_it_ends(world: World, cloud: Cloud):
+    files = {CHILD: text({"a": cloud_thing(value={"get_param": "value"})})}
+    uuid = world.create("s", {"child": nested(value="1")}, files=files)
+    deliver(world)
+    at_end: list[int] = []
+    cloud.on["delete"] = lambda _: at_end.append(child(world).status == "IN_PROGRESS")
+    world.update("s", {"child": nested(value="2")}, files=files)
+    deliver(world)
+    assert world.state(uuid) == child(world).state == "UPDATE_COMPLETE"
+    assert (len(cloud.things), at_end) == (1, [True])

@@ -1,0 +1,306 @@
+"""docs/internals/protocol.md rule 12, clause by clause, where a stack is in a stack: each test fails when its
+rule is taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import text as sql
+
+from orchestrator.operations.reconcile import child_transitions
+from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import repository
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.trees import CHILD, child, deliver, nested, node, text
+from tests.scenarios.world import World
+
+BELL = {"bell": cloud_thing(type="Cloud::Bell", value={"get_param": "value"})}
+PLAIN = {"a": cloud_thing(value={"get_param": "value"})}
+FAULTY = {"a": cloud_thing(value="x", errors=9, final=True)}
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    made = World(postgres_url, types=cloud.types())
+    yield made
+    made.close()
+
+
+def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callable[[], None]) -> list[str]:
+    """Let something happen between the first look at a child and what follows from it; return the moves."""
+    move, moves = child_transitions.apply_child_transition, []
+
+    def late(db: Any, visit: Any, done: Any, *rest: Any) -> Any:
+        moves.append(done.outcome.move.verb)
+        if moves[-1] == verb and moves.count(verb) == 1:
+            happens()
+        return move(db, visit, done, *rest)
+
+    monkeypatch.setattr(child_transitions, "apply_child_transition", late)
+    return moves
+
+
+def wake(world: World, label: str) -> None:
+    """Let a waiting node be visited for no reason."""
+    row = node(world, label)
+    with world.database.engine.begin() as connection:
+        connection.execute(sql("UPDATE graph_node SET due_at = now() WHERE id = :id"), {"id": row.id})
+    world.messages += world.sweep.run()
+
+
+def ring(world: World, times: int = 1) -> None:
+    """Ring the bell in the child: an open create is followed to its end, whatever is wanted since."""
+    for _ in range(times):
+        world.signal(child(world).uuid, "bell", {})
+        deliver(world)
+
+
+# Whoever is woken looks.
+
+
+def test_a_parent_woken_while_its_child_is_at_work_goes_on_waiting(world: World):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
+    deliver(world)
+    wake(world, "child")
+    deliver(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    assert (node(world, "child").state, node(world, "child").for_ever) == ("waiting", True)
+    ring(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_parent_whose_child_failed_fails(world: World):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(FAULTY)})
+    deliver(world)
+    assert (world.state(uuid), child(world).state) == ("CREATE_FAILED", "CREATE_FAILED")
+
+
+def test_a_child_that_others_brought_to_something_else_is_asked_again(world: World):
+    uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(BELL)})
+    deliver(world)
+    world.patch(child(world).uuid, parameters={"value": "theirs"})
+    deliver(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    ring(world, 3)  # the first bell, theirs, and ours
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
+    assert bell.value == "ours"
+
+
+@pytest.mark.parametrize("act", ["suspend", "check"])
+def test_what_others_do_to_a_child_is_not_what_it_was_asked_for(world: World, act: str):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
+    deliver(world)
+    asked = child(world).traversal
+    world.act(child(world).uuid, act)
+    deliver(world)
+    ring(world)
+    assert child(world).state == "UPDATE_COMPLETE"
+    assert child(world).traversal == asked + 2
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_child_gone_while_it_is_made_is_a_failure(world: World):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
+    deliver(world)
+    world.delete(child(world).uuid)
+    deliver(world)
+    assert child(world).state == "DELETE_COMPLETE"
+    assert world.state(uuid) == "CREATE_FAILED"
+    world.update("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    deliver(world)
+    assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
+
+
+def test_a_child_gone_while_it_is_deleted_is_what_was_wanted(
+    world: World, monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    deliver(world)
+
+    def others() -> None:
+        world.delete(child(world).uuid)
+        deliver(world)
+
+    before_the_move(monkeypatch, "delete", others)
+    world.delete("s")
+    deliver(world)
+    assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
+    assert cloud.things == {}
+
+
+# One child per resource.
+
+
+def test_a_worker_that_is_thought_dead_makes_no_second_child(
+    world: World, monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    world.deliver()
+
+    def others() -> None:
+        world.forget_leases()
+        assert world.sweep_once()
+        deliver(world)
+        assert world.state(uuid) == "CREATE_COMPLETE"
+
+    moves = before_the_move(monkeypatch, "create", others)
+    deliver(world)
+    assert moves[:2] == ["create", "create"]
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.rows("SELECT count(*) AS n FROM stack WHERE owner_id IS NOT NULL")[0].n == 1
+    assert dict(cloud.made) == {"a": 1}
+
+
+def test_of_two_visits_at_once_one_puts_another_in_a_childs_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
+    deliver(world)
+    group = {"count": 1, "resource_def": {"type": "OS::Heat::TestResource"}}
+    world.update("s", {"child": {"type": "OS::Heat::ResourceGroup", "properties": group}})
+    world.deliver(1)
+    [message] = world.messages
+    write, others = repository.write_outcome, [lambda: world.deliver_one(message)]
+
+    def late(db: Any, statement: str, *rest: Any) -> Any:
+        if statement == ending.REPLACE and others:
+            others.pop()()
+        return write(db, statement, *rest)
+
+    monkeypatch.setattr(repository, "write_outcome", late)
+    deliver(world)
+    assert not others
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM resource WHERE name = 'child'")) == 1
+
+
+# The end of a child, whatever it is, and the waking of its parent are one statement.
+
+
+@pytest.mark.parametrize("how", ["completes", "fails", "is cancelled", "times out", "is deleted"])
+def test_a_childs_end_queues_its_parents_node_with_no_message_needed(world: World, how: str):
+    resources = FAULTY if how == "fails" else PLAIN if how in ("completes", "is deleted") else BELL
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(resources)})
+    if how == "is deleted":
+        deliver(world)
+        world.delete("s")
+    for _ in range(100):
+        world.deliver(1)
+        if how in ("is cancelled", "times out") and not world.messages:
+            if how == "is cancelled":
+                world.act(child(world).uuid, "cancel_without_rollback")
+            else:
+                overdue = "UPDATE stack SET timeout_mins = 1, action_started_at = now() - interval '1 h'"
+                with world.database.engine.begin() as connection:
+                    connection.execute(sql(overdue + " WHERE owner_id IS NOT NULL"))
+                world.messages += world.sweep.run()
+        found = world.rows("SELECT status FROM stack WHERE owner_id IS NOT NULL")
+        if found and found[0].status != "IN_PROGRESS" and world.state(uuid).endswith("IN_PROGRESS"):
+            break
+    assert node(world, "child").state == "queued"
+    world.messages.clear()
+    world.deliver_all()
+    assert not world.state(uuid).endswith("IN_PROGRESS")
+
+
+# Before a node waits for a child it is looked at once more, under its lock.
+
+
+def test_a_child_that_ends_before_its_parent_waits_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
+    deliver(world)
+
+    def others() -> None:
+        world.signal(child(world).uuid, "bell", {})
+        deliver(world)
+        assert child(world).state == "CREATE_COMPLETE"
+
+    moves = before_the_move(monkeypatch, "wait", others)
+    wake(world, "child")
+    deliver(world)
+    assert moves == ["wait"]
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("verb", ["update", "act"])
+def test_a_child_that_is_gone_before_it_is_moved_is_looked_at_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, verb: str
+):
+    uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
+    deliver(world)
+
+    def others() -> None:
+        world.delete(child(world).uuid)
+        deliver(world)
+
+    moves = before_the_move(monkeypatch, verb, others)
+    if verb == "update":
+        world.update("s", {"child": nested(value="2")}, files={CHILD: text(PLAIN)})
+        deliver(world)
+        assert moves == ["update", "create"]
+        assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
+    else:
+        world.act("s", "suspend")
+        deliver(world)
+        assert moves == ["act"]
+        assert world.state(uuid) == "SUSPEND_FAILED"
+
+
+def test_a_newer_plan_takes_over_what_waits_for_a_child(world: World):
+    """Both traversals have a node that waits for the same child; its end wakes who is left."""
+    uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(BELL)})
+    deliver(world)
+    world.update("s", {"child": nested(value="2")}, files={CHILD: text(BELL)})
+    deliver(world)
+    ring(world, 2)  # the old bell, and the new one
+    assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
+    [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
+    assert bell.value == "2"
+
+
+# What others did to a child is not forgotten by a visit that had looked before.
+
+
+@pytest.mark.parametrize("deed", ["delete", "mark", "patch"])
+def test_what_is_done_to_a_child_while_its_parent_settles_is_seen_by_the_next_update(
+    world: World, monkeypatch: pytest.MonkeyPatch, deed: str
+):
+    uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(PLAIN)})
+    write, others = repository.write_outcome, [deed]
+
+    def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
+        if statement == ending.SETTLE and rows[0]["name"] == "child" and others:
+            others.pop()
+            if deed == "delete":
+                world.delete(child(world).uuid)
+            elif deed == "mark":
+                world.mark(child(world).uuid, "a")
+            else:
+                world.patch(child(world).uuid, parameters={"value": "theirs"})
+        return write(db, statement, rows, *rest)
+
+    monkeypatch.setattr(repository, "write_outcome", late)
+    deliver(world)
+    assert (world.state(uuid), others) == ("CREATE_COMPLETE", [])
+    world.patch("s")
+    deliver(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    rows = world.rows("SELECT status, properties->>'value' AS value FROM resource WHERE name = 'a'")
+    assert [(row.status, row.value) for row in rows] == [("COMPLETE", "ours")]
+    assert (
+        world.rows(
+            "SELECT 1 FROM disturbed_stack d JOIN stack s ON s.id = d.stack_id WHERE s.deleted_at IS NULL"
+        )
+        == []
+    )

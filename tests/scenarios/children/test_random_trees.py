@@ -1,0 +1,147 @@
+"""As `test_any_sequence.py`, with stacks in the stack, up to three deep, and users who also change those by
+themselves: when all is at rest, the whole tree is as the root's last accepted template says.
+
+No stack is left that no resource stands for, none moves any more, and no thing is made before, or removed
+under, what stands on it in another stack of the tree.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from orchestrator.errors import ActionInProgress, NotFound, NotSupported
+from orchestrator.operations.context import Body
+from orchestrator.operations.snapshots import snapshots
+from tests.scenarios import templates
+from tests.scenarios.simulator import Simulator
+from tests.scenarios.stacks.test_any_sequence import Life, live
+
+OVERDUE = """
+UPDATE stack SET action_started_at = now() - interval '2 hours' WHERE id = :id AND status = 'IN_PROGRESS'
+"""
+
+
+@pytest.fixture(scope="module")
+def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
+    """One installation for all sequences."""
+    made = Simulator(new_database())
+    yield made
+    made.close()
+
+
+class TreeLife(Life):
+    """What users do with a tree."""
+
+    def __init__(self, world: Simulator, dice: random.Random) -> None:
+        super().__init__(world, dice)
+        self.depth = 2
+
+    def ask(self) -> None:
+        chance = self.dice.random()
+        children = self.world.children()
+        if chance < 0.1 and not self.is_gone():
+            self.run_out()
+        elif chance < 0.15 and not self.is_gone():
+            self.look()
+            self.snapshot()
+        elif chance < 0.3 and children and self.meddles:
+            self.meddle(self.dice.choice(children))
+        else:
+            super().ask()
+
+    @property
+    def meddles(self) -> bool:
+        return False
+
+    def run_out(self) -> None:
+        """The time of a stack is up."""
+        ids = [stack.id for stack in [self.world.stack(), *self.world.children()]]
+        self.told.append("time's up")
+        with self.world.database.engine.begin() as connection:
+            connection.execute(text(OVERDUE), {"id": self.dice.choice(ids)})
+
+    def snapshot(self) -> None:
+        try:
+            taken = snapshots.take(self.world.context, self.world.stack_row("s"), Body(b"{}"))
+        except (NotSupported, ActionInProgress):
+            return
+        self.told.append("snapshot")
+        self.world.messages += taken.rings
+
+    def meddle(self, child: Any) -> None:
+        """Let a user do something with a stack in the stack."""
+
+    def is_to_be_put_right(self, stack: Any) -> bool:
+        return super().is_to_be_put_right(stack) or stack.action == "SNAPSHOT"
+
+    def settle(self) -> None:
+        super().settle()
+        if self.is_gone():
+            assert self.world.provider.copies == {}
+
+
+class MeddledLife(TreeLife):
+    """The same with users who do not leave it at the root."""
+
+    meddled = False  # since the tree was last put right
+
+    @property
+    def meddles(self) -> bool:
+        return True
+
+    def meddle(self, child: Any) -> None:
+        self.world.meddled = self.meddled = True
+        deed = self.dice.choice(["patch", "update", "delete", "mark", "check", "suspend", "resume", "stop"])
+        self.told.append(f"{deed} {child.name[:8]}")
+        try:
+            self.do(deed, child)
+        except (NotSupported, ActionInProgress, NotFound) as error:
+            self.told.append(f"({type(error).__name__})")
+
+    def do(self, deed: str, child: Any) -> None:
+        world, dice = self.world, self.dice
+        match deed:
+            case "patch":
+                world.patch(child.uuid, parameters={"P": dice.choice("789")})
+            case "update":
+                other = templates.first(dice)
+                rollback = dice.random() < 0.5
+                world.update(child.uuid, templates.snippets(other), disable_rollback=not rollback)
+            case "delete":
+                world.delete(child.uuid)
+            case "mark":
+                rows = world.rows("SELECT name FROM resource WHERE stack_id = :id ORDER BY id", id=child.id)
+                if rows:
+                    world.mark(child.uuid, dice.choice(rows).name)
+            case "stop":
+                world.act(child.uuid, dice.choice(["cancel_update", "cancel_without_rollback"]))
+            case _:
+                world.act(child.uuid, deed)
+
+    def is_to_be_put_right(self, stack: Any) -> bool:
+        told = self.meddled and stack.action != "DELETE"
+        self.meddled = False
+        return told or super().is_to_be_put_right(stack)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tree_is_as_the_last_template_says(world: Simulator, seed: int):
+    live(world, seed, TreeLife)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tree_is_as_the_last_template_says_whoever_meddled(world: Simulator, seed: int):
+    live(world, seed, MeddledLife)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fifty", range(30))
+def test_the_tree_is_as_the_last_template_says_every_time(world: Simulator, fifty: int):
+    for seed in range(50 * (fifty + 1), 50 * (fifty + 2)):
+        live(world, seed, TreeLife)
+        live(world, seed, MeddledLife)

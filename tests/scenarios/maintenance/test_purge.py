@@ -1,0 +1,413 @@
+"""What is kept no longer goes, and nobody who is at work misses it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+
+from orchestrator.operations.maintenance import purge
+from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy, count_purgeable
+from orchestrator.store.events import events
+from orchestrator.store.traversals import accept
+from orchestrator.store.traversals.accept import _put
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.stacks.test_random_updates import live_through
+from tests.scenarios.world import World, test_resource
+
+EVERYTHING = Policy(0, 0, 0, 0, 0)
+NOTHING = Policy(1e9, 1e9, 1000, 1e9, 1e9)
+TABLES = ("stack", "revision", "resource_definition", "resource", "graph_node", "event", "failure", "content")
+
+
+@pytest.fixture
+def db(world: World) -> Iterator[psycopg.Connection[Any]]:
+    with world.database.connect(hot=True, replan=True) as connection:
+        yield connection
+
+
+def made(world: World, name: str = "s", value: str = "v", **snippet: Any) -> str:
+    uuid = world.create(name, {"a": test_resource(value) | snippet})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    return uuid
+
+
+def updated(world: World, *values: str, name: str = "s", **snippet: Any) -> None:
+    for value in values:
+        world.update(name, {"a": test_resource(value) | snippet})
+        world.deliver_all()
+
+
+def count(world: World, table: str) -> int:
+    return int(world.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def counts(world: World) -> dict[str, int]:
+    return {table: count(world, table) for table in TABLES}
+
+
+def numbers(world: World) -> list[int]:
+    return [row.number for row in world.rows("SELECT number FROM revision ORDER BY number")]
+
+
+def execute(world: World, statement: str) -> None:
+    with psycopg.connect(world.database.url, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+# Stacks.
+
+
+def test_a_deleted_stack_goes_with_everything_it_left_and_no_other(world: World, db):
+    empty = counts(world)
+    made(world, "kept", "other")
+    kept = counts(world)
+    made(world, "gone")
+    world.delete("gone")
+    world.deliver_all()
+    assert purge.purge(db, NOTHING) == {}
+    gone = purge.purge(db, replace(NOTHING, deleted_seconds=0))
+    assert gone["deleted stacks"] == 1
+    assert counts(world) == kept
+    assert kept != empty
+
+
+def test_a_parent_stays_while_its_child_does(world: World, db):
+    parent, child = made(world, "parent"), made(world, "child")
+    for name in ("parent", "child"):
+        world.delete(name)
+    world.deliver_all()
+    execute(
+        world,
+        f"""UPDATE stack SET owner_id = p.id, root_id = p.id, depth = 1, deleted_at = NULL, action = 'CREATE'
+        FROM stack p WHERE p.uuid = '{parent}' AND stack.uuid = '{child}'""",
+    )
+    assert "deleted stacks" not in purge.purge(db, EVERYTHING)
+    execute(world, f"UPDATE stack SET deleted_at = now(), action = 'DELETE' WHERE uuid = '{child}'")
+    assert purge.purge(db, EVERYTHING)["deleted stacks"] == 2
+
+
+# Events.
+
+
+def test_old_events_go_but_not_how_the_last_action_ended(world: World, db):
+    uuid = made(world)
+    updated(world, "w")
+    execute(world, "UPDATE event SET created_at = created_at - interval '100 days'")
+    execute(world, "UPDATE stack SET action_started_at = action_started_at - interval '100 days'")
+    assert purge.purge(db, replace(NOTHING, events_seconds=101 * 86_400)) == {}
+    purge.purge(db, replace(NOTHING, events_seconds=86_400))
+    assert world.events(uuid) == ["s UPDATE_COMPLETE"]
+
+
+def test_events_of_an_action_in_progress_stay_however_old(world: World, db):
+    uuid = made(world)
+    world.update("s", {"a": test_resource("w"), "b": test_resource(requires=["a"])})
+    world.deliver(2)
+    before = [one for one in world.events(uuid) if "UPDATE" in one]
+    assert "a UPDATE_COMPLETE" in before
+    purge.purge(db, EVERYTHING)
+    assert world.events(uuid) == before
+
+
+def test_the_newest_event_stays_whatever_it_is(world: World, db):
+    uuid = made(world)
+    execute(
+        world,
+        """INSERT INTO event (stack_id, resource_name, resource_type, action, status, reason)
+        SELECT id, 'late', 'T', 'CREATE', 'COMPLETE', '' FROM stack""",
+    )
+    purge.purge(db, EVERYTHING)
+    assert world.events(uuid) == ["s CREATE_COMPLETE", "late CREATE_COMPLETE"]
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_a_follower_whose_marker_was_purged_goes_on_where_it_was(world: World, db, direction):
+    made(world)
+    updated(world, "w")
+    stack = world.stack_row("s")
+    query = events.EventQuery(sort_dir=direction)
+    everything = [event.id for event in events.list_events(world.database, stack, query)]
+    purge.purge(db, replace(NOTHING, events_seconds=0))
+    left = {event.id for event in events.list_events(world.database, stack, query)}
+    assert left < set(everything)
+    for place, marker in enumerate(everything):
+        after = replace(query, marker=events.event_uuid(stack.uuid, marker))
+        seen = [event.id for event in events.list_events(world.database, stack, after)]
+        assert seen == [id_ for id_ in everything[place + 1 :] if id_ in left]
+
+
+# Revisions, definitions, texts.
+
+
+def test_revisions_beyond_the_number_go_and_those_in_use_never(world: World, db):
+    made(world)
+    updated(world, *"abc")
+    world.update("s", {"a": test_resource("x", fail=True)})
+    world.deliver_all()
+    updated_again = [{"a": test_resource(str(n), fail=True)} for n in range(3)]
+    for resources in updated_again:
+        world.update("s", resources)
+        world.deliver_all()
+    assert numbers(world) == [1, 2, 3, 4, 5, 6, 7, 8]
+    execute(
+        world,
+        """INSERT INTO snapshot (uuid, stack_id, status, status_reason, traversal, revision_id)
+        SELECT gen_random_uuid(), stack_id, 'COMPLETE', '', 2, id FROM revision WHERE number = 2""",
+    )
+    assert purge.purge(db, replace(NOTHING, revisions=2)) == {}  # too young
+    purge.purge(db, replace(NOTHING, revisions=2, revisions_seconds=0))
+    assert numbers(world) == [2, 4, 7, 8]  # a snapshot's, the last good one, and two
+    world.act("s", "cancel_update") if world.stack_row("s").state == "UPDATE_IN_PROGRESS" else None
+    purge.purge(db, EVERYTHING)
+    assert numbers(world) == [2, 4, 8]
+
+
+def test_nothing_of_a_stack_at_work_goes_but_what_is_old(world: World, db):
+    made(world)
+    updated(world, *"abc")
+    world.update("s", {"a": test_resource("d")})
+    before = counts(world)
+    gone = purge.purge(db, EVERYTHING)
+    assert set(gone) == {"events"}
+    assert {**counts(world), "event": 0} == {**before, "event": 0}
+    world.deliver_all()
+    assert world.stack_row("s").state == "UPDATE_COMPLETE"
+
+
+def test_definitions_and_texts_go_with_the_revisions_that_had_them(world: World, db):
+    made(world)
+    updated(world, *"abcdef")
+    assert (count(world, "resource_definition"), count(world, "content")) == (7, 7)
+    purge.purge(db, replace(NOTHING, revisions=2, revisions_seconds=0))
+    assert (count(world, "resource_definition"), count(world, "content")) == (2, 2)
+    updated(world, "g")
+    assert world.stack_row("s").state == "UPDATE_COMPLETE"
+
+
+def test_what_a_resource_was_built_from_stays_and_says_how_it_is_to_be_removed(postgres_url: str):
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    bad = {"errors": 99, "final": True}
+    try:
+        a = partial(cloud_thing, type="Cloud::Server")
+        world.create("s", {"a": a(value="1")})
+        world.deliver_all()
+        built = a(value="2") | {"deletion_policy": "Retain"}
+        world.update("s", {"a": built, "x": cloud_thing(("a",), **bad)})
+        world.deliver_all()
+        world.update("s", {"x": cloud_thing(**bad), "a": a(("x",), value="3")})  # does not come to it
+        world.deliver_all()
+        assert world.stack_row("s").state == "UPDATE_FAILED"
+        with world.database.connect(hot=True, replan=True) as db:
+            assert purge.purge(db, EVERYTHING)["revisions"] == 1
+        assert numbers(world) == [1, 3]
+        world.update("s", {"b": cloud_thing()})
+        world.deliver_all()
+        assert world.stack_row("s").state == "UPDATE_COMPLETE"
+        assert [thing for thing in cloud.things if thing.startswith("a-")] == ["a-1"]
+        assert cloud.values["a-1"] == "2"
+    finally:
+        world.close()
+
+
+def test_a_revision_that_a_request_is_about_to_go_back_to_stays(world: World, db):
+    made(world)
+    updated(world, *"ab")
+    stack = world.stack_row("s")
+    with world.database.connect() as request, request.transaction():
+        chosen = accept.numbered(request, stack.id, 1)
+        purge.purge(db, EVERYTHING)
+        assert accept.accept_rollback(request, stack.id, chosen) is not None
+    world.deliver_all()
+    assert world.stack_row("s").state == "ROLLBACK_COMPLETE"
+
+
+def test_a_text_that_any_stack_names_stays(world: World, db):
+    files = {"f": "same text"}
+    read = {"a": test_resource({"get_file": "f"})}
+    world.create("one", read, files=files)
+    world.create("two", {**read, "b": test_resource()}, files={"f": "same text"})
+    world.create("three", {"c": test_resource({"get_file": "f"})}, files={"f": "other text"})
+    world.deliver_all()
+    assert count(world, "content") == 5
+    for name in ("one", "three"):
+        world.delete(name)
+    world.deliver_all()
+    assert purge.purge(db, EVERYTHING)["texts"] == 3
+    assert [row.body for row in world.rows("SELECT body FROM content WHERE body = 'same text'")]
+    updated(world, "w", name="two")
+
+
+def test_a_text_that_a_request_is_about_to_name_stays(world: World, db):
+    text = world.rows("SELECT 1") and b"some text"
+    execute(world, "INSERT INTO content (hash, body) VALUES (sha256('some text'), 'some text')")
+    with world.database.connect() as request, request.transaction():
+        [hash_] = _put(request, text)
+        assert purge.purge(db, EVERYTHING) == {}
+    assert world.rows("SELECT hash FROM content")[0].hash == hash_
+    assert purge.purge(db, EVERYTHING) == {"texts": 1}
+
+
+# Finished visits and what else is left.
+
+
+def test_finished_visits_go_and_what_a_failed_stack_did_not_come_to_stays(world: World, db):
+    made(world)
+    world.create(
+        "f", {"a": test_resource(fail=True), "b": test_resource(requires=["a"]), "c": test_resource()}
+    )
+    world.deliver_all()
+    assert world.stack_row("f").state == "CREATE_FAILED"
+    assert purge.purge(db, NOTHING) == {}
+    purge.purge(db, replace(NOTHING, nodes_seconds=0))
+    left = {(row.label, row.state) for row in world.rows("SELECT label, state FROM graph_node")}
+    assert left == {("a", "failed"), ("b", "blocked"), ("finish", "failed")}
+    updated(world, "w")
+    world.update("f", {"a": test_resource(), "b": test_resource(requires=["a"])})
+    world.deliver_all()
+    assert {world.stack_row(name).state for name in "sf"} == {"UPDATE_COMPLETE"}
+
+
+def test_a_visit_that_runs_on_after_its_stack_has_failed_is_not_taken_away(world: World, db):
+    made(world)
+    execute(
+        world,
+        """UPDATE graph_node SET state = 'checking', lease = 1, leased_until = now(), observed_ready = false,
+        observed_ready_at = NULL WHERE label = 'a'""",
+    )
+    updated_before = counts(world)
+    gone = purge.purge(db, EVERYTHING)
+    assert [row.label for row in world.rows("SELECT label FROM graph_node")] == ["a"]
+    assert "revisions" not in gone
+    assert count(world, "revision") == updated_before["revision"]
+
+
+def test_causes_of_old_failures_and_what_was_dealt_with_go(world: World, db):
+    world.create("s", {"a": test_resource(fail=True)})
+    world.deliver_all()
+    world.update("s", {"a": test_resource(fail=True)})
+    world.deliver_all()
+    execute(
+        world,
+        """INSERT INTO stray (stack_id, resource_id, token, type, physical_id, handled_at)
+        VALUES (1, 1, 't', 'T', 'done', now()), (1, 1, 't', 'T', 'open', NULL)""",
+    )
+    assert count(world, "failure") == 2
+    gone = purge.purge(db, EVERYTHING)
+    assert (gone["failures"], gone["strays"]) == (1, 1)
+    assert [row.traversal for row in world.rows("SELECT traversal FROM failure")] == [2]
+    assert [row.physical_id for row in world.rows("SELECT physical_id FROM stray")] == ["open"]
+
+
+# The whole of it.
+
+
+def test_a_dry_run_changes_nothing_and_tells_what_a_purge_removes(world: World, db):
+    made(world)
+    updated(world, *"abcd")
+    made(world, "gone", "other")
+    world.delete("gone")
+    world.deliver_all()
+    world.create("f", {"a": test_resource(fail=True)})
+    world.deliver_all()
+    before = counts(world)
+    told = count_purgeable(db, EVERYTHING)
+    assert counts(world) == before
+    assert told == purge.purge(db, EVERYTHING)
+    assert {"deleted stacks", "revisions", "definitions", "texts", "events", "nodes"} <= set(told)
+
+
+def wait_until_free(db: psycopg.Connection[Any]) -> None:
+    """Return when the server has noticed that a connection that held the lock is gone."""
+    db.execute("SELECT pg_advisory_lock(%s)", (purge.LOCK,))  # what a connection has, it may take once more
+
+
+def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(purge, "SLICE", 2)
+    made(world)
+    updated(world, *"abcd")
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    before = count(world, "event")
+    one.tick(db, budget_seconds=0.0)
+    left = [sum(counts(world).values())]
+    with world.database.connect() as elsewhere:
+        other = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+        other.tick(elsewhere, budget_seconds=60.0)  # the first is at it
+        assert sum(counts(world).values()) == left[0]
+        while one._pass is not None:
+            one.tick(db, budget_seconds=0.0)
+            left.append(sum(counts(world).values()))
+        assert len(set(left)) > 5
+        assert count(world, "event") < before
+        assert count_purgeable(db, EVERYTHING) == {}
+        made(world, "more")
+        one.tick(db)  # not again so soon
+        other._begin_at = 0.0
+        other.tick(elsewhere)  # nor another, while the first is there
+        assert count_purgeable(db, EVERYTHING) != {}
+        db.close()
+        wait_until_free(elsewhere)
+        other._begin_at = 0.0
+        other.tick(elsewhere, budget_seconds=60.0)
+        assert count_purgeable(elsewhere, EVERYTHING) == {}
+
+
+def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
+    world: World, db, monkeypatch: pytest.MonkeyPatch
+):
+    made(world)
+    monkeypatch.setattr(purge.purging, "STACKS", f"{purge.purging.STACKS} nonsense")
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    with pytest.raises(psycopg.Error):
+        one.tick(db)
+    monkeypatch.undo()
+    one._begin_at = 0.0
+    one.tick(db, budget_seconds=60.0)
+    assert count_purgeable(db, EVERYTHING) == {}
+
+
+def test_a_tick_goes_on_after_its_connection_was_lost(world: World, db, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(purge, "SLICE", 2)
+    made(world)
+    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    one.tick(db, budget_seconds=0.0)
+    db.close()
+    with world.database.connect() as another:
+        with pytest.raises(psycopg.OperationalError):
+            one.tick(another, budget_seconds=60.0)
+        wait_until_free(another)
+        one._begin_at = 0.0
+        one.tick(another, budget_seconds=60.0)
+        assert count_purgeable(another, EVERYTHING) == {}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_purged_at_any_moment_the_last_template_wins(
+    postgres_url: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = Cloud()
+    world = World(postgres_url, seed=seed, types=cloud.types())
+    dice = random.Random(seed)
+    try:
+        with world.database.connect(hot=True, replan=True) as db:
+            deliver = world.deliver_one
+
+            def purging(ring: Any) -> None:
+                live = world.rows("SELECT 1 FROM stack WHERE deleted_at IS NULL")  # whose state is asked
+                if live and dice.random() < 0.2:
+                    purge.purge(db, EVERYTHING)
+                deliver(ring)
+
+            monkeypatch.setattr(world, "deliver_one", purging)
+            live_through(world, cloud, random.Random(seed))
+            purge.purge(db, EVERYTHING)
+            assert [count(world, table) for table in TABLES] == [0] * len(TABLES)
+    finally:
+        world.close()

@@ -1,0 +1,342 @@
+"""What a preview says of an update: which resources, why, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from orchestrator.engine.preview.forecast import ForecastResource
+from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound, ProviderBusy
+from orchestrator.operations.context import Body
+from orchestrator.operations.preview.update import UpdatePreview, preview_update
+from orchestrator.resources.base import Context, Observation, Property
+from tests.scenarios.fake_cloud import Cloud, Server, cloud_thing
+from tests.scenarios.stacks.test_updates import five
+from tests.scenarios.world import World, test_resource
+
+TURNS = ("unchanged", "updated", "replaced", "added", "deleted")
+Resources = dict[str, Any]
+
+
+class Drifting(Server):
+    """A thing of which the cloud tells how it is, and that may not be moved."""
+
+    name = "Cloud::Drifting"
+    properties = {**Server.properties, "place": Property("string", default="here", immutable=True)}  # noqa: RUF012
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        if not seen.exists:
+            return seen
+        return Observation(
+            exists=True,
+            ready=seen.ready,
+            attributes=seen.attributes,
+            properties={"value": self.cloud.values[physical_id], "looks": 0},
+        )
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    """A world with a cloud of its own."""
+    made = World(postgres_url, types={**cloud.types(), Drifting.name: Drifting(cloud)})
+    yield made
+    made.close()
+
+
+def foreseen(world: World, resources: Resources, **request: Any) -> UpdatePreview:
+    whole = {"heat_template_version": "2021-04-16", "resources": resources}
+    whole |= {key: request.pop(key) for key in ("parameters", "outputs") if key in request}
+    body = orjson.dumps({"template": whole, **request})
+    return preview_update(world.context, world.stack_row("s"), Body(body))
+
+
+def names(preview: UpdatePreview) -> dict[str, set[str]]:
+    """Return the names by what becomes of them, without those of which nothing does."""
+    found = {turn: {item.expected.name for item in preview.items[turn]} for turn in TURNS}
+    found["unchanged"] |= set(preview.unchanged)
+    return {turn: held for turn, held in found.items() if held}
+
+
+def expected(preview: UpdatePreview, name: str) -> ForecastResource:
+    [found] = [
+        item.expected for held in preview.items.values() for item in held if item.expected.name == name
+    ]
+    return found
+
+
+def rested(world: World, resources: Resources, **request: Any) -> None:
+    world.create("s", resources, **request)
+    world.deliver_all()
+
+
+def test_the_same_template_changes_nothing(world):
+    rested(world, five())
+    assert names(foreseen(world, five())) == {"unchanged": set("ABCDE")}
+
+
+def test_a_preview_leaves_no_trace(world):
+    rested(world, five())
+    tables = "stack", "revision", "content", "resource", "resource_definition", "graph_node", "event"
+    before = {table: world.rows(f"SELECT t::text FROM {table} t ORDER BY 1") for table in tables}
+    foreseen(world, five(C=test_resource("new"), F=test_resource("f"), A=None))
+    assert {table: world.rows(f"SELECT t::text FROM {table} t ORDER BY 1") for table in tables} == before
+    assert world.messages == []
+
+
+def test_the_five_lists_and_why(world):
+    fixed = {"update_replace_value": "1"}
+    rested(world, five(A=test_resource("a", **fixed), F=test_resource("f")))
+    wanted = five(A=test_resource("a", update_replace_value="2"), B=test_resource("b2"), G=test_resource("g"))
+    found = foreseen(world, wanted)
+    assert names(found) == {
+        "unchanged": {"C", "D", "E"},
+        "updated": {"B"},
+        "replaced": {"A"},
+        "added": {"G"},
+        "deleted": {"F"},
+    }
+    assert expected(found, "A").because == "update_replace_value cannot be changed in place"
+    assert expected(found, "A").changed == {"update_replace_value": ("1", "2")}
+    assert expected(found, "B").because == "value changes"
+    assert expected(found, "B").changed == {"value": ("b", "b2")}
+    assert all(item.expected.certain for held in found.items.values() for item in held)
+
+
+def test_a_value_ripples_as_far_as_it_changes_something(world):
+    rested(world, five())
+    found = foreseen(world, five(C=test_resource("new", requires=("A", "B"))))
+    assert names(found) == {"updated": {"C", "E"}, "unchanged": {"A", "B", "D"}}
+    assert expected(found, "E").changed == {"value": ("4alpha", "new")}
+    assert expected(found, "E").because == "value changes (C is changed)"
+    assert expected(found, "E").certain
+    found = foreseen(world, five(C=test_resource("4alpha", requires=("A", "B"), client_name="x")))
+    assert names(found) == {"updated": {"C"}, "unchanged": {"A", "B", "D", "E"}}
+
+
+def test_a_new_id_is_not_known_and_sure_to_be_another(world):
+    fixed = {"requires": ("A", "B"), "update_replace_value": "1"}
+    rested(world, five(C=test_resource("4alpha", **fixed)))
+    found = foreseen(world, five(C=test_resource("4alpha", **{**fixed, "update_replace_value": "2"})))
+    d, e = expected(found, "D"), expected(found, "E")
+    [old] = [row.physical_id for row in world.rows("SELECT physical_id FROM resource WHERE name = 'C'")]
+    assert (d.turn, d.certain, d.changed, d.unknown) == ("updated", True, {"value": (old, None)}, ("value",))
+    assert d.because == "value changes (C is replaced)"
+    # C's value may be what it was.
+    assert (e.turn, e.certain, e.because) == ("updated", False, "value may change (C is replaced)")
+
+
+def test_a_type_that_is_another_and_one_that_failed_are_replaced(world):
+    rested(world, {"a": test_resource(), "b": test_resource()})
+    with world.database.engine.begin() as connection:
+        unhealthy = "action = 'CHECK', status = 'FAILED', status_reason = 'no pulse'"
+        query = f"UPDATE resource SET {unhealthy} WHERE name = 'b'"
+        connection.exec_driver_sql(query)
+    found = foreseen(world, {"a": {"type": "OS::Heat::RandomString"}, "b": test_resource()})
+    assert names(found) == {"replaced": {"a", "b"}}
+    because = "its type changes from OS::Heat::TestResource to OS::Heat::RandomString"
+    assert expected(found, "a").because == because
+    assert expected(found, "b").because == "it is unhealthy: no pulse"
+
+
+def test_a_change_of_metadata_alone_is_one_in_place(world):
+    rested(world, {"a": test_resource()})
+    found = foreseen(world, {"a": {**test_resource(), "metadata": {"k": 1}}})
+    assert names(found) == {"updated": {"a"}}
+    assert expected(found, "a").because == "its metadata changes"
+
+
+def test_what_keeps_its_thing_says_so_when_it_goes(clouded):
+    kept = {**cloud_thing(), "deletion_policy": "retain"}
+    rested(clouded, {"a": kept, "b": cloud_thing(), "c": cloud_thing()})
+    found = foreseen(clouded, {"c": cloud_thing()})
+    assert names(found) == {"deleted": {"a", "b"}, "unchanged": {"c"}}
+    assert expected(found, "a").because == "its deletion policy lets what was made stay where it is"
+    assert expected(found, "b").because == ""
+
+
+def test_secrets_are_masked_and_nothing_shows_them(world):
+    parameters = {"p": {"type": "string", "hidden": True}, "q": {"type": "string", "default": "open"}}
+
+    def wanted(q: str) -> Resources:
+        return {
+            "a": test_resource({"get_param": "p"}),
+            "b": test_resource({"get_attr": ["a", "output"]}),
+            "c": test_resource({"get_attr": ["r", "value"]}),
+            "d": test_resource(q),
+            "r": {"type": "OS::Heat::RandomString", "properties": {"salt": q}},
+        }
+
+    rested(world, wanted("x"), parameters=parameters, environment={"parameters": {"p": "sesame-1"}})
+    [row] = world.rows("SELECT sealed FROM resource WHERE name = 'r'")
+    drawn = world.cipher.open(row.sealed)["attributes"]["value"]
+    found = foreseen(world, wanted("y"), parameters=parameters, environment={"parameters": {"p": "sesame-2"}})
+    assert names(found) == {"updated": set("abcd"), "replaced": {"r"}}
+    assert expected(found, "a").changed == expected(found, "b").changed == {"value": ("******", "******")}
+    assert expected(found, "c").changed == {"value": ("******", None)}
+    assert expected(found, "d").changed == {"value": ("x", "y")}
+    for secret in ("sesame-1", "sesame-2", drawn):
+        assert secret not in repr(found)
+
+
+def test_what_may_not_change_is_refused_with_each_place(clouded):
+    thing = "Cloud::Drifting"
+    rested(clouded, {name: cloud_thing(type=thing) for name in "ab"})
+    with pytest.raises(InvalidTemplate) as refused:
+        foreseen(clouded, {name: cloud_thing(type=thing, place="there") for name in "ab"})
+    assert str(refused.value) == "Update to properties place of a (Cloud::Drifting) is not supported."
+    assert refused.value.heat_type == "NotSupported"
+    assert [one.path for one in refused.value.diagnostics] == [
+        "resources.a.properties",
+        "resources.b.properties",
+    ]
+
+
+def test_a_value_that_the_update_would_fail_for_is_refused(world):
+    rested(world, {"a": test_resource("12"), "b": test_resource()})
+    asked = {"type": "OS::Heat::RandomString", "properties": {"length": {"get_attr": ["a", "output"]}}}
+    assert names(foreseen(world, {"a": test_resource("12"), "b": test_resource(), "c": asked}))["added"] == {
+        "c"
+    }
+    with pytest.raises(
+        InvalidTemplate, match=r"resources\.c\.properties\.length: Value 'many' is not an integer"
+    ):
+        foreseen(world, {"a": test_resource("many"), "b": test_resource(), "c": asked})
+
+
+def test_what_belongs_to_others_stays_theirs(clouded, cloud):
+    cloud.things["theirs"] = cloud.values["theirs"] = "x"
+    theirs = {**cloud_thing(), "external_id": "theirs"}
+    rested(clouded, {"a": theirs})
+    assert names(foreseen(clouded, {"a": {**theirs, "properties": {"value": "y"}}})) == {"unchanged": {"a"}}
+    with pytest.raises(InvalidTemplate, match="Update to property external_id of a"):
+        foreseen(clouded, {"a": {**theirs, "external_id": "others"}})
+
+
+def test_a_running_create_is_compared_with_what_is_there_so_far(clouded):
+    clouded.create("s", {"a": cloud_thing(looks=9), "b": cloud_thing(requires=("a",)), "c": cloud_thing()})
+    clouded.deliver(3)  # the plan and the first two
+    found = foreseen(
+        clouded, {"a": cloud_thing(looks=9), "b": cloud_thing(requires=("a",)), "c": cloud_thing()}
+    )
+    assert names(found) == {"unchanged": {"a", "c"}, "added": {"b"}}
+    found = foreseen(clouded, {"a": cloud_thing(value="x", looks=9)})
+    assert names(found) == {"replaced": {"a"}, "deleted": {"c"}}
+
+
+def test_going_back_takes_the_one_from_before(clouded, cloud):
+    def wanted(value: str) -> Resources:
+        asked = {"get_resource": "a"}
+        return {"a": cloud_thing(value=value), "b": cloud_thing(type="Cloud::Server", value=asked)}
+
+    rested(clouded, wanted("1"))
+
+    def refuse(ctx: Context) -> None:
+        raise RuntimeError("no")
+
+    cloud.on["update"] = refuse
+    clouded.update("s", wanted("2"))
+    clouded.deliver_all()
+    cloud.on.clear()
+    first, second = [
+        row.physical_id
+        for row in clouded.rows("SELECT physical_id FROM resource WHERE name = 'a' ORDER BY id")
+    ]
+    found = foreseen(clouded, wanted("1"))
+    assert expected(found, "a").turn == "replaced"
+    assert expected(found, "a").because == "the one from before is taken back"
+    assert expected(found, "b").turn == "replaced"  # it has failed
+    found = foreseen(clouded, wanted("2"))
+    assert [(item.expected.turn, item.expected.because) for item in found.items["deleted"]] == [
+        ("deleted", "it is left over from before")
+    ]
+    clouded.update("s", wanted("1"))
+    clouded.deliver_all()
+    assert first in cloud.things
+    assert second not in cloud.things
+
+
+def test_what_is_being_removed_is_made_anew(clouded, cloud):
+    rested(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
+
+    def refuse(ctx: Context) -> None:
+        raise ProviderBusy("not now")
+
+    cloud.on["delete"] = refuse
+    clouded.delete("s")
+    clouded.deliver(3)  # the plan, the finish, and the first of the two
+    found = foreseen(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
+    assert names(found)["added"] == {"b"}
+    assert [item.expected.because for item in found.items["deleted"]] == ["it is being removed already"]
+
+
+def test_a_suspended_stack_is_compared_like_any_other_and_a_deleted_one_is_gone(world):
+    rested(world, five())
+    with world.database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE stack SET action = 'SUSPEND'")
+    assert names(foreseen(world, five(E=None)))["deleted"] == {"E"}
+    uuid = world.stack_row("s").uuid
+    world.delete("s")
+    world.deliver_all()
+    row = world.stack_row(str(uuid))
+    with pytest.raises(NotFound):
+        preview_update(world.context, row, Body(orjson.dumps({"template": {}})))
+
+
+def test_a_patch_keeps_what_it_leaves_out(world):
+    parameters = {"p": {"type": "string", "default": "1"}, "q": {"type": "string", "default": "2"}}
+    wanted = {"a": test_resource({"get_param": "p"}), "b": test_resource({"get_param": "q"})}
+    rested(world, wanted, parameters=parameters, environment={"parameters": {"p": "one"}})
+    body = Body(orjson.dumps({"parameters": {"q": "two"}}))
+    found = preview_update(world.context, world.stack_row("s"), body, patch=True)
+    assert names(found) == {"unchanged": {"a"}, "updated": {"b"}}
+
+
+def test_a_plan_from_reality_finds_what_drifted_and_what_is_gone(clouded, cloud):
+    thing = "Cloud::Drifting"
+    wanted = {name: cloud_thing(type=thing, value="v") for name in "abc"}
+    wanted["d"] = cloud_thing(type=thing, value={"get_attr": ["a", "value"]})
+    rested(clouded, wanted)
+    ids = {row.name: row.physical_id for row in clouded.rows("SELECT name, physical_id FROM resource")}
+    cloud.values[ids["a"]] = "drifted"
+    del cloud.things[ids["b"]]
+    assert names(foreseen(clouded, wanted)) == {"unchanged": set("abcd")}
+    calls = len(cloud.calls)
+    found = foreseen(clouded, wanted, converge=True)
+    assert sorted(cloud.calls[calls:]) == [f"observe {name}" for name in "abcd"]
+    assert expected(found, "a").changed == {"value": ("drifted", "v")}
+    assert expected(found, "a").because == "value changes; value is not as it was made"
+    assert expected(found, "b").because == "it is gone"
+    assert names(found)["replaced"] == {"b"}
+    assert "c" in names(found)["unchanged"]
+
+
+def test_what_could_not_be_looked_at_is_not_gone(clouded, cloud):
+    rested(clouded, {"a": cloud_thing()})
+
+    def refuse(ctx: Context) -> None:
+        raise ProviderBusy("nobody answers")
+
+    cloud.on["observe"] = refuse
+    found = foreseen(clouded, {"a": cloud_thing()}, converge=True)
+    assert names(found) == {"unchanged": {"a"}}
+    assert expected(found, "a").because == "it could not be looked at: nobody answers"
+    assert not expected(found, "a").certain
+
+
+def test_more_things_than_one_answer_may_look_at_are_refused(clouded, cloud):
+    clouded.settings.max_observed_in_preview = 2
+    rested(clouded, {name: cloud_thing() for name in "abc"})
+    with pytest.raises(
+        LimitExceeded, match="a look at 3 resources, more than the 2 of max_observed_in_preview"
+    ):
+        foreseen(clouded, {name: cloud_thing() for name in "abc"}, converge=True)
+    assert foreseen(clouded, {name: cloud_thing() for name in "abc"}).unchanged == set("abc")

@@ -1,0 +1,128 @@
+"""What a preview said is what the update then does: random templates over random stacks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.operations.preview.update import UpdatePreview
+from tests.scenarios.fake_cloud import Cloud
+from tests.scenarios.preview.test_preview import foreseen, names
+from tests.scenarios.stacks.test_random_updates import come_to_rest, go_on, template
+from tests.scenarios.world import World
+
+WEIGHT = {"unchanged": 0, "updated": 1, "replaced": 2}
+PHYSICAL_IDS = "SELECT name, physical_id FROM resource WHERE NOT leftover"
+
+
+def happened(world: World, before: Mapping[str, str], told: int, uuid: str) -> dict[str, str]:
+    """Return what an update did to each name, by the physical ids before it and the events since."""
+    after = {row.name: row.physical_id for row in world.rows(PHYSICAL_IDS)}
+    events = world.events(uuid)[told:]
+    found = dict.fromkeys(before.keys() - after.keys(), "deleted")
+    for name, id_ in after.items():
+        if name not in before:
+            found[name] = "added"
+        elif before[name] != id_:
+            found[name] = "replaced"
+        else:
+            found[name] = "updated" if f"{name} UPDATE_COMPLETE" in events else "unchanged"
+    return found
+
+
+def compared(preview: UpdatePreview, did: dict[str, str]) -> tuple[int, int]:
+    """Hold a preview against what happened; return how often it was right, of how many that it spoke of."""
+    exact = said = 0
+    for name in preview.unchanged:
+        assert did.pop(name) == "unchanged", name
+    for turn, items in preview.items.items():
+        for item in items:
+            actual, said = did.pop(item.expected.name), said + 1
+            exact += actual == turn
+            if item.expected.certain:
+                assert actual == turn, item
+            else:
+                assert WEIGHT[actual] <= WEIGHT[turn], item
+    assert did == {}
+    return exact, said
+
+
+def changed_and_compared(
+    world: World, cloud: Cloud, uuid: str, wanted: dict[str, Any], **request: Any
+) -> tuple[int, int]:
+    before = {row.name: row.physical_id for row in world.rows(PHYSICAL_IDS)}
+    told, preview = len(world.events(uuid)), foreseen(world, wanted, **request)
+    world.update("s", wanted, **request)
+    come_to_rest(world, cloud)
+    return compared(preview, happened(world, before, told, uuid))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_update_does_what_its_preview_said(postgres_url: str, seed: int) -> None:
+    cloud, dice = Cloud(), random.Random(seed)
+    world = World(postgres_url, seed=seed, types=cloud.types())
+    exact = said = 0
+    try:
+        uuid = world.create("s", template(dice))
+        come_to_rest(world, cloud)
+        for _ in range(5):
+            right, spoken = changed_and_compared(world, cloud, uuid, template(dice))
+            exact, said = exact + right, said + spoken
+    finally:
+        world.close()
+    assert exact / said > 0.8
+
+
+def machines(dice: random.Random) -> dict[str, Any]:
+    """Return things of which the cloud tells how they are."""
+    made = template(dice)
+    for snippet in made.values():
+        if snippet["type"] == "Cloud::Server":
+            snippet["type"] = "Cloud::Machine"
+    return made
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_update_from_reality_does_what_its_preview_said(postgres_url: str, seed: int) -> None:
+    cloud, dice = Cloud(), random.Random(seed)
+    world = World(postgres_url, seed=seed, types=cloud.types())
+    try:
+        wanted = machines(dice)
+        uuid = world.create("s", wanted)
+        come_to_rest(world, cloud)
+        for _ in range(4):
+            for thing in list(cloud.things):
+                match dice.random():
+                    case chance if chance < 0.2:
+                        del cloud.things[thing]
+                    case chance if chance < 0.5:
+                        cloud.values[thing] = f"drifted {dice.random()}"
+            wanted = wanted if dice.random() < 0.5 else machines(dice)
+            changed_and_compared(world, cloud, uuid, wanted, converge=True)
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_preview_can_be_asked_for_at_any_moment(postgres_url: str, seed: int) -> None:
+    cloud, dice = Cloud(), random.Random(seed)
+    world = World(postgres_url, seed=seed, types=cloud.types())
+    try:
+        world.create("s", template(dice))
+        for _ in range(8):
+            go_on(world, dice.randint(0, 12))
+            wanted = template(dice)
+            preview = foreseen(world, wanted)
+            listed = [item.expected.name for held in preview.items.values() for item in held]
+            assert {*listed, *preview.unchanged} >= wanted.keys()
+            assert wanted.keys().isdisjoint(
+                item.expected.name for item in preview.items["deleted"] if not item.expected.because
+            )
+            world.update("s", wanted)
+        come_to_rest(world, cloud)
+        assert names(foreseen(world, wanted)) == {"unchanged": set(wanted)}
+    finally:
+        world.close()

@@ -1,0 +1,249 @@
+"""What a preview says of what is inside nested stacks."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import orjson
+import pytest
+
+from orchestrator.errors import InvalidTemplate
+from orchestrator.operations.context import Body
+from orchestrator.operations.preview.create import CreatePreview, PlannedResource, preview_create
+from orchestrator.operations.preview.update import UpdatePreview, preview_update
+from tests.scenarios.children.test_nested_stacks import URL, child_text, nested
+from tests.scenarios.world import World, test_resource
+
+OUTER = "file:///outer.yaml"
+
+
+def outer_text(size: Any = "large") -> str:
+    """A template with a nested one in it."""
+    resources = {"inner": nested(size)}
+    return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources}).decode()
+
+
+def created(world: World, resources: dict[str, Any], **request: Any) -> CreatePreview:
+    template = {"heat_template_version": "2021-04-16", "resources": resources}
+    template |= {key: request.pop(key) for key in ("parameters",) if key in request}
+    body = orjson.dumps({"stack_name": "s", "template": template, **request})
+    return preview_create(world.context, Body(body))
+
+
+def one(resources: Any, name: str) -> PlannedResource:
+    [found] = [one for one in resources if one.name == name]
+    return found
+
+
+def test_a_create_shows_what_is_in_nested_stacks(world: World) -> None:
+    files = {URL: child_text(), OUTER: outer_text()}
+    found = created(
+        world, {"outer": {"type": OUTER}, "after": test_resource(requires=["outer"])}, files=files
+    )
+    outer = one(found.resources, "outer").nested
+    assert outer is not None
+    assert outer.name == "s-outer"
+    inner = one(outer.resources, "inner").nested
+    assert inner is not None
+    assert inner.name == "s-outer-inner"
+    assert [one.name for one in inner.resources] == ["first", "second"]
+    assert one(inner.resources, "second").properties["value"] == "large"
+    assert one(inner.resources, "first").required_by == ["second"]
+
+
+def test_what_is_not_known_yet_is_null_inside_too_and_not_the_parameters_default(world: World) -> None:
+    resources = {"a": test_resource(), "child": nested({"get_attr": ["a", "output"]})}
+    found = created(world, resources, files={URL: child_text()})
+    child = one(found.resources, "child").nested
+    assert child is not None
+    assert one(child.resources, "second").properties["value"] == "test_string"  # the property's own
+
+
+def test_what_is_secret_is_masked_inside(world: World) -> None:
+    hidden = {"size": {"type": "string", "hidden": True, "default": "s3cr3t"}}
+    found = created(
+        world, {"child": nested({"get_param": "size"})}, files={URL: child_text()}, parameters=hidden
+    )
+    child = one(found.resources, "child").nested
+    assert child is not None
+    assert one(child.resources, "second").properties["value"] == "******"
+    assert "s3cr3t" not in repr(found)
+
+
+def test_a_create_preview_of_nested_stacks_makes_nothing(world: World) -> None:
+    created(world, {"child": nested()}, files={URL: child_text()})
+    assert world.rows("SELECT 1 FROM stack") == []
+
+
+def updated(world: World, resources: dict[str, Any], **request: Any) -> UpdatePreview:
+    template = {"heat_template_version": "2021-04-16", "resources": resources}
+    body = orjson.dumps({"template": template, **request})
+    return preview_update(world.context, world.stack_row("s"), Body(body), show_nested=True)
+
+
+def lists(preview: UpdatePreview) -> dict[str, dict[str, list[str]]]:
+    """What becomes of whom: for each stack, by the resource that it stands for, names by what becomes."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in (preview, *preview.nested):
+        turns = {turn: sorted(i.expected.name for i in items) for turn, items in one.items.items()}
+        turns["unchanged"] = sorted([*one.unchanged, *turns.get("unchanged", [])])
+        found[one.parent or "root"] = {turn: names for turn, names in turns.items() if names}
+    return found
+
+
+def rested(world: World, resources: dict[str, Any], **request: Any) -> None:
+    world.create("s", resources, **request)
+    world.deliver_all()
+
+
+def test_the_same_template_changes_nothing_anywhere(world: World) -> None:
+    files = {URL: child_text(), OUTER: outer_text()}
+    rested(world, {"outer": {"type": OUTER}}, files=files)
+    assert lists(updated(world, {"outer": {"type": OUTER}}, files=files)) == {
+        "root": {"unchanged": ["outer"]},
+        "outer": {"unchanged": ["inner"]},
+        "inner": {"unchanged": ["first", "second"]},
+    }
+
+
+def test_a_changed_property_is_followed_into_the_child(world: World) -> None:
+    rested(world, {"child": nested("a")}, files={URL: child_text()})
+    found = updated(world, {"child": nested("b")}, files={URL: child_text()})
+    assert lists(found) == {
+        "root": {"updated": ["child"]},
+        "child": {"updated": ["second"], "unchanged": ["first"]},
+    }
+    [second] = found.nested[0].items["updated"]
+    assert second.expected.changed == {"value": ("a", "b")}
+    assert second.expected.certain
+
+
+def test_a_changed_file_is_an_update_all_the_way_down(world: World) -> None:
+    rested(world, {"outer": {"type": OUTER}}, files={URL: child_text(), OUTER: outer_text()})
+    found = updated(world, {"outer": {"type": OUTER}}, files={URL: child_text("w"), OUTER: outer_text()})
+    assert lists(found) == {
+        "root": {"updated": ["outer"]},
+        "outer": {"updated": ["inner"]},
+        "inner": {"updated": ["first"], "unchanged": ["second"]},
+    }
+    assert found.items["updated"][0].expected.because.startswith("what its stack is made with changes")
+
+
+def test_new_and_gone_children_are_listed_whole(world: World) -> None:
+    rested(world, {"old": nested()}, files={URL: child_text()})
+    found = updated(world, {"new": nested()}, files={URL: child_text()})
+    assert lists(found) == {
+        "root": {"added": ["new"], "deleted": ["old"]},
+        "new": {"added": ["first", "second"]},
+        "old": {"deleted": ["first", "second"]},
+    }
+
+
+def test_a_child_of_another_template_is_changed_in_place(world: World) -> None:
+    other = "file:///other.yaml"
+    rested(world, {"child": nested()}, files={URL: child_text()})
+    found = updated(world, {"child": {"type": other}}, files={other: child_text()})
+    assert lists(found) == {
+        "root": {"updated": ["child"]},
+        "child": {"updated": ["second"], "unchanged": ["first"]},
+    }
+
+
+def test_a_child_whose_place_another_kind_of_type_takes_is_replaced(world: World) -> None:
+    rested(world, {"child": nested()}, files={URL: child_text()})
+    found = updated(world, {"child": test_resource()})
+    assert lists(found) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
+
+
+def test_what_comes_from_what_changes_may_change_inside(world: World) -> None:
+    def resources(value: str) -> dict[str, Any]:
+        fixed = test_resource("a", update_replace_value=value)
+        return {"base": fixed, "child": nested({"get_resource": "base"})}
+
+    rested(world, resources("1"), files={URL: child_text()})
+    found = updated(world, resources("2"), files={URL: child_text()})
+    assert lists(found)["child"] == {"updated": ["second"], "unchanged": ["first"]}
+    [second] = found.nested[0].items["updated"]
+    assert (second.expected.certain, second.expected.unknown) == (False, ("value",))
+
+
+def test_a_failed_child_is_gone_on_with(world: World) -> None:
+    rested(world, {"child": nested()}, files={URL: child_text(fail=True)})
+    found = updated(world, {"child": nested()}, files={URL: child_text()})
+    assert lists(found)["root"] == {"updated": ["child"]}
+    assert lists(found)["child"] == {"replaced": ["first"], "added": ["second"]}
+    assert found.items["updated"][0].expected.because.startswith("it has failed")
+
+
+def test_a_changed_facade_is_followed_into_the_child(world: World) -> None:
+    text = child_text(
+        facade={"type": "OS::Heat::Value", "properties": {"value": {"resource_facade": "metadata"}}}
+    )
+    rested(world, {"child": {**nested(), "metadata": {"a": 1}}}, files={URL: text})
+    found = updated(world, {"child": {**nested(), "metadata": {"a": 2}}}, files={URL: text})
+    assert lists(found)["child"] == {"updated": ["facade"], "unchanged": ["first", "second"]}
+    same = updated(world, {"child": {**nested(), "metadata": {"a": 1}}}, files={URL: text})
+    assert lists(same)["child"] == {"unchanged": ["facade", "first", "second"]}
+
+
+def test_without_being_asked_nothing_below_is_told(world: World) -> None:
+    rested(world, {"child": nested()}, files={URL: child_text()})
+    template = {"heat_template_version": "2021-04-16", "resources": {"child": nested("x")}}
+    body = Body(orjson.dumps({"template": template, "files": {URL: child_text()}}))
+    assert preview_update(world.context, world.stack_row("s"), body).nested == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_update_does_to_a_tree_what_its_preview_said(world: World, seed: int) -> None:
+    dice = random.Random(seed)
+
+    def drawn() -> tuple[dict[str, Any], dict[str, str]]:
+        names = [name for name in ("a", "b", "c") if dice.random() < 0.8]
+        resources: dict[str, Any] = {name: nested(dice.choice("xy")) for name in names}
+        resources["outer"] = {"type": OUTER, "metadata": {"n": dice.choice("12")}}
+        files = {URL: child_text(dice.choice("vw")), OUTER: outer_text(dice.choice("xy"))}
+        return resources, files
+
+    resources, files = drawn()
+    rested(world, resources, files=files)
+    for _ in range(4):
+        resources, files = drawn()
+        found = updated(world, resources, files=files)
+        told = {row.uuid: row.n for row in world.rows(EVENTS)}
+        world.update("s", resources, files=files)
+        world.deliver_all()
+        for one in (found, *found.nested):
+            if one.stack is None:
+                continue
+            [row] = world.rows("SELECT id, deleted_at FROM stack WHERE uuid = :u", u=str(one.stack.uuid))
+            events = world.events(str(one.stack.uuid))[told[str(one.stack.uuid)] :]
+            did = {event.split()[0] for event in events} - {one.name}
+            said = {item.expected.name for items in one.items.values() for item in items}
+            assert all(item.expected.certain for items in one.items.values() for item in items)
+            assert said == did, one.parent
+            assert (row.deleted_at is not None) == (set(one.items) == {"deleted"})
+
+
+EVENTS = (
+    "SELECT s.uuid::text AS uuid, count(*) AS n FROM stack s JOIN event e ON e.stack_id = s.id GROUP BY 1"
+)
+
+
+def test_what_would_fail_inside_refuses_the_preview_whether_or_not_that_is_told(world: World) -> None:
+    def child(id_: str) -> str:
+        return child_text(known={"type": "OS::Heat::TestResource", "external_id": id_})
+
+    rested(world, {"outer": {"type": OUTER}}, files={URL: child("one"), OUTER: outer_text()})
+    wanted = {"heat_template_version": "2021-04-16", "resources": {"outer": {"type": OUTER}}}
+    body = orjson.dumps({"template": wanted, "files": {URL: child("two"), OUTER: outer_text()}})
+    for told in (True, False):
+        with pytest.raises(InvalidTemplate) as refused:
+            preview_update(world.context, world.stack_row("s"), Body(body), show_nested=told)
+        [fault] = refused.value.diagnostics
+        assert fault.path == "resources.outer.resources.inner.resources.known.external_id"
+        told_words = "Update to property external_id of known (OS::Heat::TestResource) is not supported."
+        assert fault.message == told_words
+    world.update("s", wanted["resources"], files={URL: child("two"), OUTER: outer_text()})
+    world.deliver_all()
+    assert world.state(str(world.stack_row("s").uuid)) == "UPDATE_FAILED"  # as it said

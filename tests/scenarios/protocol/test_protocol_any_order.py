@@ -1,0 +1,154 @@
+"""Any graph, any order, any loss, any death of a worker: all is made once, in order, and goes away whole."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.resources.base import Context
+from orchestrator.store.nodes import repository
+from orchestrator.store.traversals import traversals
+from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
+from tests.scenarios.world import World, test_resource
+
+STEPS = ("claim", "glance", "look", "begin", "write", "settle_nodes", "drop", "top_up")
+TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
+
+
+class Chaos(World):
+    """A world that delivers in batches, shuffled, repeated and lossy, and whose workers die."""
+
+    def __init__(self, url: str, cloud: Cloud, chosen: random.Random, batch: int, faults: float) -> None:
+        super().__init__(url, types=cloud.types(), check_batch=batch, action_retry_limit=100)
+        self.chosen, self.batch, self.faults = chosen, batch, faults
+
+    def run(self) -> None:
+        """Deliver until everything rests."""
+        for _ in range(5_000):
+            if not self.messages and not (self.sweep_once() or self.sweep_once()):
+                self.forget_leases()
+                if not self.sweep_once() and not self.sweep_once():
+                    return
+            self.chosen.shuffle(self.messages)
+            if self.messages:
+                self._deliver(self._take())
+        raise AssertionError("it never comes to rest")
+
+    def sweep_once(self) -> bool:
+        """As ever, with a sweeper that may die too."""
+        try:
+            return super().sweep_once()
+        except Crash:
+            return True
+
+    def _take(self) -> list[CheckMessage]:
+        """Take messages that `tasks/publisher.py` would send as one; some are lost, some come again."""
+        first = self.messages[0]
+        together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
+        group = together[: self.batch if first.queue == "check" else 1]
+        for ring in group:
+            if self.chosen.random() > self.faults:
+                self.messages.remove(ring)
+        return [] if self.chosen.random() < self.faults else group
+
+    def _deliver(self, group: list[CheckMessage]) -> None:
+        if not group:
+            return
+        try:
+            ids = [ring.node_id for ring in group]
+            durable, bulk = group[0].queue == "provider", group[0].queue == "bulk"
+            rings = check_nodes(self.engine, ids, group[0].traversal, durable=durable, bulk=bulk)
+            if self.chosen.random() > self.faults:  # or it died before it could send them
+                self.messages += rings
+        except Crash:
+            self.engine = self.new_engine()
+            if self.chosen.random() < 0.5:
+                self.forget_leases()
+
+
+def fragile(chosen: random.Random, faults: float, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function`, dying before or after it now and then."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if chosen.random() < faults / 4:
+            raise Crash
+        result = function(*args, **kwargs)
+        if chosen.random() < faults / 4:
+            raise Crash
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def url(new_database: Callable[[], str]) -> Iterator[str]:
+    """One database for all examples."""
+    return new_database()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    edges=st.lists(st.sets(st.integers(0, 11), max_size=4), min_size=1, max_size=12),
+    outside=st.sets(st.integers(0, 11)),
+    seed=st.integers(0, 2**20),
+    batch=st.sampled_from([1, 5, 50]),
+    faults=st.sampled_from([0.0, 0.15, 0.4]),
+)
+def test_everything_is_made_once_in_order_and_goes_away_whole(
+    url: str, edges: list[set[int]], outside: set[int], seed: int, batch: int, faults: float
+):
+    requires = {f"r{i}": sorted(f"r{j}" for j in needs if j < i) for i, needs in enumerate(edges)}
+    resources = {
+        name: cloud_thing(tuple(needs)) if int(name[1:]) in outside else test_resource(requires=needs)
+        for name, needs in requires.items()
+    }
+    things = {name for name, snippet in resources.items() if snippet["type"] == "Cloud::Thing"}
+    cloud, chosen = Cloud(), random.Random(seed)
+
+    early: list[str] = []
+
+    def there() -> set[str]:
+        return {thing.split("-")[0] for thing in cloud.things}
+
+    def in_order(ctx: Context) -> None:
+        if not things.intersection(requires[ctx.name]) <= there():
+            early.append(f"create {ctx.name}")
+
+    def dependents_first(ctx: Context) -> None:
+        if {name for name, needs in requires.items() if ctx.name in needs} & there():
+            early.append(f"delete {ctx.name}")
+
+    cloud.on |= {"create": in_order, "delete": dependents_first}
+    world = Chaos(url, cloud, chosen, batch, faults)
+    with pytest.MonkeyPatch.context() as patch:
+        world.database.connect().execute(f"TRUNCATE {TABLES} CASCADE").connection.close()
+        for step in STEPS:
+            patch.setattr(repository, step, fragile(chosen, faults, getattr(repository, step)))
+        patch.setattr(traversals, "complete", fragile(chosen, faults, traversals.complete))
+        try:
+            uuid = world.create("s", resources)
+            world.run()
+            assert world.state(uuid) == "CREATE_COMPLETE"
+            assert cloud.made == dict.fromkeys(things, 1)
+            told = world.events(uuid)
+            assert sorted(told) == sorted(
+                f"{name} CREATE_{status}"
+                for name in ["s", *resources]
+                for status in ("IN_PROGRESS", "COMPLETE")
+            )
+            world.delete("s")
+            world.run()
+            assert world.state(uuid) == "DELETE_COMPLETE"
+            assert (cloud.things, early) == ({}, [])
+            assert world.rows("SELECT 1 FROM resource") == []
+        finally:
+            world.close()

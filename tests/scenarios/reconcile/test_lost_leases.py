@@ -1,0 +1,145 @@
+"""Workers that die again and again: what counts is how many in a row, not how many in all."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.operations.reconcile.batch import MAX_LOST_LEASES
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.resources.base import Context
+from orchestrator.store.connections.database import UNREACHABLE
+from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
+from tests.scenarios.world import World
+
+
+def survive(world: World, cloud: Cloud, lethal: int) -> None:
+    """Deliver until nothing is under way, every look but each `lethal`-th ending its worker."""
+    looks = itertools.count(1)
+
+    def look(_: Context) -> None:
+        if next(looks) % lethal:
+            raise Crash
+
+    cloud.on["observe"] = look
+    while world.messages or world.sweep_once() or world.sweep_once():
+        try:
+            world.deliver(1)
+        except Crash:
+            world.engine = world.new_engine()
+            world.forget_leases()
+
+
+def test_workers_lost_now_and_then_do_not_add_up(postgres_url: str) -> None:
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(looks=MAX_LOST_LEASES + 3)})
+        survive(world, cloud, 2)
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.made == {"a": 1}
+    finally:
+        world.close()
+
+
+def test_what_takes_every_worker_with_it_fails(postgres_url: str) -> None:
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing()})
+        survive(world, cloud, 10**9)
+        assert world.state(uuid) == "CREATE_FAILED"
+        [row] = world.rows("SELECT status_reason FROM stack")
+        assert "Worker went down during resource CREATE" in row.status_reason
+    finally:
+        world.close()
+
+
+CLOSE = "SELECT pg_terminate_backend(:pid, 5000)"
+
+
+def test_a_connection_closed_behind_a_claim_costs_no_lease(postgres_url: str) -> None:
+    """A claimed visit reads parameters over its thread's other connection, long unused: PostgreSQL was
+    restarted since. Tried again, the check would find its node claimed, and wait for its own lease.
+    """
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing()})
+        world.deliver(1)
+        other = world.database.check_connection(durable=False)
+        assert world.rows(CLOSE, pid=other.info.backend_pid)
+        world.engine = world.new_engine()  # with nothing in memory
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
+    finally:
+        world.close()
+
+
+def cut_off_once(world: World, cloud: Cloud, verb: str, *, durable: bool) -> None:
+    """Let PostgreSQL end a connection while a verb of its type reads over it, once: the one that the visit is
+    written over (`durable`), or its thread's other one.
+    """
+
+    def cut_off(_: Context) -> None:
+        del cloud.on[verb]
+        world.database.check_connection(durable=durable).execute(
+            "SELECT pg_terminate_backend(pg_backend_pid())"
+        )
+
+    cloud.on[verb] = cut_off
+
+
+@pytest.mark.parametrize("verb", ["create", "created", "observe"])
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_the_database_breaks_off_fails_nothing_and_costs_no_lease(
+    postgres_url: str, verb: str, *, durable: bool
+) -> None:
+    """That PostgreSQL went away while a type was at work says nothing about the resource. The task tries
+    again and goes on with what it claimed.
+    """
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
+        world.deliver(1)
+        cut_off_once(world, cloud, verb, durable=durable)
+        [ring] = world.messages
+        assert isinstance(ring, CheckMessage)
+        lease = new_lease()
+        with pytest.raises(UNREACHABLE):
+            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease)
+        assert world.rows("SELECT 1 FROM graph_node WHERE state = 'checking'")
+        world.messages = list(
+            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease, again=True)
+        )
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.made == {"a": 1, "b": 1}
+        assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
+        assert world.rows("SELECT 1 FROM failure") == []
+    finally:
+        world.close()
+
+
+def test_a_signal_that_the_database_breaks_off_is_taken_in_later(postgres_url: str) -> None:
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(type="Cloud::Bell")})
+        world.deliver_all()
+        world.signal("s", "a", {"n": 1})
+        cut_off_once(world, cloud, "signal", durable=False)
+        with pytest.raises(UNREACHABLE):
+            world.deliver(1)
+        world.forget_leases()
+        world.deliver_all()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.calls.count("signal a") == 2
+        assert world.rows("SELECT 1 FROM event WHERE action = 'SIGNAL' AND status = 'FAILED'") == []
+    finally:
+        world.close()

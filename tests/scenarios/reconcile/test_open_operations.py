@@ -1,0 +1,86 @@
+"""What an older traversal began is followed to its end, also by one that failed before it came to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import ProviderBusy
+from orchestrator.resources.base import Context
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.world import World
+
+
+def audit(world: World) -> None:
+    """Let it be time for the next audit, and everything come to rest after it."""
+    world.sweep._audited_at = float("-inf")
+    world.sweep_once()
+    world.deliver_all()
+
+
+def open_ends(world: World) -> list[str]:
+    return [row.name for row in world.rows("SELECT name FROM resource WHERE op IS NOT NULL")]
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud):
+    made = World(postgres_url, types=cloud.types())
+    yield made
+    made.close()
+
+
+def test_a_failed_update_follows_what_a_create_before_it_had_begun(world: World, cloud: Cloud):
+    uuid = world.create("s", {"b": cloud_thing(looks=8)})
+    world.deliver(2)
+    assert open_ends(world) == ["b"]
+    bad = cloud_thing(errors=99, final=True)
+    world.update("s", {"x": bad, "b": cloud_thing(("x",), looks=8)})
+    world.deliver_all()
+    audit(world)
+    assert world.state(uuid) == "UPDATE_FAILED"
+    assert open_ends(world) == []
+    assert cloud.made == {"b": 1, "x": 1}
+    world.update("s", {"b": cloud_thing(looks=8)})
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["b-1"])
+
+
+def test_a_cancelled_update_does_so_too(world: World, cloud: Cloud):
+    uuid = world.create("s", {"b": cloud_thing(looks=1)})
+    world.deliver(2)
+    world.update("s", {"x": cloud_thing(looks=8), "b": cloud_thing(("x",), looks=1)})
+    world.deliver(1)
+    world.act("s", "cancel_without_rollback")
+    world.deliver_all()
+    assert (world.state(uuid), open_ends(world)) == ("UPDATE_FAILED", [])
+    assert cloud.made == {"b": 1}
+
+
+def test_a_removal_that_an_update_began_is_followed_as_a_removal_by_a_failed_check(
+    world: World, cloud: Cloud
+):
+    uuid = world.create("s", {"a": cloud_thing(), "x": cloud_thing()})
+    world.deliver_all()
+    reluctant = [True] * 3
+
+    def refuse(_ctx: Context) -> None:
+        if reluctant:
+            reluctant.pop()
+            raise ProviderBusy("not yet")
+
+    cloud.on["delete"] = refuse
+    world.update("s", {"a": cloud_thing()})
+    world.deliver(2)
+    assert open_ends(world) == ["x"]
+    del cloud.things["a-1"]
+    world.act("s", "check")
+    world.deliver_all()
+    audit(world)
+    assert (world.state(uuid), open_ends(world)) == ("CHECK_FAILED", [])
+    assert list(cloud.things) == []
+    assert not [event for event in world.events(uuid) if event.startswith("x CHECK")]
+    assert world.rows("SELECT 1 FROM resource WHERE name = 'x'") == []

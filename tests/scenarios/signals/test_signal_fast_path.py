@@ -1,0 +1,241 @@
+"""A signal that goes the short way leaves behind just what it leaves on the long one
+(api/middleware/signal_fast_path.py).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from api.app import operations
+from api.dependencies import Dependencies
+from api.middleware import access_log, audit, signal_fast_path
+from api.routes import assemble
+from orchestrator.config import Settings
+from orchestrator.security.tokens import create_token
+from orchestrator.store.signals import ingest
+from tests.scenarios.signals.test_wait_conditions import AWS_HANDLE, drain
+from tests.scenarios.world import World
+
+TOKEN_HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
+BELL = {"type": "OS::Heat::WaitConditionHandle", "properties": {"signal_transport": "NO_SIGNAL"}}
+RANDOM = {"type": "OS::Heat::RandomString"}
+
+
+class Lines:
+    """A log that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, dict[str, Any]]] = []
+
+    def info(self, event: str, **more: Any) -> None:
+        more.pop("seconds", None)
+        self.kept.append((event, more))
+
+    debug = info
+
+
+class Api:
+    """Both ways to one database; `short` counts what did not go the long one."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+        self.lines = Lines()
+        monkeypatch.setattr(audit, "log", self.lines)
+        monkeypatch.setattr(access_log, "log", self.lines)
+        self.world, self.long = world, 0
+        chosen = Settings(**{"auth": "token", **settings})
+        pieces = (chosen, world.database, world.cipher, world.types)
+        soon = operations()
+        init = signal_fast_path.SignalFastPath.__init__
+
+        def counting(way: Any, app: Any, inner: Any) -> None:
+            def counted(environ: Any, start: Any) -> Any:
+                self.long += 1
+                return inner(environ, start)
+
+            init(way, app, counted)
+
+        monkeypatch.setattr(signal_fast_path.SignalFastPath, "__init__", counting)
+        self.ways = {
+            "short": assemble(Dependencies(*pieces, soon, world.messages.extend)).test_client(),
+            "long": assemble(
+                Dependencies(*pieces, replace(soon, signal_soon=None), world.messages.extend)
+            ).test_client(),
+        }
+
+    def ask(self, way: str, method: str, url: str, **request: Any) -> tuple[Any, ...]:
+        """Return all that comes of a request: the answer, the lines, how many signals; and take it back."""
+        self.lines.kept.clear()
+        self.world.messages.clear()
+        long = self.long
+        answer = self.ways[way].open(url, method=method, **request)
+        headers = {name: value for name, value in answer.headers.items() if name != "x-openstack-request-id"}
+        assert answer.headers["x-openstack-request-id"].startswith("req-")
+        said = answer.get_data()
+        answer.close()
+        if answer.status_code >= 400:
+            said = b""  # it has the id of its request
+        signals = [
+            (row.resource_id, self.world.cipher.open(row.details))
+            for row in self.world.rows("SELECT resource_id, details FROM signal ORDER BY id")
+        ]
+        rings = list(self.world.messages)
+        with self.world.database.connect() as db:
+            db.execute("DELETE FROM signal")
+        assert answer.status_code != 500
+        self.went = "short" if self.long == long else "long"
+        lines = list(self.lines.kept)
+        return answer.status_code, said, headers, lines, signals, rings
+
+
+@pytest.fixture
+def api(world: World, monkeypatch: pytest.MonkeyPatch) -> Api:
+    return Api(world, monkeypatch)
+
+
+def made(world: World) -> dict[str, Any]:
+    """Make a stack; return how its resources are signalled."""
+    resources = {"aws": AWS_HANDLE, "t": TOKEN_HANDLE, "none": BELL, "random": RANDOM}
+    values = {"url": {"get_resource": "aws"}} | {
+        name: {"get_attr": ["t", name]} for name in ("token", "endpoint")
+    }
+    world.create("s", resources, outputs={name: {"value": value} for name, value in values.items()})
+    drain(world)
+    told = world.outputs("s")
+    place = urlsplit(told["endpoint"]).path
+    headers = {"Content-Type": "application/json"}
+    mine = headers | {"X-Auth-Token": create_token(world.database, "p1", "ada")}
+    return {
+        "url": told["url"],
+        "place": place,
+        "none": place.replace("/resources/t/", "/resources/none/"),
+        "random": place.replace("/resources/t/", "/resources/random/"),
+        "given": headers | {"X-Auth-Token": told["token"]},
+        "mine": mine,
+    }
+
+
+SAID = json.dumps({"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"})
+
+
+def test_a_good_signal_goes_the_short_way_and_nobody_can_tell(world: World, api: Api) -> None:
+    to = made(world)
+    for method, url, request in (
+        ("PUT", to["url"], {"data": SAID}),
+        ("PUT", to["url"], {"data": SAID, "headers": {"Content-Type": "application/x-www-form-urlencoded"}}),
+        ("POST", to["place"], {"data": '{"id": "1"}', "headers": to["given"]}),
+        ("POST", to["place"].replace("/v1/", "/v1.0/"), {"data": '{"id": "1"}', "headers": to["given"]}),
+        ("POST", to["none"], {"data": '{"data": "ü"}', "headers": to["mine"]}),
+        ("POST", to["none"], {"data": "words", "headers": to["mine"]}),
+        ("POST", to["place"], {"data": b"{}", "headers": to["mine"]}),
+    ):
+        long, short = (api.ask(way, method, url, **request) for way in ("long", "short"))
+        assert api.went == "short", url
+        assert short == long, url
+        assert short[0] == 200
+        assert [event for event, _ in short[3]] == ["audit", "request"]
+        assert len(short[4]) == len(short[5]) == 1
+
+
+def test_whatever_else_comes_goes_the_long_way_as_it_came(world: World, api: Api) -> None:
+    to = made(world)
+    strangers = to["mine"] | {"X-Auth-Token": create_token(world.database, "p2", "eve")}
+    reader = to["mine"] | {"X-Auth-Token": create_token(world.database, "p1", "rob", roles=["nobody"])}
+    for status, method, url, request in (
+        (403, "PUT", to["url"].replace("Signature=", "Signature=x"), {"data": SAID}),
+        (400, "PUT", to["url"], {"data": "{}"}),  # no details of this type
+        (400, "PUT", to["url"], {"data": "{"}),
+        (405, "POST", to["url"], {"data": SAID}),
+        (403, "PUT", to["url"].replace("/resources/aws", "/resources/t"), {"data": SAID}),
+        (401, "POST", to["place"], {"data": "{}", "headers": {"X-Auth-Token": "signal.x"}}),
+        (401, "POST", to["place"], {"data": "{}"}),
+        (403, "POST", to["place"], {"data": "{}", "headers": strangers}),
+        (403, "POST", to["place"], {"data": "{}", "headers": reader}),
+        (403, "POST", to["none"], {"data": "{}", "headers": to["given"]}),
+        (404, "POST", to["place"].replace("/resources/t/", "/resources/q/"), {"headers": to["mine"]}),
+        (404, "POST", to["place"].replace("/stacks/s/", "/stacks/q/"), {"headers": to["given"]}),
+        (400, "POST", to["random"], {"data": "{}", "headers": to["mine"]}),
+        (400, "POST", to["place"], {"data": "{", "headers": to["mine"]}),
+        (400, "POST", to["place"], {"data": '{"unset_hook": "pre-update"}', "headers": to["mine"]}),
+        (400, "POST", to["place"], {"data": b'{"x": "\\u0000"}', "headers": to["mine"]}),
+        (200, "POST", to["place"], {"headers": to["given"] | {"X-Openstack-Request-Id": "req-1"}}),
+        (200, "POST", f"{to['place']}?x=1", {"data": "{}", "headers": to["given"]}),
+        (200, "POST", to["place"], {"data": "{}", "headers": to["given"] | {"Content-Type": "x/y"}}),
+    ):
+        request.setdefault("headers", {})
+        long, short = (api.ask(way, method, url, **request) for way in ("long", "short"))
+        assert api.went == "long", url
+        assert (short[0], short[1:]) == (status, long[1:]), url
+
+
+def test_a_suspended_resource_is_refused_with_one_event(world: World, api: Api) -> None:
+    to = made(world)
+    world.act("s", "suspend")
+    drain(world)
+    answer = api.ask("short", "POST", to["none"], data="{}", headers=to["mine"])
+    assert answer[0] == 400
+    uuid = str(world.stack_row("s").uuid)
+    assert len([one for one in world.told(uuid, "none") if "Cannot signal" in one]) == 1
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["given"])[0] == 401
+    assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 403
+
+
+def test_a_token_opens_nothing_when_its_stack_is_gone(world: World, api: Api) -> None:
+    to = made(world)
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["given"])[0] == 200
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] == 200
+    assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 200
+    world.delete("s")
+    drain(world)
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["given"])[0] == 401
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] == 404
+    assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 403
+
+
+def test_limits_are_counted_on_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(world, monkeypatch, request_rate_per_project=0.01, request_burst_seconds=200.0)
+    to = made(world)
+    statuses = [api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] for _ in range(3)]
+    assert statuses == [200, 200, 429]
+
+
+def test_nobody_is_asked_where_nobody_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(world, monkeypatch, auth="none")
+    to = made(world)
+    long, short = (
+        api.ask(way, "POST", to["none"], data="{}", headers={"Content-Type": "application/json"})
+        for way in ("long", "short")
+    )
+    assert api.went == "short"
+    assert short == long
+
+
+def test_a_signal_whose_writing_is_not_answered_is_not_written_again(
+    world: World, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection ends behind the statement that writes: the caller is told, and may ask again."""
+    to = made(world)
+
+    def cut(db: Any, several: Any) -> Any:
+        accept(db, several)
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    accept = ingest.accept
+    monkeypatch.setattr(ingest, "accept", cut)
+    came = api.ask("short", "POST", to["place"], data="{}", headers=to["given"])
+    assert (came[0], len(came[4])) == (503, 1)
+
+
+def test_a_body_that_ends_too_early_is_refused(world: World, api: Api) -> None:
+    to = made(world)
+    environ = {"CONTENT_LENGTH": "100"}
+    long, short = (
+        api.ask(way, "POST", to["place"], data="{}", headers=to["given"], environ_overrides=environ)
+        for way in ("long", "short")
+    )
+    assert (short[0], short[4]) == (long[0], long[4]) == (400, [])

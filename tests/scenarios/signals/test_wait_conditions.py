@@ -1,0 +1,384 @@
+"""Wait conditions and their handles: who waits is woken by the signal, never by a clock (spec A8)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.resources.builtin.wait_condition import WaitCondition
+from orchestrator.store.signals import queue, watchers
+from tests.scenarios.world import World, test_resource
+
+HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
+AWS_HANDLE = {"type": "AWS::CloudFormation::WaitConditionHandle"}
+
+
+def condition(count=1, timeout=300, handle="h", **more):
+    properties = {"handle": {"get_resource": handle}, "timeout": timeout, "count": count}
+    return {"type": "OS::Heat::WaitCondition", "properties": properties, **more}
+
+
+def aws_condition(count=1, handle="h"):
+    properties = {"Handle": {"get_resource": handle}, "Timeout": 300, "Count": count}
+    return {"type": "AWS::CloudFormation::WaitCondition", "properties": properties}
+
+
+def waiting(world):
+    return world.rows("SELECT label FROM graph_node WHERE state = 'waiting' ORDER BY label")
+
+
+def drain(world):
+    """Deliver what is under way, without a sweep: nothing comes due by itself."""
+    while world.messages:
+        world.deliver()
+
+
+def metadata(world, name="h"):
+    [row] = world.rows("SELECT metadata, sealed FROM resource WHERE name = :n AND NOT leftover", n=name)
+    return row.metadata if row.sealed is None else world.cipher.open(row.sealed)["metadata"]
+
+
+def test_a_condition_waits_for_as_many_signals_as_it_counts_and_is_woken_by_them(world: World):
+    resources = {"h": HANDLE, "w": condition(2), "after": test_resource(requires=["w"])}
+    uuid = world.create("s", resources, outputs={"data": {"value": {"get_attr": ["w", "data"]}}})
+    drain(world)
+    assert [row.label for row in waiting(world)] == ["w"]
+    world.signal("s", "h")
+    drain(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    world.signal("s", "h", {"data": "two", "id": "x", "reason": "done"})
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert json.loads(world.outputs("s")["data"]) == {"1": None, "x": "two"}
+    assert [one for one in world.told(uuid, "h") if one.startswith("SIGNAL")] == [
+        "SIGNAL_COMPLETE Signal: status:SUCCESS reason:Signal 1 received",
+        "SIGNAL_COMPLETE Signal: status:SUCCESS reason:done",
+    ]
+    assert not [one for one in world.told(uuid, "w") if one.startswith("SIGNAL")]
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, monkeypatch):
+    """A signal for it as well would be a task more; to register again, a statement and a commit more."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    monkeypatch.setattr(watchers, "register_watcher", None)
+    for sent in range(2):
+        [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
+        world.signal("s", "h")
+        world.deliver()
+        assert [ring.node_id for ring in world.messages] == [node.id], sent
+        assert world.rows("SELECT 1 FROM signal") == []
+        drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_condition_that_looks_just_now_is_told_by_a_signal(world: World, monkeypatch):
+    """It has read its handle before this was written; its node does not wait yet."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    observe = WaitCondition.observe
+
+    def late(self, ctx, physical_id):
+        seen = observe(self, ctx, physical_id)
+        monkeypatch.setattr(WaitCondition, "observe", observe)
+        before = list(world.messages)
+        world.signal("s", "h", {"id": "second"})
+        ring = world.messages.pop()
+        world.messages[:] = []
+        world.deliver_one(ring)
+        world.messages[:] = [*before, *world.messages]
+        return seen
+
+    world.signal("s", "h", {"id": "first"})
+    world.deliver()
+    monkeypatch.setattr(WaitCondition, "observe", late)
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_it_waits_until_its_time_is_up_and_no_shorter(world: World):
+    world.create("s", {"h": HANDLE, "w": condition(timeout=4000)})
+    drain(world)
+    [row] = world.rows(
+        "SELECT extract(epoch FROM due_at - now()) AS left FROM graph_node WHERE state = 'waiting'"
+    )
+    assert 3_900 < row.left <= 4_000
+
+
+@pytest.mark.parametrize("order", ["signal first", "condition first"])
+def test_a_signal_at_the_moment_the_condition_looks_is_not_lost(world: World, order):
+    """Whichever of the two writes last sees what the other wrote."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
+    while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
+        world.deliver()
+    if order == "condition first":
+        drain(world)
+    world.signal("s", "h")
+    if order == "signal first":
+        world.messages.reverse()
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_failure_fails_the_condition_with_all_reasons(world: World):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(3)})
+    drain(world)
+    for reason in ("disk full", "no network"):
+        world.signal("s", "h", {"status": "FAILURE", "reason": reason})
+    drain(world)
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert world.told(uuid, "w")[-1] == (
+        "CREATE_FAILED WaitConditionFailure: resources.w: disk full;no network"
+    )
+
+
+@pytest.mark.parametrize(("sent", "told"), [(0, "0 of 3 received"), (2, "2 of 3 received - a;b")])
+def test_what_comes_too_late_or_never_fails_it_with_what_came(world: World, sent, told):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(3, timeout=60)})
+    drain(world)
+    for reason in "ab"[:sent]:
+        world.signal("s", "h", {"reason": reason})
+    drain(world)
+    with world.database.engine.begin() as db:
+        db.execute(text("UPDATE resource SET op_started_at = now() - interval '61 s' WHERE op IS NOT NULL"))
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert world.told(uuid, "w")[-1] == f"CREATE_FAILED WaitConditionTimeout: resources.w: {told}"
+
+
+def test_what_is_no_signal_is_told_of_and_changes_nothing(world: World):
+    uuid = world.create("s", {"h": HANDLE})
+    drain(world)
+    for wrong in ({"status": "MAYBE"}, {"colour": "red"}, {"id": ["a"]}):
+        world.signal("s", "h", wrong)
+    drain(world)
+    assert (
+        world.told(uuid, "h")[-3:]
+        == ["SIGNAL_FAILED Signal failed: ValueError: resources.h: Metadata format invalid"] * 3
+    )
+    assert not metadata(world)
+
+
+def test_a_signal_with_the_same_id_takes_the_place_of_the_one_before(world: World):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    for data in ("old", "new"):
+        world.signal("s", "h", {"id": 5, "data": data})
+    drain(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    assert metadata(world) == {"5": {"data": "new", "reason": "Signal 2 received", "status": "SUCCESS"}}
+
+
+def test_an_aws_condition_counts_signals_that_say_everything(world: World):
+    uuid = world.create("s", {"h": AWS_HANDLE, "w": aws_condition(1)})
+    drain(world)
+    world.signal("s", "h", {"Status": "SUCCESS"})
+    drain(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    world.signal("s", "h", {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"})
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert metadata(world) == {"u": {"Status": "SUCCESS", "Reason": "r", "Data": "d"}}
+
+
+def test_more_signals_after_it_is_over_are_in_its_data(world: World):
+    outputs = {"data": {"value": {"get_attr": ["w", "data"]}}}
+    world.create("s", {"h": HANDLE, "w": condition(1)}, outputs=outputs)
+    drain(world)
+    for data in ("one", "two"):
+        world.signal("s", "h", {"data": data})
+        drain(world)
+    assert json.loads(world.outputs("s")["data"]) == {"1": "one", "2": "two"}
+
+
+def test_a_higher_count_waits_again_and_a_lower_one_is_content(world: World):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
+    drain(world)
+    world.signal("s", "h")
+    drain(world)
+    world.update("s", {"h": HANDLE, "w": condition(2)})
+    drain(world)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal("s", "h")
+    drain(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.update("s", {"h": HANDLE, "w": condition(1)})
+    drain(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+@pytest.mark.parametrize("gone", ["lower count", "condition"])
+def test_an_update_takes_over_from_a_wait_that_would_never_end(world: World, gone):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(5), "a": test_resource(requires=["w"])})
+    drain(world)
+    world.signal("s", "h")
+    drain(world)
+    kept = {"w": condition(1)} if gone == "lower count" else {}
+    world.update("s", {"h": HANDLE, "a": test_resource()} | kept)
+    drain(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+def test_another_update_while_it_waits_does_not_make_it_ready(world: World):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
+    drain(world)
+    world.update("s", {"h": HANDLE, "w": condition(1, timeout="300"), "a": test_resource()})
+    drain(world)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    assert [row.label for row in waiting(world)] == ["w"]
+    world.signal("s", "h")
+    drain(world)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+def test_a_condition_that_goes_has_its_handle_forget(world: World):
+    world.create("s", {"h": HANDLE, "w": condition(1)})
+    drain(world)
+    world.signal("s", "h")
+    drain(world)
+    assert metadata(world)
+    world.update("s", {"h": HANDLE})
+    world.deliver_all()
+    assert metadata(world) == {}
+    world.update("s", {"h": HANDLE, "w2": condition(1)})
+    drain(world)
+    assert [row.label for row in waiting(world)] == ["w2"]
+
+
+def test_a_stack_that_goes_leaves_nothing(world: World):
+    uuid = world.create("s", {"h": HANDLE, "w": condition(5)})
+    drain(world)
+    world.signal("s", "h")
+    drain(world)
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    for table in ("signal", "access", "resource", "watcher"):
+        assert world.rows(f"SELECT 1 FROM {table}") == []
+    assert not [one for one in world.told(uuid, "h") if "Cannot signal" in one]
+
+
+def test_what_is_no_handle_is_refused(world: World):
+    uuid = world.create("s", {"h": test_resource(), "w": condition(1)})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert world.told(uuid, "w")[-1] == (
+        "CREATE_FAILED ValueError: resources.w: h is not a valid wait condition handle."
+    )
+    uuid = world.create("t", {"h": HANDLE, "w": aws_condition(1)})
+    world.deliver_all()
+    assert (
+        world.told(uuid, "w")[-1] == "CREATE_FAILED ValueError: resources.w: WaitCondition invalid Handle h"
+    )
+
+
+def test_a_handle_that_nobody_signals_is_not_waited_for(world: World):
+    handle = {**HANDLE, "properties": {"signal_transport": "NO_SIGNAL"}}
+    uuid = world.create("s", {"h": handle, "w": condition(1)})
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.rows("SELECT 1 FROM access") == []
+
+
+def test_an_update_handle_is_another_one_after_every_update(world: World):
+    handle = {"type": "OS::Heat::UpdateWaitConditionHandle"}
+    resources = {"h": handle, "w": aws_condition(1)}
+    uuid = world.create("s", resources)
+    drain(world)
+    said = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"}
+    world.signal("s", "h", said)
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    [before] = world.rows("SELECT key FROM access")
+    world.update("s", resources)
+    drain(world)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.signal("s", "h", said)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    [after] = world.rows("SELECT key FROM access")
+    assert after.key != before.key
+    assert len(world.rows("SELECT 1 FROM resource")) == 2
+
+
+def sweep(world):
+    """Ring for what was lost, but bring no timeout forward."""
+    with world.database.engine.begin() as db:
+        db.execute(text("UPDATE signal SET due_at = now()"))
+        db.execute(text("UPDATE graph_node SET due_at = now() WHERE due_at < now() + interval '9 s'"))
+        db.execute(text("UPDATE graph_node SET rung_at = rung_at - interval '1 h' WHERE state = 'queued'"))
+    world.messages += world.sweep.run()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_messages_may_be_lost_repeated_and_late(world: World, seed):
+    chance = world.random
+    chance.seed(seed)
+    resources = {"h": HANDLE, "w": condition(20), "v": condition(20)}
+    uuid = world.create("s", resources)
+    drain(world)
+    left = [str(number) for number in range(20)]
+    while left or world.messages:
+        if left and chance.random() < 0.2:
+            world.signal("s", "h", {"id": left.pop()})
+        if world.messages:
+            message = world.messages.pop(chance.randrange(len(world.messages)))
+            if chance.random() < 0.3:
+                world.messages.append(message)
+            if chance.random() < 0.7:
+                world.deliver_one(message)
+    for _ in range(40):
+        sweep(world)
+        drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert len(metadata(world)) == 20
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_the_example_waits_for_as_many_as_it_is_told(world: World):
+    example = Path(__file__).parents[3] / "examples" / "waiting.yaml"
+    uuid = world.submit("s", example.read_text(), parameters={"machines": 2})
+    drain(world)
+    assert world.outputs("s")["tell"].endswith(" --data-binary '{}'")
+    for _ in range(2):
+        assert world.state(uuid) == "CREATE_IN_PROGRESS"
+        world.signal("s", "done", {})
+        drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World, monkeypatch):
+    """The signal's writer has looked for watchers already, and has not committed yet."""
+    uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
+    while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
+        world.deliver()
+    checks = [one for one in world.messages if isinstance(one, CheckMessage) and one.label == "w"]
+    assert len(checks) == 1
+    world.messages.clear()
+    real, threads = queue.fetch_prepared, []
+
+    def begin_to_watch():
+        world.deliver_one(checks[0])
+        world.database.check_connection(durable=True).close()
+
+    def fetched(db, statement, values):
+        rows = real(db, statement, values)
+        if statement is queue.TELL_WATCHERS and not threads:
+            threads.append(threading.Thread(target=begin_to_watch))
+            threads[0].start()
+            threads[0].join(1.0)
+        return rows
+
+    monkeypatch.setattr(queue, "fetch_prepared", fetched)
+    world.signal("s", "h")
+    world.deliver()
+    threads[0].join()
+    drain(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"

@@ -1,0 +1,501 @@
+"""Updates: what is kept, changed in place, replaced and removed, and in which order."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from sqlalchemy import text
+
+from orchestrator.errors import InvalidTemplate, NotSupported
+from orchestrator.graph.layout import lay_out
+from orchestrator.operations.planning import planner
+from orchestrator.operations.stacks import update
+from tests.scenarios.fake_cloud import Cloud
+from tests.scenarios.world import World, test_resource
+
+
+def five(**changes):
+    """The usual template: C needs A and B, D has C's id, E its value."""
+    made = {
+        "A": test_resource("a"),
+        "B": test_resource("b"),
+        "C": test_resource("4alpha", requires=("A", "B")),
+        "D": test_resource({"get_resource": "C"}),
+        "E": test_resource({"get_attr": ["C", "output"]}),
+    }
+    made.update(changes)
+    return {name: body for name, body in made.items() if body is not None}
+
+
+def ids(world):
+    query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY name"
+    return {row.name: row.physical_id for row in world.rows(query)}
+
+
+def values(world):
+    query = "SELECT name, attributes->>'output' AS value FROM resource WHERE NOT leftover"
+    return {row.name: row.value for row in world.rows(query)}
+
+
+def test_what_is_added_is_made_and_the_rest_is_not_touched(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    before, told = ids(world), len(world.events(uuid))
+    world.update("s", five(F=test_resource("f", requires=("D", "E"))))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert {name: ids(world)[name] for name in before} == before
+    assert world.events(uuid)[told:] == [
+        "s UPDATE_IN_PROGRESS",
+        "F CREATE_IN_PROGRESS",
+        "F CREATE_COMPLETE",
+        "s UPDATE_COMPLETE",
+    ]
+
+
+def test_what_is_left_out_is_removed(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    before = ids(world)
+    world.update("s", five(E=None))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    del before["E"]
+    assert ids(world) == before
+    assert [e for e in world.events(uuid) if "DELETE" in e] == ["E DELETE_IN_PROGRESS", "E DELETE_COMPLETE"]
+
+
+def test_a_changed_value_ripples_in_place(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    before = ids(world)
+    world.update("s", five(C=test_resource("new", requires=("A", "B"))))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert ids(world) == before
+    assert values(world)["E"] == "new"
+    assert [e for e in world.events(uuid) if "UPDATE_COMPLETE" in e] == [
+        "C UPDATE_COMPLETE",
+        "E UPDATE_COMPLETE",
+        "s UPDATE_COMPLETE",
+    ]
+
+
+def test_a_replaced_one_is_made_before_the_old_one_goes(world):
+    replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
+    uuid = world.create("s", five(C=test_resource("4alpha", **replacing)))
+    world.deliver_all()
+    before = ids(world)
+    world.update("s", five(C=test_resource("4alpha", **{**replacing, "update_replace_value": "2"})))
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert {name for name, id_ in ids(world).items() if before[name] != id_} == {"C"}
+    assert values(world)["D"] == ids(world)["C"]
+    events = [e for e in world.events(uuid) if e.startswith(("C ", "D "))][4:]
+    assert (
+        events.index("C CREATE_COMPLETE")
+        < events.index("D UPDATE_COMPLETE")
+        < events.index("C DELETE_IN_PROGRESS")
+    )
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    assert world.rows("SELECT 1 FROM resource") == []
+
+
+def test_the_same_template_again_touches_nothing(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    told = len(world.events(uuid))
+    world.update("s", five())
+    world.deliver_all()
+    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+    assert world.rows("SELECT 1 FROM graph_node WHERE kind NOT IN ('plan', 'finish')") == []
+
+
+def test_an_update_over_a_running_create_takes_over(world):
+    uuid = world.create("s", five())
+    for _ in range(3):  # the plan, and two of the five
+        world.deliver()
+    world.update(
+        "s", five(C=test_resource("late", requires=("A", "B")), F=test_resource("f", requires=("E",)))
+    )
+    world.deliver_all(shuffle=True, repeat=0.2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world)["C"] == values(world)["E"] == "late"
+    created = [e for e in world.events(uuid) if e.endswith("CREATE_COMPLETE") and not e.startswith("s ")]
+    assert sorted(created) == [f"{name} CREATE_COMPLETE" for name in "ABCDEF"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world, times):
+    def things(value, **more):
+        return {"a": test_resource(value), "b": test_resource(value, requires=("a",), **more)}
+
+    uuid = world.create("s", things("v", fail=True, action_wait_secs={"create": 30}))
+    world.deliver(3)  # the plan, and both
+    assert world.events(uuid)[-1] == "b CREATE_IN_PROGRESS"
+    for number in range(times):
+        world.update("s", things(f"w{number}"))
+        world.deliver(4)
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE resource SET op_started_at = op_started_at - interval '1 hour'"))
+    world.deliver_all(shuffle=True, repeat=0.2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world) == {"a": f"w{times - 1}", "b": f"w{times - 1}"}
+    reason = "CREATE_FAILED ValueError: resources.b: Test Resource failed b"
+    assert [told for told in world.told(uuid, "b") if "FAILED" in told] == [reason]
+
+
+@pytest.mark.parametrize("carrier", ["OS::Heat::TestResource", "child.yaml"])
+def test_a_type_by_another_name_is_told_by_that_one_and_nothing_is_replaced(world, carrier):
+    child = '{"heat_template_version": "2021-04-16", "parameters": {"value": {"type": "string"}}}'
+    given = {
+        "files": {"child.yaml": child},
+        "environment": {"resource_registry": {"My::One": carrier, "My::Two": carrier}},
+    }
+
+    def named(type_, value):
+        return {"a": {"type": type_, "properties": {"value": value}}}
+
+    uuid = world.create("s", named("My::One", "v"), **given)
+    world.deliver_all()
+    before = ids(world)
+    for type_, value in (("My::Two", "v"), ("My::One", "w")):
+        world.update("s", named(type_, value), **given)
+        world.deliver_all()
+        assert world.state(uuid) == "UPDATE_COMPLETE"
+        assert ids(world) == before
+        assert world.rows("SELECT type, runs_as FROM resource") == [(type_, carrier)]
+
+
+def test_dependencies_may_be_turned_round(world):
+    first = {
+        "A": test_resource("x", update_replace_value="1"),
+        "B": test_resource("y", requires=("A",), update_replace_value="1"),
+    }
+    second = {
+        "A": test_resource("x", requires=("B",), update_replace_value="2"),
+        "B": test_resource("y", update_replace_value="2"),
+    }
+    uuid = world.create("s", first)
+    world.deliver_all()
+    world.update("s", second)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    removed = [e for e in world.events(uuid) if e.endswith("DELETE_COMPLETE")]
+    assert removed == ["B DELETE_COMPLETE", "A DELETE_COMPLETE"]  # the old B stood on the old A
+    assert len(world.rows("SELECT 1 FROM resource")) == 2
+
+
+def test_ten_updates_at_once_end_as_the_tenth(world):
+    uuid = world.create("s", five())
+    for number in range(10):
+        world.deliver(2)
+        world.update("s", five(C=test_resource(f"v{number}", requires=("A", "B"))))
+    world.deliver_all(shuffle=True)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world)["E"] == "v9"
+    assert len(world.rows("SELECT 1 FROM resource")) == 5
+
+
+def test_a_failed_create_rolls_back_to_nothing(world):
+    uuid = world.create("s", five(E=test_resource("e", fail=True)), disable_rollback=False)
+    world.deliver_all()
+    assert world.state(uuid) == "ROLLBACK_COMPLETE"
+    assert world.rows("SELECT 1 FROM resource") == []
+
+
+def test_a_failed_update_rolls_back_to_what_was_there(world):
+    replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
+    uuid = world.create("s", five(C=test_resource("4alpha", **replacing)), disable_rollback=False)
+    world.deliver_all()
+    before = ids(world)
+    world.update(
+        "s",
+        five(
+            A=test_resource("changed"),
+            C=test_resource("4alpha", **{**replacing, "update_replace_value": "2"}),
+            F=test_resource("f", requires=("D",), fail=True),
+        ),
+    )
+    world.deliver_all()
+    assert world.state(uuid) == "ROLLBACK_COMPLETE"
+    assert ids(world) == before
+    assert values(world)["A"] == "a"
+    assert values(world)["D"] == before["C"]
+    assert len(world.rows("SELECT 1 FROM resource")) == 5
+
+
+def test_a_failed_one_is_replaced_by_the_next_update(world):
+    uuid = world.create("s", five(E=test_resource("e", fail=True)))
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    world.update("s", five())
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world)["E"] == "4alpha"
+    assert len(world.rows("SELECT 1 FROM resource")) == 5
+
+
+def test_what_an_interrupted_update_left_is_removed_by_the_next(world):
+    replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
+    slow = {"action_wait_secs": {"delete": 1}}
+    uuid = world.create("s", five(C=test_resource("4alpha", **replacing, **slow)))
+    world.deliver_all()
+    other = five(C=test_resource("4alpha", **{**replacing, "update_replace_value": "2"}, **slow))
+    world.update("s", other)
+    while len(world.rows("SELECT 1 FROM resource WHERE op = 'DELETE'")) == 0:
+        world.deliver()
+    second = ids(world)["C"]
+    world.update("s", {**other, "F": test_resource("f", requires=("D", "E"))})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert ids(world)["C"] == second
+    assert len(world.rows("SELECT 1 FROM resource")) == 6
+
+
+def test_a_resource_left_out_and_wanted_again_at_once_is_kept(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    before = ids(world)
+    world.update("s", five(E=None))
+    world.deliver(1)  # the plan
+    world.update("s", five())
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert ids(world) == before
+
+
+def test_cancelling_goes_back_to_what_was_there(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    before = ids(world)
+    world.update("s", five(A=test_resource("new"), F=test_resource("f", requires=("E",), wait_secs=-1)))
+    world.deliver(20)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    world.act("s", "cancel_update")
+    world.deliver_all()
+    assert world.state(uuid) == "ROLLBACK_COMPLETE"
+    assert ids(world) == before
+    assert values(world)["A"] == "a"
+
+
+def test_cancelling_without_rollback_stops_where_it_is(world):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    world.update("s", five(A=test_resource("new"), F=test_resource("f", requires=("E",), wait_secs=-1)))
+    world.deliver(20)
+    world.act("s", "cancel_without_rollback")
+    assert world.state(uuid) == "UPDATE_FAILED"
+    [row] = world.rows("SELECT status_reason FROM stack")
+    assert row.status_reason == "Stack UPDATE cancelled"
+    world.update("s", five())
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world)["A"] == "a"
+    assert len(world.rows("SELECT 1 FROM resource")) == 5
+
+
+@pytest.mark.parametrize("action", ["cancel_update", "cancel_without_rollback"])
+def test_what_is_not_running_cannot_be_cancelled(world, action):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    with pytest.raises(
+        NotSupported, match="Cancelling update when stack is CREATE_COMPLETE is not supported"
+    ):
+        world.act("s", action)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_patch_keeps_what_it_leaves_out(world):
+    parameters = {name: {"type": "string", "default": "d"} for name in ("p", "q")}
+    parameters["h"] = {"type": "string", "hidden": True}
+    joined = {"list_join": ["-", [{"get_param": name} for name in ("p", "q", "h")]]}
+    uuid = world.create(
+        "s",
+        {"v": test_resource(joined)},
+        parameters=parameters,
+        environment={"parameters": {"p": "1", "q": "2", "h": "secret"}},
+    )
+    world.deliver_all()
+    world.patch("s", parameters={"p": "3"})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert shown(world, "v") == "3-2-secret"
+    world.patch("s", clear_parameters=["q"])
+    world.deliver_all()
+    assert shown(world, "v") == "3-d-secret"
+    told = len(world.events(uuid))
+    world.patch("s")
+    world.deliver_all()
+    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+
+
+def shown(world, name):
+    [row] = world.rows(
+        "SELECT attributes, convert_from(sealed, 'UTF8') AS sealed FROM resource WHERE name = :n", n=name
+    )
+    opened = world.cipher.open(row.sealed.encode()) if row.sealed else {"attributes": row.attributes}
+    return opened["attributes"]["output"]
+
+
+def test_a_put_forgets_what_it_leaves_out(world):
+    parameters = {"p": {"type": "string", "default": "d"}}
+    resources = {"v": test_resource({"get_param": "p"})}
+    world.create("s", resources, parameters=parameters, environment={"parameters": {"p": "1"}})
+    world.deliver_all()
+    world.update("s", resources, parameters=parameters)
+    world.deliver_all()
+    assert values(world) == {"v": "d"}
+
+
+def test_an_immutable_parameter_stays(world):
+    parameters = {"p": {"type": "string", "default": "d", "immutable": True}}
+    resources = {"v": test_resource({"get_param": "p"})}
+    uuid = world.create("s", resources, parameters=parameters)
+    world.deliver_all()
+    with pytest.raises(InvalidTemplate, match="immutable"):
+        world.patch("s", parameters={"p": "other"})
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM revision")) == 1
+
+
+def test_a_flipped_condition_makes_and_removes(world):
+    resources = {"on": {**test_resource("x"), "condition": "c"}, "always": test_resource("y")}
+    shared = {"conditions": {"c": {"get_param": "p"}}, "parameters": {"p": {"type": "boolean"}}}
+    world.create("s", resources, **shared, environment={"parameters": {"p": False}})
+    world.deliver_all()
+    for flag, there in ((True, {"on", "always"}), (False, {"always"}), (True, {"on", "always"})):
+        world.patch("s", parameters={"p": flag})
+        world.deliver_all()
+        assert set(values(world)) == there
+
+
+def test_a_change_of_one_leaf_writes_a_handful_of_nodes(world):
+    resources = {f"r{n}": test_resource(str(n), requires=[f"r{n - 1}"] if n % 10 else ()) for n in range(300)}
+    world.create("s", resources)
+    world.deliver_all()
+    resources["r299"] = test_resource("new", requires=["r298"])
+    world.update("s", resources)
+    world.deliver_all()
+    assert len(world.rows("SELECT 1 FROM graph_node")) == 3  # the plan, the leaf, the finish
+    resources["r10"] = test_resource("new")
+    world.update("s", resources)
+    world.deliver_all()
+    assert len(world.rows("SELECT 1 FROM graph_node")) == 12
+    [row] = world.rows("SELECT count(*) AS n FROM resource_definition WHERE valid_to IS NULL")
+    assert row.n == 300
+
+
+def test_what_nothing_new_reaches_is_settled_without_a_visit(world):
+    """r1 is made anew and hands on what it did before: r2 and r3 are not looked at."""
+    resources = {
+        "r1": test_resource("same"),
+        "r2": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["r1", "output"]}}},
+        "r3": test_resource({"get_attr": ["r2", "value"]}),
+    }
+    uuid = world.create("s", resources)
+    world.deliver_all()
+    told = len(world.events(uuid))
+    resources["r1"] = {**test_resource("same"), "metadata": {"changed": True}}
+    world.update("s", resources)
+    delivered = 0
+    while world.messages:
+        delivered += world.deliver()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert delivered == 3  # the plan, r1, the finish
+    assert [e for e in world.events(uuid)[told:] if e.startswith("r")] == [
+        "r1 UPDATE_IN_PROGRESS",
+        "r1 UPDATE_COMPLETE",
+    ]
+
+
+@pytest.fixture
+def cloud():
+    return Cloud()
+
+
+@pytest.fixture
+def cloudy(postgres_url, cloud):
+    world = World(postgres_url, types=cloud.types())
+    yield world
+    world.close()
+
+
+def thing(value, requires=()):
+    body = {"type": "Cloud::Thing", "properties": {"value": value}}
+    return body | ({"depends_on": list(requires)} if requires else {})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_things_of_a_cloud_are_replaced_once_in_any_order(postgres_url, cloud, seed):
+    world = World(postgres_url, types=cloud.types(), seed=seed)
+    uuid = world.create("s", {"a": thing("1"), "b": thing("1", ["a"]), "c": thing("1", ["b"])})
+    world.deliver(4)
+    world.update("s", {"a": thing("2"), "b": thing("2", ["a"]), "d": thing("1", ["b"])})
+    world.deliver_all(shuffle=True, repeat=0.3, lose=0.2)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert {thing_.split("-")[0] for thing_ in cloud.things} == {"a", "b", "d"}
+    assert len(cloud.things) == 3
+    world.delete("s")
+    world.deliver_all(shuffle=True, repeat=0.3, lose=0.2)
+    assert cloud.things == {}
+    world.close()
+
+
+def meanwhile(monkeypatch, *deeds):
+    """Let each of these happen while an update is being checked, one at each check."""
+    todo, vet = list(deeds), update.validate_request
+
+    def vetted(*args, **more):
+        if todo:
+            todo.pop(0)()
+        return vet(*args, **more)
+
+    monkeypatch.setattr(update, "validate_request", vetted)
+
+
+def test_two_patches_at_once_lose_neither(world, monkeypatch):
+    parameters = {name: {"type": "string", "default": "d"} for name in "xyz"}
+    resources = {name.upper(): test_resource({"get_param": name}) for name in "xyz"}
+    uuid = world.create("s", resources, parameters=parameters)
+    world.deliver_all()
+    meanwhile(
+        monkeypatch,
+        lambda: world.patch("s", parameters={"x": "1"}, tags="t"),
+        lambda: world.patch("s", parameters={"y": "2"}),
+    )
+    world.patch("s", parameters={"z": "3"})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert values(world) == {"X": "1", "Y": "2", "Z": "3"}
+    assert world.stack_row("s").tags == ("t",)
+
+
+@pytest.mark.parametrize("patch", [False, True])
+def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, monkeypatch, patch):
+    uuid = world.create("s", five())
+    world.deliver_all()
+    meanwhile(monkeypatch, lambda: world.act("s", "suspend"))
+    with pytest.raises(NotSupported, match="Updating a stack when it is suspended"):
+        world.patch("s") if patch else world.update("s", five(E=None))
+    world.deliver_all()
+    assert world.state(uuid) == "SUSPEND_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM revision")) == 1
+
+
+def test_the_removal_of_more_than_one_join_takes_comes_to_its_end(world, monkeypatch):
+    """Both plans of the update have joins before the end: the second's are its own."""
+    monkeypatch.setattr(planner, "lay_out", partial(lay_out, width=3))
+    wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
+    uuid = world.create("s", wanted)
+    world.deliver_all()
+    wanted = {f"r{n}": test_resource("1", update_replace_value="2") for n in range(10)}
+    world.update("s", wanted)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(world.rows("SELECT 1 FROM resource")) == 10
+    joins = "SELECT 1 FROM graph_node WHERE kind = 'join' AND traversal = 2 AND state = 'ready'"
+    assert len(world.rows(joins)) == 2 * (4 + 2)

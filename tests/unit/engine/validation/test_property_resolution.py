@@ -1,0 +1,76 @@
+"""What is wrong with a resource's properties, as found just before it is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.engine.validation.property_resolution import resolve_properties
+from orchestrator.errors import InvalidTemplate
+from orchestrator.resources.builtin.delay import Delay
+from orchestrator.resources.builtin.value import ValueResource
+from orchestrator.template.definition import ResourceProxy, StackDefinition
+from orchestrator.template.parameters import ParameterValues
+from tests.unit.engine.validation.test_template import Server, a, faults
+
+
+def view(**resources):
+    proxies = {
+        name: ResourceProxy(name, f"{name}-id", {"value": value}, "CREATE", "COMPLETE")
+        for name, value in resources.items()
+    }
+    values = ParameterValues({"secret": "hunter2"}, hidden=frozenset({"secret"}))
+    return StackDefinition("2016-10-14", values, proxies)
+
+
+def test_properties_are_resolved_converted_and_completed():
+    body = {"properties": {"size": {"get_attr": ["r", "value"]}, "tags": [{"get_resource": "r"}]}}
+    assert resolve_properties(body, view(r="5"), Server(), "a") == {"size": 5, "tags": ["r-id"]}
+
+
+def test_a_resource_without_properties_has_the_defaults():
+    assert resolve_properties({}, view(), Delay(), "a")["actions"] == ["CREATE"]
+
+
+def test_a_description_of_the_resource_stands_in_for_the_property_of_that_name():
+    body = {"description": "mine", "properties": {"size": 1}}
+    assert resolve_properties(body, view(), Server(), "a")["description"] == "mine"
+    body["properties"]["description"] = "its own"
+    assert resolve_properties(body, view(), Server(), "a")["description"] == "its own"
+
+
+def test_a_value_that_turns_out_wrong_is_told_with_its_path():
+    body = {"properties": {"size": {"get_attr": ["r", "value"]}, "tags": [{"get_attr": ["r", "value"]}]}}
+    with pytest.raises(InvalidTemplate) as caught:
+        resolve_properties(body, view(r=11), Server(), "a")
+    assert str(caught.value) == "resources.a.properties.size: 11 is out of range (min: 1, max: 10)"
+
+
+def test_a_types_own_rule_holds_for_values_that_only_now_are_known():
+    body = {"properties": {"type": "number", "value": {"get_attr": ["r", "value"]}}}
+    with pytest.raises(InvalidTemplate, match=r"^resources\.a\.properties\.value: could not convert"):
+        resolve_properties(body, view(r="x"), ValueResource(), "a")
+
+
+def test_whether_something_secret_went_in_is_remembered():
+    plain, secret = view(r=1), view(r=1)
+    properties = {"value": {"get_param": "secret"}, "type": "string"}
+    resolve_properties({"properties": {"size": {"get_attr": ["r", "value"]}}}, plain, Server(), "a")
+    resolve_properties({"properties": properties}, secret, ValueResource(), "a")
+    assert (plain.touched_secret, secret.touched_secret) == (False, True)
+    resolve_properties({"properties": {"value": 1, "type": "number"}}, secret, ValueResource(), "a")
+    assert secret.touched_secret
+
+
+def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
+    body = {"properties": {"size": {"get_param": "secret"}, "tags": []}}
+    with pytest.raises(InvalidTemplate) as caught:
+        resolve_properties(body, view(), Server(), "a")
+    assert "hunter2" not in str(caught.value.diagnostics)
+
+
+def test_a_function_that_fails_is_one_fault_and_not_a_missing_property_too():
+    resources = {"a": a("Test::Server", properties={"size": {"list_join": [",", [1]]}, "tags": []})}
+    assert [path for path, _ in faults(resources)] == ["resources.a.properties.size.list_join"]
+
+
+# What counts, and for how much.
