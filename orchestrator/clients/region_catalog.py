@@ -1,7 +1,8 @@
 """Where a project finds services in other regions, and as whom it calls them: the operator's word, never a
 template's.
 
-The catalog is a file of the operator's (`catalog_file`), and with Keystone also its own (`keystone/cloud_session.py`):
+The catalog is a file of the operator's (`catalog_file`). With Keystone, its own catalog counts too
+(`keystone/cloud_session.py`):
 
     regions:
       north:
