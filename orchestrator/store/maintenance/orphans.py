@@ -1,4 +1,6 @@
-"""Orphans in SQL: objects created at a provider under a lease that was lost (PROTOCOL.md 4)."""
+"""Orphans in SQL: objects created at a provider under a lease that was lost
+(docs/internals/protocol.md rule 4).
+"""
 
 from __future__ import annotations
 
