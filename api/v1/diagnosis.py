@@ -1,4 +1,4 @@
-"""Why a stack is not done, and how far it is: beside what Heat has (docs/why-and-progress.md)."""
+"""Why a stack is not done, and how far it is: beside what Heat has (docs/diagnosis.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/plugins.md shows the package that is tested, and docs/elsewhere.md what the settings are."""
+"""docs/plugins.md shows the package that is tested, and docs/remote-stacks.md what the settings are."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_guide_names_every_field_of_a_sample() -> None:
 
 def test_the_examples_are_templates_of_types_that_there_are() -> None:
     types = load_registry()
-    templates = [text for text in blocks("elsewhere.md", "yaml") if text.startswith("heat_template_version")]
+    templates = [text for text in blocks("remote-stacks.md", "yaml") if text.startswith("heat_template_version")]
     assert len(templates) == 2
     for text in templates:
         for definition in load(text, Limits()).resources.values():
@@ -49,7 +49,7 @@ def test_the_examples_are_templates_of_types_that_there_are() -> None:
 
 
 def test_the_catalog_shown_is_one(tmp_path: Path) -> None:
-    (text,) = [text for text in blocks("elsewhere.md", "yaml") if text.startswith("regions")]
+    (text,) = [text for text in blocks("remote-stacks.md", "yaml") if text.startswith("regions")]
     document = yaml.safe_load(text)
     (tmp_path / "token").write_text("t")
     document["regions"]["north"]["projects"]["shop"]["token_file"] = str(tmp_path / "token")
@@ -59,6 +59,6 @@ def test_the_catalog_shown_is_one(tmp_path: Path) -> None:
 
 
 def test_the_settings_named_are_settings() -> None:
-    named = set(re.findall(rf"`{PREFIX}([A-Z_]+)", (DOCS / "elsewhere.md").read_text()))
+    named = set(re.findall(rf"`{PREFIX}([A-Z_]+)", (DOCS / "remote-stacks.md").read_text()))
     assert named
     assert {name.lower() for name in named} <= set(Settings.model_fields)
