@@ -101,9 +101,9 @@ def outputs(template: str) -> dict[str, Any]:
 
 HOT_CONTEXT = template_in(section("Functions"))
 CFN_CONTEXT = template_in(section("The CloudFormation dialect"))
-FUNCTIONS = rows(TEXT, "| Function | Since | Takes | Example | Gives |")
-CONDITIONS = rows(TEXT, "| Function | Since | Takes | Example | Holds |")
-CFN = rows(TEXT, "| Function | Takes | Example | Gives |")
+FUNCTIONS = rows(TEXT, "| Function | Since | Arguments | Example | Result |")
+CONDITIONS = rows(TEXT, "| Function | Since | Arguments | Example | Value |")
+CFN = rows(TEXT, "| Function | Arguments | Example | Result |")
 
 
 @pytest.mark.parametrize("row", [row for row in FUNCTIONS if row[4]], ids=lambda row: row[0])
@@ -150,7 +150,7 @@ def test_the_formats_are_those_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", rows(TEXT, "| Type | Given | What functions see |"), ids=lambda row: "-".join(row[:2])
+    "row", rows(TEXT, "| Type | Given | Converted |"), ids=lambda row: "-".join(row[:2])
 )
 def test_a_value_is_converted_as_the_table_says(row: Row) -> None:
     kind, given, seen = row
@@ -162,7 +162,7 @@ def constrained(row: Row, kind: str) -> ParameterSchema:
     return ParameterSchema.from_hot("p", {"type": kind, "constraints": [plain(row[0])]}, LATEST)
 
 
-CONSTRAINTS = rows(TEXT, "| Constraint | For types | Refused | Message |")
+CONSTRAINTS = rows(TEXT, "| Constraint | For types | Rejected | Message |")
 
 
 @pytest.mark.parametrize("row", CONSTRAINTS, ids=lambda row: row[0].partition(":")[0])
