@@ -105,7 +105,7 @@ def test_a_stack_in_the_new_format_is_made_with_its_functions(up: Up) -> None:
 
 def test_a_value_that_the_new_constraint_does_not_allow_is_refused_in_its_words(up: Up) -> None:
     error = refused(up, TEMPLATE, parameters={"paint": "pink"})
-    reason = "Error validating value 'pink': we paint in blue, green, red only"
+    reason = "Error validating value 'pink': available colours: blue, green, red"
     assert error["message"] == f"Parameter 'paint' is invalid: {reason}"
     assert error["errors"][0]["path"] == "parameters.paint"
 
@@ -123,7 +123,7 @@ def test_the_new_format_is_listed_with_its_functions(up: Up) -> None:
     assert {"version": name, "type": "hot", "aliases": ["acme_template_version.one"]} in versions
     listed = show(up, f"template_versions/{name}/functions")["template_functions"]
     about = {one["functions"]: one["description"] for one in listed}
-    assert about["shout"] == '``{shout: {text: hello, times: 2}}`` gives ``"HELLO!!"``.'
+    assert about["shout"] == '``{shout: {text: hello, times: 2}}`` returns ``"HELLO!!"``.'
     assert {"acme_slug", "get_param", "yaql"} <= about.keys()
 
 

@@ -1,1 +1,1 @@
-"""Acme's own words for templates: `functions.py`, `constraints.py`, and `formats.py` that has them."""
+"""Acme's additions to the template language: functions, constraints and a format."""

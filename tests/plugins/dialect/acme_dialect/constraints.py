@@ -8,5 +8,5 @@ PAINTS = ("blue", "green", "red")
 
 
 def colour(value: Any) -> str | None:
-    """Return why `value` is no colour that we paint in, None when it is one."""
-    return None if value in PAINTS else f"we paint in {', '.join(PAINTS)} only"
+    """Return an error message, or None if `value` is a valid colour."""
+    return None if value in PAINTS else f"available colours: {', '.join(PAINTS)}"

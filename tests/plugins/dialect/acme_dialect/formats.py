@@ -1,4 +1,4 @@
-"""Our format: HOT as of its latest version, under a key of its own and with one function more."""
+"""Acme's format: the latest version of HOT with a different version key and an additional function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shelf: a folder with one file for each box. It stands for whatever a plugin really talks to."""
+"""The client of a shelf service: a directory with a file per box. It stands for the SDK of a real service."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 
-class NoShelf(Exception):
-    """There is no shelf at the moment."""
+class ShelfUnavailable(Exception):
+    """The shelf cannot be reached."""
 
 
-def make(token: str, **box: Any) -> str:
-    """Put a box there and return its id; a token that was used before gives the box made then."""
+def create(token: str, **box: Any) -> str:
+    """Create a box and return its id; a repeated token returns the existing box."""
     path = _folder() / f"box-{token}.json"
     if not path.exists():
         _write(path, {**box, "key": secrets.token_hex(8), "closed": False})
     return path.stem
 
 
-def look(id: str) -> dict[str, Any] | None:
-    """Return a box, None when there is none of that id."""
+def get(id: str) -> dict[str, Any] | None:
+    """Return a box, or None if it does not exist."""
     try:
         found: dict[str, Any] = json.loads((_folder() / f"{id}.json").read_text())
     except FileNotFoundError:
@@ -30,22 +30,22 @@ def look(id: str) -> dict[str, Any] | None:
     return found
 
 
-def change(id: str, **what: Any) -> None:
-    """Change a box that is there."""
-    box = look(id)
+def update(id: str, **values: Any) -> None:
+    """Update a box if it exists."""
+    box = get(id)
     if box is not None:
-        _write(_folder() / f"{id}.json", {**box, **what})
+        _write(_folder() / f"{id}.json", {**box, **values})
 
 
-def remove(id: str) -> None:
-    """Take a box away, if it is there."""
+def delete(id: str) -> None:
+    """Delete a box if it exists."""
     (_folder() / f"{id}.json").unlink(missing_ok=True)
 
 
 def _folder() -> Path:
     folder = Path(os.environ["ACME_SHELF"])
     if not folder.is_dir():
-        raise NoShelf(f"there is no shelf at {folder}")
+        raise ShelfUnavailable(f"no shelf at {folder}")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Acme::Box keeps what every resource type promises, and what it promises itself."""
+"""Acme::Box fulfils the contract of resource types and its own rules."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class TestBox(TypeContract):
         return Sample("Acme::Box", {"litres": 20})
 
 
-def test_a_large_box_is_of_wood():
+def test_a_large_box_must_be_of_wood():
     box = Box()
     assert box.validate({"litres": 51, "material": "paper"}, 3600.0)
     assert not box.validate({"litres": 51, "material": "wood"}, 3600.0)
 
 
-def test_a_shelf_that_is_away_is_not_an_empty_one(monkeypatch, tmp_path):
+def test_an_unavailable_shelf_is_not_an_empty_shelf(monkeypatch, tmp_path):
     box = Operated(Box(), {"litres": 1})
     box.create()
     monkeypatch.setenv("ACME_SHELF", str(tmp_path / "away"))
