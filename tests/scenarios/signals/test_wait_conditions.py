@@ -346,7 +346,7 @@ def test_the_example_waits_for_as_many_as_it_is_told(world: World):
     example = Path(__file__).parents[3] / "examples" / "waiting.yaml"
     uuid = world.submit("s", example.read_text(), parameters={"machines": 2})
     drain(world)
-    assert world.outputs("s")["tell"].endswith(" --data-binary '{}'")
+    assert world.outputs("s")["signal_command"].endswith(" --data-binary '{}'")
     for _ in range(2):
         assert world.state(uuid) == "CREATE_IN_PROGRESS"
         world.signal("s", "done", {})
