@@ -40,7 +40,8 @@ def test_the_guide_names_every_field_of_a_sample() -> None:
 
 def test_the_examples_are_templates_of_types_that_there_are() -> None:
     types = load_registry()
-    templates = [text for text in blocks("remote-stacks.md", "yaml") if text.startswith("heat_template_version")]
+    found = blocks("remote-stacks.md", "yaml")
+    templates = [text for text in found if text.startswith("heat_template_version")]
     assert len(templates) == 2
     for text in templates:
         for definition in load(text, Limits()).resources.values():

@@ -149,9 +149,7 @@ def test_the_formats_are_those_that_there_are() -> None:
     assert set(re.findall(r"`([a-z]+)`", listed[0][2])) == set(versions.ALIASES)
 
 
-@pytest.mark.parametrize(
-    "row", rows(TEXT, "| Type | Given | Converted |"), ids=lambda row: "-".join(row[:2])
-)
+@pytest.mark.parametrize("row", rows(TEXT, "| Type | Given | Converted |"), ids=lambda row: "-".join(row[:2]))
 def test_a_value_is_converted_as_the_table_says(row: Row) -> None:
     kind, given, seen = row
     made = ParameterSchema("p", kind).convert(plain(given))
