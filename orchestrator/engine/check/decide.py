@@ -33,8 +33,8 @@ class Observe:
 
 
 @dataclass(frozen=True, slots=True)
-class Revise:
-    """It is there: compare it with what is wanted now, then keep, update or replace it."""
+class Compare:
+    """The resource exists: `change.decide_change` compares it with its definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ Step = (
     | Create
     | Adopt
     | Observe
-    | Revise
+    | Compare
     | ReissueUpdate
     | Recreate
     | Delete
@@ -149,7 +149,7 @@ def _begin(visit: Visit, resource: ResourceView) -> Step:
         return Adopt() if resource.physical_id is not None or visit.stack.action == "ADOPT" else Create()
     if resource.action == "ADOPT" and resource.status != "COMPLETE" and resource.physical_id is not None:
         return Adopt()
-    return Revise()
+    return Compare()
 
 
 def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.check.decide import Create, Delete, DropRow, Revise, Step
-from orchestrator.engine.check.outcome import Deleted, Outcome, PreviousOperationEnded, Ready, Restricted
+from orchestrator.engine.check.decide import Compare, Create, Delete, DropRow, Step
+from orchestrator.engine.check.outcome import Deleted, Outcome, PreviousOperationEnded, Ready
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.plan_changes import Changes
 from orchestrator.template.resource_registry import ResourceRegistry
@@ -39,11 +39,9 @@ def forbidden_reason(action: str) -> str:
     return f"no-{action}"
 
 
-def refused(visit: Visit, action: str) -> Restricted | None:
-    """Return that the environment forbids an update or a replacement
-    (docs/internals/hot-language.md §9.6).
-    """
-    return Restricted(action) if forbidden_reason(action) in visit.hooks else None
+def restricted(visit: Visit) -> frozenset[str]:
+    """Return the actions that the environment forbids (docs/internals/hot-language.md §9.6)."""
+    return frozenset(action for action in RESTRICTED_ACTIONS if forbidden_reason(action) in visit.hooks)
 
 
 def is_hook(name: object) -> bool:
@@ -113,7 +111,7 @@ def before(visit: Visit, step: Step) -> str | None:
     match step:
         case Create():
             hook = "pre-create"
-        case Revise():
+        case Compare():
             hook = "pre-update"
         case Delete() | DropRow(retained=True):
             hook = "pre-delete"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.engine.preview.forecast import CurrentResource
+from orchestrator.engine.preview.results import CurrentResource
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import SoftwareStore
 

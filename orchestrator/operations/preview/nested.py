@@ -10,8 +10,8 @@ from dataclasses import replace
 import orjson
 
 from orchestrator.engine.check.child_status import split_request
-from orchestrator.engine.preview.forecast import ForecastResource
 from orchestrator.engine.preview.property_forecast import PropertyForecast
+from orchestrator.engine.preview.results import ForecastResource
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
 from orchestrator.operations.preview.create import PlannedResource, planned_resources

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from orchestrator.engine.check.decide import RETAINED
 from orchestrator.engine.plan_changes import Changes, Row, plan_changes
-from orchestrator.engine.preview.forecast import CurrentResource, Forecast, ForecastResource
+from orchestrator.engine.preview.forecast import Forecast
 from orchestrator.engine.preview.property_forecast import PropertyForecast
+from orchestrator.engine.preview.results import CurrentResource, ForecastResource
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.engine.check import hooks
+from orchestrator.engine.check.change import Ask, Update, decide_change
 from orchestrator.engine.check.child_status import (
     ADOPTED,
     ChildState,
@@ -24,13 +24,14 @@ from orchestrator.engine.check.child_status import (
 )
 from orchestrator.engine.check.decide import (
     Adopt,
+    Compare,
     Create,
     Delete,
     DropRow,
     InvalidState,
+    Keep,
     Observe,
     ReissueUpdate,
-    Revise,
     RunAction,
     Step,
 )
@@ -39,11 +40,12 @@ from orchestrator.engine.check.outcome import (
     Deleted,
     Failed,
     Ready,
+    Replaced,
     Unchanged,
     Unhealthy,
     failure_reason,
 )
-from orchestrator.engine.check.property_diff import as_stored, property_change
+from orchestrator.engine.check.property_diff import as_stored
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
 from orchestrator.operations.reconcile.step_executor import StepExecutor
@@ -89,7 +91,7 @@ class NestedStepExecutor(StepExecutor):
     def _do(self, step: Step, retries_left: int) -> StepResult:
         known = self.known
         match step:
-            case Create() | Revise():
+            case Create() | Compare():
                 return self._begin()
             case Observe() | ReissueUpdate():
                 return self._continue(retries_left)
@@ -117,30 +119,25 @@ class NestedStepExecutor(StepExecutor):
     def _begin(self) -> StepResult:
         """Begin to bring the child to what is wanted, unless it is there."""
         known, resource = self.known, self.resource
-        other = self._type_changed()
-        if other is not None:
-            return self._replace_or_shadow(other)
         before = replace(known)
+        case = self._comparison(before)._replace(converge=False, nested=True)
+        decision = decide_change(case)
+        if not isinstance(decision, Ask):  # of another type now: not evaluated
+            return self._carry_out(decision, before)
         external = self._resolve()
         if external is not None:
             message = f"external_id is not supported for {resource.type}, which is a stack"
             return StepResult(Failed(failure_reason("NotSupported", resource.name, message)), before)
-        made = self.child is not None and not self.child.gone
-        if not made:
+        if self.child is None or self.child.gone:
             known.action = "CREATE" if resource.action == "INIT" else "UPDATE"
             return self._advance(0)
-        revised = property_change(
-            self.kind,
-            before.properties,
-            as_stored(known.properties),
-            before.metadata,
-            known.metadata,
+        after = as_stored(known.properties)
+        decision = decide_change(
+            case._replace(desired=case.desired._replace(properties=after, metadata=known.metadata))
         )
-        if revised.change == "replace":
-            return self._replace_unless_restricted(before)
-        if revised.change == "update" and (refused := hooks.refused(self.visit, "update")):
-            return StepResult(refused, before)
-        if revised.change == "keep" and resource.status == "COMPLETE" and self._is_as_asked():
+        if not isinstance(decision, Keep | Update):
+            return self._carry_out(decision, before)
+        if isinstance(decision, Keep) and resource.status == "COMPLETE" and self._is_as_asked():
             known.secret = known.secret or before.secret
             return StepResult(Unchanged(), known)
         known.action = "UPDATE"
@@ -188,9 +185,8 @@ class NestedStepExecutor(StepExecutor):
             or self._is_current()
         ):
             return self._evaluate_child(self.asked.turn if self.asked else 0)
-        other = self._type_changed()
-        if other is not None:
-            return StepResult(other, known)
+        if self._type_changed():
+            return StepResult(Replaced(), known)
         action = known.action
         self._resolve()
         known.action = action

@@ -10,12 +10,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from orchestrator.engine.check import hooks
+from orchestrator.engine.check.change import (
+    ADOPT,
+    NO_NAMES,
+    PREEMPT,
+    REISSUE,
+    Ask,
+    Comparison,
+    Decision,
+    Desired,
+    Evidence,
+    Forbidden,
+    Recorded,
+    Refuse,
+    Replace,
+    Shadow,
+    Update,
+    decide_change,
+)
 from orchestrator.engine.check.decide import (
     Abandon,
     Adopt,
+    Compare,
     Create,
     Delete,
     DropRow,
@@ -25,7 +42,6 @@ from orchestrator.engine.check.decide import (
     OutcomeUnknown,
     Recreate,
     ReissueUpdate,
-    Revise,
     RunAction,
     Step,
 )
@@ -37,6 +53,7 @@ from orchestrator.engine.check.outcome import (
     Ready,
     Refreshed,
     Replaced,
+    Restricted,
     Unchanged,
     Unhealthy,
     Wait,
@@ -44,7 +61,7 @@ from orchestrator.engine.check.outcome import (
     judge_error,
     judge_observation,
 )
-from orchestrator.engine.check.property_diff import as_stored, needs_other_type, property_change, with_drift
+from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
 from orchestrator.errors import ProviderError, ProviderSilent, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
 from orchestrator.operations.reconcile.desired_state import PropertyResolution
@@ -58,7 +75,6 @@ from orchestrator.operations.resource_context.state import (
     output_digest,
 )
 from orchestrator.resources.base import NOTHING_TYPE, Context, Created, Observation
-from orchestrator.schema.properties import immutable_message
 from orchestrator.store.connections.database import UNREACHABLE
 
 NO_ID = "Resource ID was not provided."
@@ -98,8 +114,8 @@ class StepExecutor(PropertyResolution):
                 return self._adopt()
             case Observe():
                 return self._continue(retries_left)
-            case Revise():
-                return self._revise()
+            case Compare():
+                return self._compare()
             case ReissueUpdate():
                 return self._reissue_update()
             case Recreate():
@@ -181,9 +197,8 @@ class StepExecutor(PropertyResolution):
 
     def _create(self, seconds: float, retries_left: int) -> StepResult:
         known, kind = self.known, self.kind
-        other = self._type_changed()
-        if other is not None:  # begun for an older definition: what may have come of it is found and removed
-            return StepResult(other, known)
+        if self._type_changed():  # created for an older definition: cleanup finds and deletes the result
+            return StepResult(Replaced(), known)
         started = known.op is None
         if kind.calls_out and not started:  # as it was begun, for whichever definition
             ctx = self.context("CREATE")
@@ -282,7 +297,7 @@ class StepExecutor(PropertyResolution):
         if isinstance(outcome, Wait) and not outcome.retried and known.op in self.kind.preemptible:
             if self._is_current():
                 return done
-            if self._can_cancel():  # and what was to come of it will not
+            if isinstance(decide_change(self._comparison(known), PREEMPT), Replace):
                 self._cancel(known.op)
                 return replace(done, outcome=Replaced())
             known.value_digest = output_digest(known)  # nobody need wait for it any more
@@ -312,65 +327,98 @@ class StepExecutor(PropertyResolution):
         begun_with = dict(zip(resource.requires, resource.input_digests, strict=True))
         return all(begun_with.get(data.id) == (data.value_digest or "") for data in self.visit.inputs)
 
-    def _revise(self) -> StepResult:
-        """Bring what is there to what is wanted, by the smallest step."""
-        known, resource, definition = self.known, self.resource, self.visit.definition
-        assert definition is not None
-        other = self._type_changed()
-        if other is not None:
-            return self._replace_or_shadow(other)
-        before = replace(known)
-        external = self._resolve()
-        if external is not None:
-            return self._check_external_id(external, before)
-        if known.stood_in_for:
-            self._unshadow()
-        if resource.status == "FAILED":
-            ctx = self.context(resource.action, 0.0)
-            if known.physical_id is None or not self.kind.survives_failure(ctx, known.physical_id):
-                return self._replace_unless_restricted(before)
-            if resource.action == "UPDATE":  # how far that came is not known
-                return self._update_unless_restricted(self._updatable_properties(), before)
-        after = as_stored(known.properties)
-        if (
-            self.visit.stack.converge
-            and self.kind.calls_out
-            and not self._refresh_from_provider(before, after)
-        ):
-            return self._replace_unless_restricted(before)
-        revised = property_change(self.kind, before.properties, after, before.metadata, known.metadata)
-        if revised.immutable:
-            message = immutable_message(revised.immutable, resource.name, resource.type)
-            return StepResult(Failed(f"NotSupported: resources.{resource.name}: {message}"), before)
-        if revised.change == "replace":
-            return self._replace_unless_restricted(before)
-        known.secret = known.secret or before.secret
-        if revised.change == "keep":
-            known.properties = before.properties
-            return self._settle_unchanged(before)
-        if self.kind.must_replace(self.context("UPDATE", 0.0), known.physical_id or "", known.properties):
-            return self._replace_unless_restricted(before)
-        return self._update_unless_restricted(revised.changed, before)
+    def _compare(self) -> StepResult:
+        """Compare an existing resource with its definition, and carry out the decision."""
+        before = replace(self.known)
+        case = self._comparison(before)
+        decision = decide_change(case)
+        while isinstance(decision, Ask):
+            case = self._with_fact(case, decision, before)
+            decision = decide_change(case)
+        return self._carry_out(decision, before)
 
-    def _update_unless_restricted(self, changed: frozenset[str], before: ResourceState) -> StepResult:
-        """Change it in place, unless that is forbidden."""
-        refused = hooks.refused(self.visit, "update")
-        return StepResult(refused, before) if refused else self._update(changed, before)
+    def _comparison(self, before: ResourceState) -> Comparison:
+        """Return what is known before anything is evaluated or observed."""
+        visit, resource = self.visit, self.resource
+        desired = Desired(resource.kind)
+        if visit.definition is not None:
+            wanted = self._wanted_type()
+            shadowed = wanted == NOTHING_TYPE and visit.definition.body["type"] != NOTHING_TYPE
+            desired = Desired(wanted, shadowed)
+        return Comparison(
+            Recorded(
+                resource.name,
+                resource.type,
+                resource.kind,
+                resource.action,
+                resource.status,
+                before.physical_id,
+                before.properties,
+                before.metadata,
+            ),
+            desired,
+            self.kind,
+            converge=visit.stack.converge,
+            restricted=hooks.restricted(visit) if visit.hooks else NO_NAMES,
+        )
 
-    def _replace_unless_restricted(self, before: ResourceState) -> StepResult:
-        """Return that another is to be made, unless that is forbidden."""
-        return StepResult(hooks.refused(self.visit, "replace") or Replaced(), before)
+    def _with_fact(self, case: Comparison, ask: Ask, before: ResourceState) -> Comparison:
+        """Return the comparison with the fact that was asked for."""
+        known, evidence = self.known, case.evidence
+        match ask.fact:
+            case "definition":
+                external = self._resolve()
+                if external is None and known.stood_in_for:
+                    self._unshadow()
+                after = as_stored(known.properties)
+                return case._replace(
+                    desired=case.desired._replace(
+                        properties=after, metadata=known.metadata, external_id=external
+                    )
+                )
+            case "health":
+                ctx = self.context(self.resource.action, 0.0)
+                healthy = self.kind.survives_failure(ctx, known.physical_id or "")
+                return case._replace(evidence=evidence._replace(healthy=healthy))
+            case "observation":
+                seen = self._refresh_from_provider(before, case.desired.properties or {})
+                recorded = case.recorded._replace(properties=before.properties)
+                return case._replace(recorded=recorded, evidence=evidence._replace(observation=seen))
+            case "feasibility":
+                known.secret = known.secret or before.secret
+                ctx = self.context("UPDATE", 0.0)
+                must_replace = self.kind.must_replace(ctx, known.physical_id or "", known.properties)
+                return case._replace(evidence=evidence._replace(feasible=not must_replace))
 
-    def _refresh_from_provider(self, before: ResourceState, after: Mapping[str, Any]) -> bool:
-        """Look at what is there, so that what others changed counts as a difference; whether it is there."""
+    def _carry_out(self, decision: Decision, before: ResourceState) -> StepResult:
+        known, wanted = self.known, self.wanted
+        match decision:
+            case Keep() if wanted is not None and wanted.external_id is not None:
+                return self._keep_external(before)
+            case Keep():
+                known.secret = known.secret or before.secret
+                known.properties = before.properties
+                return self._settle_unchanged(before)
+            case Update(changed=changed):
+                return self._update(changed, before)
+            case Shadow():
+                return self._shadow()
+            case Refuse(message=message):
+                reason = failure_reason("NotSupported", self.resource.name, message)
+                return StepResult(Failed(reason), before)
+            case Forbidden(action=action):
+                return StepResult(Restricted(action), before)
+        return StepResult(Replaced(), before)
+
+    def _refresh_from_provider(self, before: ResourceState, after: Mapping[str, Any]) -> Observation:
+        """Observe the resource, so that changes made by others count as differences."""
         ctx = replace(self.context("CHECK", 0.0), properties=before.properties)
         seen = self.kind.observe(ctx, before.physical_id or "")
-        if not seen.exists or seen.error:
-            return False
-        if seen.ready:
-            self.take(seen)
-        before.properties = with_drift(self.kind, before.properties, after, seen)
-        return True
+        if seen.exists and not seen.error:
+            if seen.ready:
+                self.take(seen)
+            before.properties = with_drift(self.kind, before.properties, after, seen)
+        return seen
 
     def _settle_unchanged(self, before: ResourceState) -> StepResult:
         """Settle what is as it is wanted; its row is written when it did not say so."""
@@ -382,43 +430,23 @@ class StepExecutor(PropertyResolution):
         known.action = "UPDATE"
         return StepResult(Refreshed(observation_from_state(known)), known)
 
-    def _updatable_properties(self) -> frozenset[str]:
-        """Return the properties given that can be changed in place."""
-        declared = self.kind.properties
-        return frozenset(
-            name for name in self.known.properties if name in declared and declared[name].update_allowed
-        )
-
     def _reissue_update(self) -> StepResult:
-        """Ask again for a change whose fate is unknown; what it was before is not known either."""
-        other = self._type_changed()
-        if other is not None:
-            return StepResult(other, self.known)
-        before, known, kind = replace(self.known), self.known, self.kind
-        self._resolve()
-        after = orjson.loads(orjson.dumps(dict(known.properties)))
-        old = dict(before.properties)
-        changed = frozenset(name for name in old.keys() | after.keys() if old.get(name) != after.get(name))
-        if kind.change(old, after, changed) == "replace":
-            return StepResult(Replaced(), before)
-        return self._update(self._updatable_properties(), before)
+        """Send an update again whose fate is unknown, for the current definition."""
+        before = replace(self.known)
+        case = self._comparison(before)._replace(restricted=NO_NAMES)
+        decision = decide_change(case, REISSUE)
+        while isinstance(decision, Ask):
+            self._resolve()
+            desired = case.desired._replace(properties=as_stored(self.known.properties))
+            case = case._replace(desired=desired)
+            decision = decide_change(case, REISSUE)
+        if isinstance(decision, Update):
+            return self._update(decision.changed, before)
+        return StepResult(Replaced(), before)
 
-    def _type_changed(self) -> Replaced | None:
-        """Return that another is to be made when the definition is of another type by now."""
-        return Replaced() if needs_other_type(self.resource.kind, self._wanted_type()) else None
-
-    def _replace_or_shadow(self, other: Replaced) -> StepResult:
-        """Replace what is of another type by now, unless OS::Heat::None is to stand in for it.
-
-        It stands in where the registry puts it; a template that itself says OS::Heat::None by now wants the
-        thing gone.
-        """
-        if refused := hooks.refused(self.visit, "replace"):
-            return StepResult(refused, self.known)
-        definition, there = self.visit.definition, self.known.physical_id is not None
-        assert definition is not None
-        registered = definition.body["type"] != NOTHING_TYPE and self._wanted_type() == NOTHING_TYPE
-        return self._shadow() if registered and there else StepResult(other, self.known)
+    def _type_changed(self) -> bool:
+        """Whether the definition is of another type by now."""
+        return needs_other_type(self.resource.kind, self._wanted_type())
 
     def _wanted_type(self) -> str:
         """Return the name of what is to carry the definition out."""
@@ -474,11 +502,8 @@ class StepExecutor(PropertyResolution):
             known.requires, known.input_digests = narrowed
         return done
 
-    def _check_external_id(self, external: str, before: ResourceState) -> StepResult:
-        if external != before.physical_id:
-            name, kind = self.resource.name, self.resource.type
-            message = f"Update to property external_id of {name} ({kind}) is not supported."
-            return StepResult(Failed(f"NotSupported: resources.{name}: {message}"), before)
+    def _keep_external(self, before: ResourceState) -> StepResult:
+        """Keep an external resource; only what it requires is recorded anew."""
         return StepResult(
             Unchanged(),
             replace(
@@ -515,7 +540,8 @@ class StepExecutor(PropertyResolution):
         except LookupError as error:
             reason = f"Its resource_data do not say {error}."
             return StepResult(Failed(failure_reason("Exception", name, reason)), known, started)
-        if self.resource.status == "FAILED" and (seen.error or not seen.exists):  # tried before: make another
+        case = self._comparison(known)._replace(evidence=Evidence(observation=seen))
+        if isinstance(decide_change(case, ADOPT), Replace):
             return StepResult(Replaced(), known)
         if not seen.exists:
             seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.engine.preview.forecast import ForecastResource
+from orchestrator.engine.preview.results import ForecastResource
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound, ProviderBusy
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import UpdatePreview, preview_update

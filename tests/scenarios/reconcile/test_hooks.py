@@ -388,7 +388,7 @@ def claimed(world, kind="cloud"):
     world.deliver(1)
     [ring] = world.messages
     world.messages.clear()
-    db = world.database.hot(durable=True)
+    db = world.database.check_connection(durable=True)
     repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
     [visit] = repository.read_claimed(db, [ring.node_id], 7)
     return visit
@@ -397,7 +397,7 @@ def claimed(world, kind="cloud"):
 def test_a_visit_that_comes_to_its_hook_too_late_does_not_pause(world):
     visit = claimed(world)
     world.update("s", {"a": thing("cloud")})
-    assert not hooks.pause_before(world.database.hot(durable=True), visit, "pre-create", 7)
+    assert not hooks.pause_before(world.database.check_connection(durable=True), visit, "pre-create", 7)
     assert world.paused("s") == []
 
 
@@ -447,7 +447,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
 
     def end():
         ended.append(stack_completion.wind_down(world.database, stack.id, 1))
-        world.database.hot(durable=True).close()  # this thread's own
+        world.database.check_connection(durable=True).close()  # this thread's own
 
     with world.database.connect(name="superseding") as db:
         with db.transaction():

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from orchestrator.engine.check.property_diff import property_change, with_drift
-from orchestrator.engine.preview.forecast import CurrentResource, Forecast, ForecastResource
+from orchestrator.engine.preview.forecast import Forecast
 from orchestrator.engine.preview.property_forecast import mentioned
+from orchestrator.engine.preview.results import CurrentResource, ForecastResource
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType
 from orchestrator.schema.translation import Replace

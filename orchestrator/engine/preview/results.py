@@ -1,0 +1,57 @@
+"""Input and output of a forecast: a resource as it is, and its forecast change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from orchestrator.template.function_view import ResourceProxy
+
+Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentResource:
+    """A resource as recorded, values decrypted; `secret` values must not be shown."""
+
+    id: int
+    uuid: str
+    name: str
+    type: str
+    kind: str
+    action: str
+    status: str
+    status_reason: str
+    op: str | None
+    physical_id: str | None
+    reference_id: str | None
+    properties: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    data: Mapping[str, Any]
+    metadata: Mapping[str, Any] | None
+    secret: bool
+
+    @property
+    def proxy(self) -> ResourceProxy:
+        """The view that template functions have of it."""
+        reference = self.reference_id or self.physical_id
+        return ResourceProxy(self.name, reference, self.attributes, self.action, self.status, self.secret)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastResource:
+    """The forecast change of one resource.
+
+    `changed` maps properties to their values before and after, masked where secret; the new values of
+    `unknown` are not known yet. A change that depends on unknown values is not `certain`.
+    """
+
+    name: str
+    turn: Turn
+    because: str = ""
+    certain: bool = True
+    changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    metadata: Any = None  # of an added resource, as far as known
+    restricted: str = ""  # the action that the environment forbids: the update would fail

@@ -1,0 +1,222 @@
+"""The choice between keeping, updating and replacing an existing resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.engine.check.change import (
+    ADOPT,
+    PREEMPT,
+    REISSUE,
+    Ask,
+    Comparison,
+    Decision,
+    Desired,
+    Evidence,
+    Forbidden,
+    Recorded,
+    Refuse,
+    Replace,
+    ReplaceReason,
+    Shadow,
+    Update,
+    decide_change,
+)
+from orchestrator.engine.check.decide import Keep
+from orchestrator.resources.base import Change, Observation, Property, ResourceType
+
+R = ReplaceReason
+
+
+class Server(ResourceType):
+    """An external type with one property of each sort."""
+
+    name = "A::Server"
+    properties = {  # noqa: RUF012
+        "size": Property("integer", update_allowed=True),
+        "place": Property("string"),
+        "owner": Property("string", immutable=True),
+        "mode": Property("string", update_allowed=True),
+    }
+
+    def change(self, before: Mapping[str, Any], after: Mapping[str, Any], changed: frozenset[str]) -> Change:
+        return "replace" if "mode" in changed else super().change(before, after, changed)
+
+
+class Local(Server):
+    """The same, without a provider."""
+
+    name = "A::Local"
+    calls_out = False
+
+
+class Cancellable(Server):
+    """A type whose operations can be cancelled."""
+
+    name = "A::Cancellable"
+
+    def cancel(self, ctx: object, physical_id: str) -> str:
+        raise NotImplementedError
+
+
+RECORDED = Recorded("a", "A::Server", "A::Server", "CREATE", "COMPLETE", "a-1", {"size": 1}, None)
+DESIRED = Desired("A::Server", properties={"size": 1})
+FAILED = RECORDED._replace(status="FAILED")
+FEASIBLE, HEALTHY = Evidence(feasible=True), Evidence(healthy=True, feasible=True)
+PRESENT, ABSENT, BROKEN = Observation(True), Observation(False), Observation(True, error="no disk")
+
+
+def case(recorded: Recorded = RECORDED, desired: Desired = DESIRED, **more: Any) -> Comparison:
+    return Comparison(recorded, desired, **{"resource_type": Server(), **more})
+
+
+def to(**properties: Any) -> Desired:
+    return Desired("A::Server", properties=properties)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "desired", "more", "decision"),
+    [
+        (RECORDED, DESIRED, {}, Keep()),
+        # Another type: decided before the definition is evaluated.
+        (RECORDED, Desired("A::Other"), {}, Replace(R.TYPE_CHANGED)),
+        (FAILED, Desired("A::Other"), {}, Replace(R.TYPE_CHANGED)),
+        (RECORDED._replace(resource_type="one.yaml"), Desired("two.yaml"), {}, Ask("definition")),
+        (RECORDED, Desired("OS::Heat::None", shadowed=True), {}, Shadow()),
+        (RECORDED, Desired("OS::Heat::None"), {}, Replace(R.TYPE_CHANGED)),
+        (
+            RECORDED._replace(physical_id=None),
+            Desired("OS::Heat::None", shadowed=True),
+            {},
+            Replace(R.TYPE_CHANGED),
+        ),
+        (RECORDED, Desired("A::Server"), {}, Ask("definition")),
+        # External resources.
+        (RECORDED, DESIRED._replace(external_id="a-1"), {}, Keep()),
+        (FAILED, DESIRED._replace(external_id="a-1"), {}, Keep()),
+        (
+            RECORDED,
+            DESIRED._replace(external_id="b-1"),
+            {},
+            Refuse("Update to property external_id of a (A::Server) is not supported."),
+        ),
+        # Failed resources.
+        (FAILED, DESIRED, {}, Ask("health")),
+        (FAILED._replace(physical_id=None), DESIRED, {}, Replace(R.FAILED)),
+        (FAILED, DESIRED, {"evidence": Evidence(healthy=False)}, Replace(R.FAILED)),
+        (FAILED._replace(action="CHECK"), DESIRED, {"evidence": Evidence(False)}, Replace(R.UNHEALTHY)),
+        (FAILED, DESIRED, {"evidence": HEALTHY}, Keep()),
+        (FAILED, to(size=2), {"evidence": HEALTHY}, Update(frozenset({"size"}))),
+        (
+            FAILED._replace(action="UPDATE"),
+            to(size=1, place="x"),
+            {"evidence": HEALTHY},
+            Update(frozenset({"size"})),
+        ),
+        (FAILED, DESIRED, {"nested": True}, Keep()),
+        # Converge: the provider's answer comes before the properties.
+        (RECORDED, to(size=2), {"converge": True}, Ask("observation")),
+        (RECORDED, DESIRED, {"converge": True, "resource_type": Local()}, Keep()),
+        (RECORDED, to(size=2), {"evidence": Evidence(observation=ABSENT)}, Replace(R.MISSING)),
+        (RECORDED, to(size=2), {"evidence": Evidence(observation=BROKEN)}, Replace(R.BROKEN)),
+        (RECORDED, DESIRED, {"evidence": Evidence(observation=PRESENT)}, Keep()),
+        # Properties.
+        (RECORDED, to(size=2), {}, Ask("feasibility")),
+        (RECORDED, to(size=2), {"evidence": FEASIBLE}, Update(frozenset({"size"}))),
+        (
+            RECORDED,
+            to(size=2),
+            {"evidence": Evidence(feasible=False)},
+            Replace(R.NOT_FEASIBLE, frozenset({"size"})),
+        ),
+        (RECORDED, to(size=2), {"nested": True}, Update(frozenset({"size"}))),
+        (RECORDED, to(size=1, place="x"), {}, Replace(R.FIXED_PROPERTIES, frozenset({"place"}))),
+        (RECORDED, to(size=1, mode="x"), {}, Replace(R.TYPE_RULE, frozenset({"mode"}))),
+        (RECORDED, DESIRED._replace(metadata={"k": 1}), {"evidence": FEASIBLE}, Update()),
+        (RECORDED, DESIRED._replace(metadata={}), {}, Keep()),
+        (
+            RECORDED,
+            to(size=2, owner="x"),
+            {},
+            Refuse(
+                "Update to properties owner of a (A::Server) is not supported.",
+                ("owner",),
+                frozenset({"owner", "size"}),
+            ),
+        ),
+        (
+            RECORDED,
+            DESIRED._replace(undetermined=frozenset({"place"})),
+            {},
+            Replace(R.FIXED_PROPERTIES, frozenset({"place"})),
+        ),
+    ],
+)
+def test_an_existing_resource_is_kept_updated_or_replaced(
+    recorded: Recorded, desired: Desired, more: dict[str, Any], decision: Decision
+):
+    assert decide_change(case(recorded, desired, **more)) == decision
+
+
+@pytest.mark.parametrize(
+    ("desired", "forbidden", "decision"),
+    [
+        (DESIRED, {"update", "replace"}, Keep()),
+        (to(size=2), {"update"}, Forbidden("update")),
+        (to(size=2), {"replace"}, Update(frozenset({"size"}))),
+        (to(place="x"), {"update"}, Replace(R.FIXED_PROPERTIES, frozenset({"place", "size"}))),
+        (to(place="x"), {"replace"}, Forbidden("replace")),
+        (Desired("A::Other"), {"replace"}, Forbidden("replace")),
+        (Desired("OS::Heat::None", shadowed=True), {"replace"}, Forbidden("replace")),
+        (to(owner="x"), {"update", "replace"}, None),
+    ],
+)
+def test_the_environment_forbids_updates_and_replacements(
+    desired: Desired, forbidden: set[str], decision: Decision | None
+):
+    found = decide_change(case(desired=desired, evidence=FEASIBLE, restricted=frozenset(forbidden)))
+    assert isinstance(found, Refuse) if decision is None else found == decision
+
+
+@pytest.mark.parametrize(
+    ("desired", "decision"),
+    [
+        (Desired("A::Other"), Replace(R.TYPE_CHANGED)),
+        (Desired("A::Server"), Ask("definition")),
+        (to(size=1, place="x"), Replace(R.FIXED_PROPERTIES, frozenset({"place"}))),
+        (to(size=1), Update(frozenset({"size"}))),
+        (to(size=2, mode="x"), Replace(R.TYPE_RULE, frozenset({"mode", "size"}))),
+    ],
+)
+def test_an_unconfirmed_update_sends_every_updatable_property(desired: Desired, decision: Decision):
+    assert decide_change(case(desired=desired), REISSUE) == decision
+
+
+def test_a_second_failed_adoption_creates_a_replacement():
+    for recorded, seen, decision in (
+        (RECORDED, ABSENT, Keep()),
+        (FAILED, PRESENT, Keep()),
+        (FAILED, ABSENT, Replace(R.ADOPTION_FAILED)),
+        (FAILED, BROKEN, Replace(R.ADOPTION_FAILED)),
+    ):
+        assert decide_change(case(recorded, evidence=Evidence(observation=seen)), ADOPT) == decision
+    assert decide_change(case(), ADOPT) == Ask("observation")
+
+
+def test_a_superseded_operation_is_cancelled_if_its_type_can():
+    assert decide_change(case(), PREEMPT) == Keep()
+    cancelled = decide_change(case(resource_type=Cancellable()), PREEMPT)
+    assert cancelled == Replace(R.OPERATION_CANCELLED)
+    unknown = RECORDED._replace(physical_id=None)
+    assert decide_change(case(unknown, resource_type=Cancellable()), PREEMPT) == Keep()
+
+
+def test_every_reason_has_a_text():
+    fields = {"recorded": "A", "desired": "B", "error": "no disk", "names": "x", "verb": "changes"}
+    found = [Replace(reason).text(**fields) for reason in ReplaceReason]
+    assert found[0] == "its type changes from A to B"
+    assert len(set(found)) == len(ReplaceReason)
+    assert not any("{" in text for text in found)
