@@ -27,8 +27,8 @@ from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs, logger
 from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.events.webhook_delivery import WebhookSender
-from orchestrator.operations.keystone.delegated_credentials import CredentialReaper
-from orchestrator.operations.keystone.stack_users import StackUserReaper
+from orchestrator.operations.keystone.delegated_credentials import credential_reaper
+from orchestrator.operations.keystone.stack_users import stack_user_reaper
 from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.planning.process import stop_planners
@@ -123,9 +123,8 @@ def _start_tick(sender: Any, **_: Any) -> None:
         _threads.append(couriers)
         if chosen.auth == "keystone":
             beside = open_database(chosen, "orchestrator-custodian")
-            custody = Custody(
-                CredentialReaper(beside, cipher(chosen), chosen), StackUserReaper(beside, chosen)
-            )
+            reapers = (credential_reaper(beside, cipher(chosen), chosen), stack_user_reaper(beside, chosen))
+            custody = Custody([reaper for reaper in reapers if reaper is not None])
             custody.start()
             _threads.append(custody)
 

@@ -1,19 +1,16 @@
-"""A thread beside a worker that calls services: it removes what users gave at Keystone and no stack holds,
-and the users of stacks that are gone.
-"""
+"""The thread of a provider worker that removes unused delegated credentials and stack users at Keystone."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import psycopg
 import sqlalchemy.exc
 
 from orchestrator.logs import logger
-from orchestrator.operations.keystone.delegated_credentials import CredentialReaper
-from orchestrator.operations.keystone.stack_users import StackUserReaper
+from orchestrator.operations.keystone.reaper import Reaper
 
 log = logger()
 
@@ -21,30 +18,28 @@ POLL_SECONDS: Final = 1.0
 
 
 class Custody(threading.Thread):
-    """Looks for what is due until stopped; whatever fails is logged and tried again."""
+    """Runs reapers until stopped; failures are logged and retried."""
 
-    def __init__(
-        self, custodian: CredentialReaper, keeper: StackUserReaper, poll_seconds: float = POLL_SECONDS
-    ) -> None:
-        """Take who removes it."""
+    def __init__(self, reapers: Sequence[Reaper[Any]], poll_seconds: float = POLL_SECONDS) -> None:
+        """Run each of `reapers` every `poll_seconds`."""
         super().__init__(name="custody", daemon=True)
-        self.custodian, self.keeper, self.poll_seconds = custodian, keeper, poll_seconds
+        self.reapers, self.poll_seconds = reapers, poll_seconds
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Remove until stopped."""
+        """Remove objects until stopped."""
         while not self._stopped.wait(self.poll_seconds):
-            self._once(self.custodian.run)
-            self._once(self.keeper.run)
+            for reaper in self.reapers:
+                self._run_once(reaper)
 
-    def _once(self, remove: Callable[[], int]) -> None:
+    def _run_once(self, reaper: Reaper[Any]) -> None:
         try:
-            remove()
+            reaper.run()
         except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
             log.warning("credentials_unreadable", error=str(error))
         except Exception:
             log.exception("custody_broken")
 
     def stop(self) -> None:
-        """Begin with nothing any more."""
+        """Stop after the current removal."""
         self._stopped.set()

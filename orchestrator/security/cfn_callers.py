@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, Unknown
+from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, InvalidSignature
 from orchestrator.config import Settings
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.encryption import Cipher
@@ -73,9 +73,9 @@ class QueryCallers:
             raise Refused("InvalidClientTokenId")
         require_recent(request, given)
         told = self._keystone.ask(_as_keystone_has_it(request, given))
-        if isinstance(told, Unknown):
-            raise Refused(REASONS.get(told.why, "AccessDenied"))
-        return as_stack_user(self._database, self._settings, caller_of(told.told, told.token))
+        if isinstance(told, InvalidSignature):
+            raise Refused(REASONS.get(told.message, "AccessDenied"))
+        return as_stack_user(self._database, self._settings, caller_of(told.contents, told.token))
 
     def _known(self, key: str) -> AccessRow | Signer | None:
         found = self._database.batched(grants.by_key, key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.clients.keystone.ec2_tokens import ServiceUser
+from orchestrator.clients.keystone.http import UNAVAILABLE, ServiceUser
 from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
@@ -20,7 +20,6 @@ from orchestrator.security.ttl_cache import Remembered
 
 SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
 REMEMBERED: Final = "orchestrator.tokens"  # where in the environment the library finds what it remembers
-UNAVAILABLE: Final = "The Keystone service is temporarily unavailable."
 # What a token is judged by: itself, the service's that passes it on, and what access rules are about.
 JUDGED: Final = (
     "REQUEST_METHOD",

@@ -1,8 +1,8 @@
-"""The cloud around a stack, as whoever the stack acts for may call it. Resource types begin here.
+"""The cloud as a stack's user may call it. Resource types start here.
 
-A type that calls a service of the cloud asks `ctx.cloud.session()` for a session of keystoneauth1: with it
-the service's own SDK finds its endpoint in Keystone's catalog, and gets tokens that are good for as long as
-the stack is there. Which right it is that stands behind the session is nothing a type need know.
+A resource type that calls a cloud service gets a session of keystoneauth1 from `ctx.cloud.session()`. With it
+the service's SDK finds its endpoint in Keystone's catalog, and renews its token for the life of the stack.
+Types need not know which kind of delegation the session uses.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ NO_CREDENTIALS: Final = (
 
 
 class Cloud:
-    """The cloud as one stack's user calls it; `region` is meant where none is named."""
+    """The cloud, called as one stack's user; `region` is the default region."""
 
-    def __init__(self, find: Callable[[], Any | None], region: str, ca_file: str | None = None) -> None:
-        """`find` returns a session, None when there is no right to have one; asked when first needed."""
-        self._find, self.region, self._ca_file = find, region, ca_file
+    def __init__(
+        self, open_session: Callable[[], Any | None], region: str, ca_file: str | None = None
+    ) -> None:
+        """`open_session` runs at first use; it returns None if the stack has no credentials."""
+        self._open_session, self.region, self._ca_file = open_session, region, ca_file
         self._session: Any = None
 
     def session(self) -> Any:
@@ -34,11 +36,11 @@ class Cloud:
 
         Raises:
             ProviderError: the stack has no credentials.
-            ProviderBusy: Keystone cannot be asked.
+            ProviderBusy: Keystone does not respond.
         """
         if self._session is None:
             try:
-                self._session = self._find()
+                self._session = self._open_session()
             except Unavailable as error:
                 raise ProviderBusy(str(error), "ServiceUnavailable") from error
             except ProviderError:
@@ -50,75 +52,77 @@ class Cloud:
         return self._session
 
     def endpoint(self, service_type: str, region: str, interface: str = "public") -> Endpoint | None:
-        """Return where a service is, with a token for it; None when the catalog has none there.
+        """Return a service's endpoint with a token for it; None if the catalog has no such service there.
 
         Raises:
-            ProviderError, ProviderBusy: as `session`, or the credentials are not good any more.
+            ProviderError, ProviderBusy: as `session`; ProviderError also if the credentials have become
+            invalid.
         """
         from keystoneauth1.exceptions import EndpointNotFound  # noqa: PLC0415 - an extra
 
         session = self.session()
-        with asking():
+        with provider_errors():
             try:
                 url = session.get_endpoint(service_type=service_type, region_name=region, interface=interface)
-            except EndpointNotFound:  # so says a session with a caller's own token; others say nothing
+            except EndpointNotFound:  # raised for a caller's own token; other sessions return None
                 return None
             if url is None:
                 return None
             return Endpoint(region, url.rstrip("/"), session.get_token() or "", self._ca_file, self._renew)
 
     def regions(self, service_type: str, interface: str = "public") -> list[str]:
-        """Return the regions that have a service."""
+        """Return the regions that offer a service."""
         session = self.session()
-        with asking():
-            told = session.auth.get_access(session).service_catalog
-            found = told.get_endpoints(service_type=service_type, interface=interface)
-        return sorted({one["region_id"] for many in found.values() for one in many if one["region_id"]})
+        with provider_errors():
+            catalog = session.auth.get_access(session).service_catalog
+            services = catalog.get_endpoints(service_type=service_type, interface=interface)
+        regions = {endpoint["region_id"] for endpoints in services.values() for endpoint in endpoints}
+        return sorted(region for region in regions if region)
 
     def _renew(self) -> str:
         session = self.session()
-        with asking():
+        with provider_errors():
             session.invalidate()
             return session.get_token() or ""
 
 
 class Orchestrations(Mapping[str, Endpoint]):
-    """The orchestration services that a cloud's catalog has, by region; looked up when asked for."""
+    """The orchestration endpoints in a cloud's catalog, by region; read at each access."""
 
     def __init__(self, cloud: Cloud) -> None:
-        """Ask nothing yet."""
+        """Send no request yet."""
         self._cloud = cloud
 
     def __getitem__(self, region: str) -> Endpoint:
-        """Return a region's."""
+        """Return the endpoint of a region."""
         found = self._cloud.endpoint(ORCHESTRATION, region)
         if found is None:
             raise KeyError(region)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the regions that have one."""
+        """Yield the regions with an endpoint."""
         return iter(self._cloud.regions(ORCHESTRATION))
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of such regions."""
         return len(self._cloud.regions(ORCHESTRATION))
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """Turn keystoneauth's errors into ours.
+def provider_errors() -> Iterator[None]:
+    """Translate keystoneauth1's errors to those of a provider.
 
     Raises:
-        ProviderError: the credentials are refused.
-        ProviderBusy: Keystone cannot be asked.
+        ProviderError: Keystone rejects the credentials.
+        ProviderBusy: Keystone does not respond.
     """
     from keystoneauth1.exceptions import ClientException, http  # noqa: PLC0415 - an extra
 
     try:
         yield
     except (http.Unauthorized, http.Forbidden, http.NotFound) as error:
-        message = f"the stack's credentials are not good any more: {error.message}"
+        message = f"the stack's credentials are no longer valid: {error.message}"
         raise ProviderError(message, "AuthorizationFailure") from error
     except ClientException as error:
         raise ProviderBusy(f"Keystone: {error}", "ServiceUnavailable") from error

@@ -1,259 +1,204 @@
-"""Rights that a user of Keystone's gives us to act for them later: trusts and application credentials.
+"""Rights that a Keystone user delegates to the service, to act for them later: trusts, application
+credentials.
 
-What is asked of Keystone is told apart by a mark: a trust carries it, an application credential is named by
-it. So what came of a request whose answer was lost is found again, and removed.
+Each delegation carries a unique mark: an attribute of a trust, the name of an application credential. By its
+mark a delegation is found and removed even if the response that created it was lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from orchestrator.clients.keystone.ec2_tokens import SECONDS, UNAVAILABLE, ServiceUser
-from orchestrator.errors import Forbidden, Misconfigured, Unavailable
+from orchestrator.clients.keystone.http import (
+    KeystoneApi,
+    Refused,
+    ServiceUser,
+    identity_plugins,
+    new_session,
+    service_session,
+    translated_errors,
+)
 
 Method = Literal["trusts", "application_credential"]
-SESSIONS: Final = 256  # whose tokens a process remembers
-MISSING: Final = "Could not find"  # how Keystone begins when it knows the path, and not what is named in it
-MARK: Final = "orchestrator_mark"  # of a trust; Keystone keeps what it does not know itself
+MAX_SESSIONS: Final = 256  # sessions, each with its token, that a process caches
+NOT_FOUND_PREFIX: Final = (
+    "Could not find"  # Keystone's 404 for an unknown object; that for an unknown path differs
+)
+MARK: Final = "orchestrator_mark"  # attribute of a trust; Keystone stores attributes that it does not know
 
 
-class Refused(Forbidden):
-    """Keystone does not let it be done with that token; the message says what and why."""
-
-
-class NotOffered(Exception):
-    """This Keystone has no such rights: nobody can give one there."""
+class DelegationUnsupported(Exception):
+    """This Keystone offers no delegations of the requested method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """One user's right in one project, given to us."""
+    """The right to act for a user in a project."""
 
     method: Method
     mark: str
-    user_id: str  # who gave it
-    trust_id: str = ""  # "" while it is not known whether there is one
+    user_id: str  # of the delegating user
+    trust_id: str = ""  # "" while it is unknown whether the trust exists
     secret: str = field(default="", repr=False)  # of an application credential
 
     def to_json(self) -> dict[str, str]:
-        """Return what is kept of it, encrypted."""
+        """Return the fields to store; the caller encrypts them."""
         return asdict(self)
 
     @property
     def name(self) -> str:
-        """What an application credential is called; users see it."""
+        """Name of the application credential; its user sees it."""
         return f"orchestrator-{self.mark}"
 
 
 @dataclass(frozen=True, slots=True)
-class Giver:
-    """Who gives a right, by the token that they showed."""
+class Trustor:
+    """The delegating user, with the token of their request."""
 
     user_id: str
     project_id: str
     token: str = field(repr=False)
-    roles: Sequence[Mapping[str, str]] = ()  # each an id or a name
+    roles: Sequence[Mapping[str, str]] = ()  # to be delegated; each an id or a name
 
 
 class Delegations:
-    """Asks one Keystone for rights, and gives them back. Every call has a deadline.
+    """Creates and removes delegations at Keystone.
 
-    Every method may raise Unavailable: Keystone does not answer, or does not know us; what was asked for may
-    be done all the same.
+    Every method may raise Unavailable; Keystone may still have carried out the request.
     """
 
     def __init__(self, user: ServiceUser) -> None:
-        """Take where Keystone is, and as whom we are there.
+        """Authenticate as `user` at the first request.
 
         Raises:
-            Misconfigured: the library is not installed.
+            Misconfigured: keystoneauth1 is not installed.
         """
-        self._user, self._session = user, session_of(user)
-        self._base = user.auth_url.rstrip("/")
+        self._user, self._api = user, KeystoneApi(user.auth_url, keystone_session(user))
 
-    def give(self, asked: Delegation, giver: Giver, *, redelegate: bool = False) -> Delegation:
-        """Have the right made that is asked for; return it complete.
+    def create(self, requested: Delegation, trustor: Trustor, *, redelegate: bool = False) -> Delegation:
+        """Create a delegation; return it with the id of its trust.
 
         Raises:
-            Refused: the giver's token may not, or they have not these roles.
-            NotOffered: nobody may, there.
+            Refused: the trustor's token must not delegate, or the trustor lacks a role.
+            DelegationUnsupported: this Keystone offers none.
         """
-        if asked.method == "trusts":
-            return self._give_trust(asked, giver, redelegate=redelegate)
-        body: dict[str, Any] = {"name": asked.name, "secret": asked.secret, "unrestricted": True}
+        if requested.method == "trusts":
+            return self._create_trust(requested, trustor, redelegate=redelegate)
+        body: dict[str, Any] = {"name": requested.name, "secret": requested.secret, "unrestricted": True}
         body["description"] = "For what a stack does later; removed with it."
-        if giver.roles:
-            body["roles"] = list(giver.roles)
-        path = f"/users/{giver.user_id}/application_credentials"
-        self._ask("POST", path, giver.token, {"application_credential": body})
-        return asked
+        if trustor.roles:
+            body["roles"] = list(trustor.roles)
+        path = f"/users/{trustor.user_id}/application_credentials"
+        self._post(path, {"application_credential": body}, trustor)
+        return requested
 
-    def _give_trust(self, asked: Delegation, giver: Giver, *, redelegate: bool) -> Delegation:
-        with answers():
-            trustee = self._session.get_user_id()
+    def _create_trust(self, requested: Delegation, trustor: Trustor, *, redelegate: bool) -> Delegation:
         body: dict[str, Any] = {
-            "trustor_user_id": giver.user_id,
-            "trustee_user_id": trustee,
-            "project_id": giver.project_id,
+            "trustor_user_id": trustor.user_id,
+            "trustee_user_id": self._service_user_id(),
+            "project_id": trustor.project_id,
             "impersonation": True,
-            "allow_redelegation": redelegate,  # as often as Keystone allows: a trust's own trusts less often
-            "roles": list(giver.roles),
-            MARK: asked.mark,
+            "allow_redelegation": redelegate,  # without a count: it has to shrink with each redelegation
+            "roles": list(trustor.roles),
+            MARK: requested.mark,
         }
-        told = self._ask("POST", "/OS-TRUST/trusts", giver.token, {"trust": body})
-        return Delegation("trusts", asked.mark, asked.user_id, str(told["trust"]["id"]))
+        trust = self._post("/OS-TRUST/trusts", {"trust": body}, trustor)["trust"]
+        return Delegation("trusts", requested.mark, requested.user_id, str(trust["id"]))
 
-    def remove(self, given: Delegation) -> None:
-        """Give a right back; one that is gone, or was never made, is fine.
+    def _post(self, path: str, body: Mapping[str, Any], trustor: Trustor) -> Any:
+        try:
+            return self._api.request("POST", path, body, token=trustor.token, absent=())
+        except Refused as error:
+            if error.status == 404 and not str(error).startswith(NOT_FOUND_PREFIX):
+                raise DelegationUnsupported from error
+            raise
+
+    def remove(self, delegation: Delegation) -> None:
+        """Remove a delegation; do nothing if it does not exist.
 
         Raises:
-            Refused: it is there, and its giver is not let do this just now: disabled, or without the roles.
+            Refused: it exists, and its user cannot remove it now: the user is disabled or lacks the roles.
         """
-        if given.method == "trusts":
-            for trust_id in [given.trust_id] if given.trust_id else self._marked(given.mark):
-                self._remove_trust(Delegation("trusts", given.mark, given.user_id, trust_id))
+        if delegation.method == "trusts":
+            known = [delegation.trust_id] if delegation.trust_id else self._trusts_marked(delegation.mark)
+            for trust_id in known:
+                self._remove_trust(Delegation("trusts", delegation.mark, delegation.user_id, trust_id))
             return
-        session = session_of(self._user, given)
-        token = self._token_of(session)
+        token = _new_token(keystone_session(self._user, delegation))
         if token is None:
-            return  # nobody has that name and secret
-        path = f"/users/{given.user_id}/application_credentials"
-        listed = self._ask("GET", f"{path}?name={given.name}", token) or {}
-        for one in listed.get("application_credentials", ()):
-            self._ask("DELETE", f"{path}/{one['id']}", token)
+            return  # no application credential has that name and secret
+        path = f"/users/{delegation.user_id}/application_credentials"
+        listed = self._api.request("GET", f"{path}?name={delegation.name}", token=token) or {}
+        for credential in listed.get("application_credentials", ()):
+            self._api.request("DELETE", f"{path}/{credential['id']}", token=token)
 
-    def _remove_trust(self, given: Delegation) -> None:
-        """Remove a trust as its trustor, whom it makes us: a trustee may not."""
-        token, path = self._token_of(session_of(self._user, given)), f"/OS-TRUST/trusts/{given.trust_id}"
+    def _remove_trust(self, delegation: Delegation) -> None:
+        """Remove a trust with a token that it grants: only the trustor may remove it."""
+        token = _new_token(keystone_session(self._user, delegation))
+        path = f"/OS-TRUST/trusts/{delegation.trust_id}"
         if token is not None:
-            self._ask("DELETE", path, token)
-        elif self._ask("GET", path, None) is not None:
-            raise Refused("The trust cannot be used, and so not be removed: its user may do nothing there.")
+            self._api.request("DELETE", path, token=token)
+        elif self._api.request("GET", path) is not None:
+            raise Refused("The trust cannot be used, so it cannot be removed: its user has no rights.")
 
-    def _marked(self, mark: str) -> list[str]:
-        """Return the trusts that carry a mark."""
-        with answers():
-            trustee = self._session.get_user_id()
-        listed = self._ask("GET", f"/OS-TRUST/trusts?trustee_user_id={trustee}", None) or {}
-        return [str(one["id"]) for one in listed.get("trusts", ()) if one.get(MARK) == mark]
+    def _trusts_marked(self, mark: str) -> list[str]:
+        path = f"/OS-TRUST/trusts?trustee_user_id={self._service_user_id()}"
+        listed = self._api.request("GET", path) or {}
+        return [str(trust["id"]) for trust in listed.get("trusts", ()) if trust.get(MARK) == mark]
 
-    def _token_of(self, session: Any) -> str | None:
-        """Return a new token that a right gives, None when it gives none."""
-        from keystoneauth1.exceptions import http  # noqa: PLC0415 - an extra
-
-        with answers():
-            try:
-                session.invalidate()
-                token: str | None = session.get_token()
-                return token
-            except (http.Unauthorized, http.Forbidden, http.NotFound):
-                return None
-
-    def _ask(self, method: str, path: str, token: str | None, body: Any = None) -> Any:
-        """Return what Keystone answers, None where there is nothing; without a token we ask as ourselves."""
-        with answers():
-            answer = self._session.request(
-                f"{self._base}{path}",
-                method,
-                json=body,
-                headers={} if token is None else {"X-Auth-Token": token},
-                authenticated=token is None,
-                raise_exc=False,
-            )
-            if answer.status_code == 404 and method != "POST":
-                return None
-            if answer.ok:
-                return answer.json() if answer.content else {}
-            if answer.status_code >= 500:
-                raise Unavailable(UNAVAILABLE)
-            if answer.status_code == 404 and not words(answer).startswith(MISSING):
-                raise NotOffered
-            raise Refused(words(answer))
+    def _service_user_id(self) -> Any:
+        with translated_errors():
+            return self._api.session.get_user_id()
 
 
-@lru_cache(maxsize=SESSIONS)
-def session_of(user: ServiceUser, given: Delegation | None = None) -> Any:
-    """Return a session of keystoneauth1: our own, or as whoever gave us a right. It remembers its token, and
-    gets another when that ends.
+def _new_token(session: Any) -> str | None:
+    """Return a new token of a delegation, None if the delegation is not valid."""
+    from keystoneauth1.exceptions import http  # noqa: PLC0415 - an extra
+
+    with translated_errors():
+        try:
+            session.invalidate()
+            token: str | None = session.get_token()
+            return token
+        except (http.Unauthorized, http.Forbidden, http.NotFound):
+            return None
+
+
+@lru_cache(maxsize=MAX_SESSIONS)
+def keystone_session(user: ServiceUser, delegation: Delegation | None = None) -> Any:
+    """Return a session of keystoneauth1 as the service user, or as the user of a delegation.
 
     Raises:
-        Misconfigured: the library is not installed.
+        Misconfigured: keystoneauth1 is not installed.
     """
-    try:
-        from keystoneauth1.identity import v3  # noqa: PLC0415 - an extra
-        from keystoneauth1.session import Session  # noqa: PLC0415
-    except ImportError as error:
-        raise Misconfigured(
-            "keystoneauth1 is not installed: pip install 'stack-orchestrator[keystone]'"
-        ) from error
-    if given is not None and given.method == "application_credential":
-        auth: Any = v3.ApplicationCredential(
-            user.auth_url,
-            application_credential_name=given.name,
-            application_credential_secret=given.secret,
-            user_id=given.user_id,
-        )
-    else:
-        scope: dict[str, Any] = (
-            {"trust_id": given.trust_id}
-            if given is not None
-            else {"project_name": user.project_name, "project_domain_name": user.project_domain_name}
-        )
-        auth = v3.Password(
-            user.auth_url,
-            username=user.username,
-            password=user.password,
-            user_domain_name=user.user_domain_name,
-            **scope,
-        )
-    return Session(auth, verify=_verified(user), timeout=SECONDS)
+    if delegation is None or delegation.method == "trusts":
+        return service_session(user, None if delegation is None else delegation.trust_id)
+    auth = identity_plugins().ApplicationCredential(
+        user.auth_url,
+        application_credential_name=delegation.name,
+        application_credential_secret=delegation.secret,
+        user_id=delegation.user_id,
+    )
+    return new_session(auth, user.cafile)
 
 
-def session_with(user: ServiceUser, token: str) -> Any:
-    """Return a session with a caller's own token, for as long as that is good.
+def token_session(user: ServiceUser, token: str) -> Any:
+    """Return a session with a caller's own token; it ends when the token expires.
 
     Raises:
-        Unavailable: Keystone does not answer, or does not know the token any more.
+        Unavailable: Keystone does not respond, or the token is no longer valid.
     """
     from keystoneauth1 import access  # noqa: PLC0415 - an extra
     from keystoneauth1.identity.access import AccessInfoPlugin  # noqa: PLC0415
-    from keystoneauth1.session import Session  # noqa: PLC0415
 
-    session = Session(verify=_verified(user), timeout=SECONDS)
-    with answers():
-        answer = session.get(
+    with translated_errors():
+        response = new_session(None, user.cafile).get(
             f"{user.auth_url.rstrip('/')}/auth/tokens",
             headers={"X-Auth-Token": token, "X-Subject-Token": token},
             authenticated=False,
         )
-        told = access.create(body=answer.json(), auth_token=token)
-    return Session(AccessInfoPlugin(told, user.auth_url), verify=_verified(user), timeout=SECONDS)
-
-
-def _verified(user: ServiceUser) -> str | bool:
-    return str(user.cafile) if user.cafile else True
-
-
-@contextmanager
-def answers() -> Iterator[None]:
-    """Turn what goes wrong on the way into Unavailable, unless Keystone's answer is asked for."""
-    from keystoneauth1.exceptions import ClientException, http  # noqa: PLC0415 - an extra
-
-    try:
-        yield
-    except (ClientException, ValueError, KeyError) as error:
-        if isinstance(error, http.Forbidden):
-            raise Refused(str(error)) from error
-        raise Unavailable(UNAVAILABLE) from error
-
-
-def words(answer: Any) -> str:
-    """Return Keystone's words of a refusal."""
-    try:
-        return str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"it answered {answer.status_code}"
+        contents = access.create(body=response.json(), auth_token=token)
+    return new_session(AccessInfoPlugin(contents, user.auth_url), user.cafile)

@@ -1,1 +1,1 @@
-"""Credentials and users of stacks at Keystone, and their removal."""
+"""Delegated credentials and stack users at Keystone: creation, and removal by the reaper."""

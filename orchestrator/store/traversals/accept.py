@@ -158,7 +158,7 @@ def accept_create(
         attach_revision(db, stack_id, 1, revision_id, row[1])
         db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
         if wanted.credential_id is not None:
-            delegated_credentials.take(db, wanted.credential_id, stack_id)
+            delegated_credentials.hold(db, wanted.credential_id, stack_id)
         return first_nodes(
             db,
             stack_id=stack_id,
@@ -216,7 +216,7 @@ def accept_update(
             SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
         )
         if wanted.credential_id is not None:
-            delegated_credentials.take(db, wanted.credential_id, stack_id)
+            delegated_credentials.hold(db, wanted.credential_id, stack_id)
         return start_traversal(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
 
 

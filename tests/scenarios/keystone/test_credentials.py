@@ -20,7 +20,7 @@ import pytest
 from orchestrator.clients.keystone.delegation import Delegation
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, OrchestratorError, StackExists, Unavailable
-from orchestrator.operations.keystone.delegated_credentials import CredentialReaper, cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack, credential_reaper
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.security.caller import Caller, Login
 from orchestrator.store.keystone import delegated_credentials
@@ -98,7 +98,7 @@ def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, 
 
 def tidy(world: World) -> int:
     """Do what the custodian does, all that is due."""
-    return CredentialReaper(world.database, world.cipher, world.settings).run()
+    return credential_reaper(world.database, world.cipher, world.settings).run()
 
 
 def later(world: World) -> None:
@@ -260,7 +260,7 @@ def test_the_trust_of_a_user_who_may_do_nothing_is_removed_once_it_can_be(
     assert tidy(world) == 0
     [row] = world.rows("SELECT state, tries, due_at > now() AS later, last_error FROM credential")
     assert (row.state, row.tries, row.later) == ("going", 1, True)
-    assert "its user may do nothing" in row.last_error
+    assert "its user has no rights" in row.last_error
     keystone.powerless.clear()
     later(world)
     assert tidy(world) == 1

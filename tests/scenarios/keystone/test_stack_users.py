@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.keystone.stack_users import StackUserReaper
+from orchestrator.operations.keystone.stack_users import stack_user_reaper
 from orchestrator.security.authenticators import require_door
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
@@ -71,7 +71,8 @@ def world(installation: Callable[..., World]) -> World:
 
 def tidy(world: World, *, search: bool = False) -> int:
     """Do what the keeper does, all that is due."""
-    keeper = StackUserReaper(world.database, world.settings)
+    keeper = stack_user_reaper(world.database, world.settings)
+    assert keeper is not None
     keeper.searched_at = float("-inf") if search else time.monotonic()
     return keeper.run()
 
@@ -252,11 +253,13 @@ def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: 
 def test_who_is_asked_for_again_is_left_anew(world: World) -> None:
     with world.database.borrow() as db:
         for _ in range(2):
-            assert stack_users.note(db, 1, 1, "somebody", b"", 120.0) is not None
-            assert stack_users.claim(db, 120.0) is None  # there is no such resource, and it may be on its way
+            assert stack_users.insert(db, 1, 1, "somebody", b"", 120.0) is not None
+            assert (
+                stack_users.REMOVALS.claim(db, 120.0) is None
+            )  # there is no such resource, and it may be on its way
             db.execute("UPDATE stack_user SET due_at = now()")
-        assert stack_users.claim(db, 120.0) is not None
-        assert stack_users.note(db, 1, 1, "somebody", b"", 120.0) is None
+        assert stack_users.REMOVALS.claim(db, 120.0) is not None
+        assert stack_users.insert(db, 1, 1, "somebody", b"", 120.0) is None
 
 
 def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: StandIn) -> None:
