@@ -30,12 +30,12 @@ SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 # What is wrapped: the owner of the name, the name, and what tests call it.
 POINTS: tuple[tuple[Any, str, str], ...] = (
     (repository, "claim", "claim"),
-    (repository, "look", "look"),
-    (repository, "glance", "glance"),
+    (repository, "read_claimed", "look"),
+    (repository, "read_queued", "glance"),
     (repository, "begin", "begin"),
     (thing_type.Thing, "create", "create"),
     (thing_type.Thing, "delete", "delete"),
-    (repository, "write", "settle"),
+    (repository, "write_outcome", "settle"),
     (repository, "settle_nodes", "settle_nodes"),
     (Dispatcher, "publish", "publish"),
     (bulk_writer, "slice_of", "slice"),
