@@ -1,8 +1,8 @@
-"""What a resource type is: the plugin API. Start here to write a type.
+"""The plugin API: resource types. Start here to write a type.
 
-A type declares its properties and attributes and has four verbs: `create`, `update` and `delete` ask and
-return at once, `observe` only looks. "Not yet" is an observation, never a wait. Any verb may run twice:
-`create` sends `ctx.token`, `find` looks for what an earlier try may have made, `delete` accepts "already
+A type declares its properties and attributes and implements verbs. `create`, `update` and `delete` send a
+request and return at once; `observe` only reads. "Not yet" is an observation, never a wait. Any verb may run
+twice: `create` sends `ctx.token`, `find` looks up the result of an earlier attempt, `delete` accepts "already
 gone". Types register under the entry point group `orchestrator.resource_types`.
 """
 
@@ -10,20 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.region_catalog import Catalog
+from orchestrator.deprecation import (
+    RenamedAttribute,
+    adopt_renamed_methods,
+    renamed_fields,
+    renamed_names,
+)
+from orchestrator.resources.capabilities import derived, implements
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
-from orchestrator.resources.stack_context import NOBODY, Grant, Peers, Place, StackUsers
+from orchestrator.resources.stack_context import (
+    NO_PEERS,
+    Grant,
+    RequiredResources,
+    StackContext,
+    StackLocation,
+    StackUsers,
+)
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition
-from orchestrator.template.environment import Environment
 
 __all__ = [
     "NOTHING_TYPE",
-    "Around",
     "Attribute",
     "Change",
     "Context",
@@ -35,88 +47,83 @@ __all__ = [
     "Resize",
     "ResourceType",
     "Signalled",
+    "StackContext",
     "Value",
     "wait",
 ]
 
-Value = Any  # what JSON can say
-NOWHERE: Final = Catalog()
+Value = Any  # a JSON value
+EMPTY_CATALOG: Final = Catalog()
 CALL_SECONDS: Final = 20.0
-NOTHING_TYPE: Final = "OS::Heat::None"  # what it is put in the place of stays as it is
+NOTHING_TYPE: Final = "OS::Heat::None"  # a resource that this type shadows is left unchanged
 
 Change = Literal["keep", "update", "replace"]
 
-_NEVER = object()  # is no value
+RENAMED_HOOKS: Final = {
+    "survives_failure": "is_healthy_after_failure",
+    "checks_itself": "has_provider_check",
+    "is_claimed": "needs_lease",
+}
+
+_NEVER = object()  # equals no value
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An output of a type; `secret` values are encrypted at rest and masked in answers, events and logs."""
+    """An output of a type; `secret` values are encrypted at rest and masked in responses, events and logs."""
 
     doc: str
     type: str = "any"
     secret: bool = False
 
 
-class Around(Protocol):
-    """The stack around a resource, as it is wanted now; read when asked for."""
-
-    def file(self, name: str) -> str | None:
-        """Return one of its files, None when there is none of that name."""
-
-    def files(self) -> Mapping[str, str]:
-        """Return all of them by name."""
-
-    def environment(self, parameters: Mapping[str, Value]) -> Environment:
-        """Return the environment of a stack nested in the resource: what is inherited, and these values."""
-
-
+@renamed_fields(around="stack_context", place="location")
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a verb may know besides its properties."""
+    """The input of a verb besides its properties."""
 
     name: str  # the logical name
     physical_name: str
-    token: str  # the request token: the same for every try of one operation
-    action: str  # the resource's action: CREATE, UPDATE, DELETE …; CHECK when nothing is going on
+    token: str  # the request token: the same for every attempt of one operation
+    action: str  # the resource's action: CREATE, UPDATE, DELETE …; CHECK when no operation is open
     elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
-    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; when deleting, as built with
-    data: Mapping[str, Value] = field(default_factory=dict)  # what `create` or `update` asked to keep
-    metadata: Mapping[str, Value] = field(default_factory=dict)  # as it is now
+    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; for DELETE, as recorded
+    data: Mapping[str, Value] = field(default_factory=dict)  # stored by `create` or `update`
+    metadata: Mapping[str, Value] = field(default_factory=dict)  # current value
     deadline_seconds: float = CALL_SECONDS  # for one call; less than the lease
     stack_timeout_seconds: float = 3600.0
-    update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a resource that is a stack
-    secret: bool = False  # whether anything secret went into the properties
+    update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a nested type
+    secret: bool = False  # whether a property was computed from a secret
     software: SoftwareStore = UNCONNECTED  # configs and deployments
     project_id: str = ""
-    catalog: Catalog = NOWHERE  # where the project finds what others serve
-    cloud: Cloud | None = None  # the project's cloud, as who is acted for calls it; None without Keystone
-    around: Around | None = None  # None where nothing of the stack is known any more
-    place: Place = field(default_factory=Place)
-    peers: Peers = NOBODY  # for types with `is_claimed`
-    users: StackUsers | None = None  # the same; None where stacks have no users at Keystone
+    catalog: Catalog = EMPTY_CATALOG  # endpoints in other regions that the project may call
+    cloud: Cloud | None = None  # the project's cloud, called as the stack's user; None without Keystone
+    stack_context: StackContext | None = None  # None when the stack's revision is no longer stored
+    location: StackLocation = field(default_factory=StackLocation)
+    peers: RequiredResources = NO_PEERS  # for types with `needs_lease`
+    users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What `create` asked for: its physical id, and data to keep (encrypted when `secret`).
+    """The result of `create`: the physical id, and data to store (encrypted when `secret`).
 
-    `access` is given before the resource is written, and taken back when the resource goes.
+    `access` is granted before the resource's row is written, and revoked when the resource is deleted.
     """
 
     physical_id: str
     data: Mapping[str, Value] = field(default_factory=dict)
     secret: bool = False
-    access: Grant | None = None  # for types with `is_claimed`
+    access: Grant | None = None  # for types with `needs_lease`
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is there now.
+    """The observed state.
 
-    `ready=False` says look again in `retry_after` seconds (None: only when told to). `error` says the thing
-    itself went wrong: with `replaceable` it is removed and made again, up to `action_retry_limit` times;
-    otherwise it is final.
+    `ready=False` schedules another observation after `retry_after` seconds (None: only after a signal).
+    `error` reports that the object itself failed: with `replaceable` it is deleted and created again, up to
+    `action_retry_limit` times; otherwise the failure is final.
     """
 
     exists: bool
@@ -128,12 +135,12 @@ class Observation:
     error: str = ""
     error_kind: str = "ResourceInError"
     replaceable: bool = False
-    properties: Mapping[str, Value] | None = None  # as they really are, as far as the provider tells
+    properties: Mapping[str, Value] | None = None  # actual values, as far as the provider reports them
 
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """A group of the same stack is to be resized: which, by its reference id, and what is asked of it."""
+    """A request to resize a group in the same stack; `group` is the group's reference id."""
 
     group: str
     asked: Mapping[str, Value]
@@ -141,9 +148,9 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """What a signal did, and data or metadata to keep instead of what was kept.
+    """The result of a signal, with new data or metadata to store (None: unchanged).
 
-    `reason` is told as `Signal: …`; without one, what came is told.
+    `reason` is reported as `Signal: …`; without a reason the signal's details are reported.
     """
 
     reason: str = ""
@@ -153,9 +160,9 @@ class Signalled:
 
 
 def wait(ctx: Context, seconds: float) -> Observation | None:
-    """Return "not ready yet" until `seconds` have passed since the operation began, None from then on.
+    """Return "not ready" until `seconds` have passed since the operation started, None from then on.
 
-    Negative seconds never pass: such a thing is looked at again only when something else asks for it.
+    Negative seconds never pass: the resource is observed again only when another event requires it.
     """
     if seconds < 0:
         return Observation(exists=True, ready=False, retry_after=None)
@@ -165,37 +172,56 @@ def wait(ctx: Context, seconds: float) -> Observation | None:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a resource's properties, found by a type's own rule."""
+    """An error in a resource's properties, found by a rule of the type."""
 
     message: str
-    property: str = ""  # the property to blame, "" for the whole
-    alone: bool = False  # the message is told by itself, without its place
+    property: str = ""  # the faulty property, "" for the whole resource
+    alone: bool = False  # report the message without its path
 
 
 class ResourceType:
-    """One type of resource. Subclass it, fill in the class variables, write the verbs."""
+    """A type of resource. Subclass it, set the class variables, implement the verbs."""
 
     name: ClassVar[str]
     doc: ClassVar[str] = ""
     properties: ClassVar[Mapping[str, Property]] = {}
     attributes: ClassVar[Mapping[str, Attribute]] = {}
-    update_policy: ClassVar[Mapping[str, Property]] = {}  # what a definition's update_policy may hold
-    translation: ClassVar[tuple[Rule, ...]] = ()  # done to given properties before they are converted
-    calls_out: ClassVar[bool] = True  # False: its verbs touch nothing but our own row
-    flight_seconds: ClassVar[float] = 30.0  # how long after its deadline a lost create may still land
-    any_properties: ClassVar[bool] = False  # accepts names that are not declared
+    update_policy: ClassVar[Mapping[str, Property]] = {}  # schema of a definition's update_policy
+    translation: ClassVar[tuple[Rule, ...]] = ()  # applied to given properties before conversion
+    calls_out: ClassVar[bool] = True  # False: a local type, whose verbs touch nothing but our own row
+    flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
+    any_properties: ClassVar[bool] = False  # accepts undeclared properties
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
-    preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template need not wait for
-    adjustable: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template changes on the way
-    signals_always: ClassVar[bool] = False  # takes signals while the stack is suspended or deleted, too
-    publishes: ClassVar[bool] = False  # its metadata is for a machine: shown as it is, with `published`
-    claimed_first: ClassVar[bool] = False  # its verbs use `ctx.peers` or give access
-    always_visited: ClassVar[bool] = False  # by every update, also when nothing it is made from changed
-    open_metadata: ClassVar[bool] = False  # what signals put there is shown, whatever else is secret
+    preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template may interrupt
+    adjustable: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template may modify
+    signals_always: ClassVar[bool] = False  # accepts signals also while the stack is suspended or deleted
+    publishes: ClassVar[bool] = False  # metadata is for an agent: shown unmasked, with `published`
+    claimed_first: ClassVar[bool] = False  # the verbs use `ctx.peers` or grant access
+    always_visited: ClassVar[bool] = False  # visited by every update, even if its inputs are unchanged
+    open_metadata: ClassVar[bool] = False  # metadata set by signals is never masked
     hidden: ClassVar[bool] = False
     support_status: ClassVar[str] = "SUPPORTED"
-    support_message: ClassVar[str | None] = None  # what to use instead, for one
+    support_message: ClassVar[str | None] = None  # for example the type to use instead
     support_version: ClassVar[str | None] = None
+
+    # Capabilities that the engine reads. They follow from the declarations and the verbs of a type.
+    can_check: ClassVar[bool] = derived(lambda kind: kind.calls_out)  # a check observes the provider
+    can_pause: ClassVar[bool] = implements("suspend")  # suspend and resume call the provider
+    can_cancel: ClassVar[bool] = implements("cancel")  # an open operation can be aborted
+    can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
+    takes_signals: ClassVar[bool] = implements("signal")
+    has_provider_check: ClassVar[bool] = implements("check")  # a check requests more than an observation
+    can_find: ClassVar[bool] = implements(  # a create with an unknown outcome can be looked up
+        "find", or_if=lambda kind: not kind.calls_out
+    )
+    needs_lease: ClassVar[bool] = derived(  # a visit must lease the resource before it reads the row
+        lambda kind: kind.calls_out or kind.takes_signals or kind.claimed_first
+    )
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Accept hooks under their deprecated names."""
+        super().__init_subclass__(**more)
+        adopt_renamed_methods(cls, RENAMED_HOOKS)
 
     def read_properties(
         self,
@@ -205,10 +231,10 @@ class ResourceType:
         unknown: object = _NEVER,
         resolve: Finder | None = None,
     ) -> tuple[dict[str, Value], list[PropertyFault]]:
-        """Return given properties, functions evaluated, as the verbs see them, and everything that is wrong.
+        """Return evaluated properties as the verbs receive them, and all faults in them.
 
-        They are translated, then converted. `unknown` stands for values not known yet, `resolve` turns names
-        into ids (see `translation.Resolve`), and places are named under `path`.
+        Properties are translated, then converted. `unknown` marks values that are not known yet, `resolve`
+        turns names into ids (see `translation.Resolve`), and fault locations begin with `path`.
         """
         values, wrong = translate(self.translation, given, path=path, resolve=resolve, unknown=unknown)
         seen, faults = convert(
@@ -216,132 +242,125 @@ class ResourceType:
         )
         return seen, wrong + faults
 
-    def read_update_policy(
-        self, given: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
-    ) -> tuple[dict[str, Value], list[PropertyFault]]:
-        """Return a given update policy with its defaults, and everything that is wrong with it."""
-        return convert(
-            self.update_policy, given, path=path, unknown=unknown, any_properties=self.any_properties
-        )
-
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
     ) -> Iterable[str]:
-        """Return the names of resources of the same template that this one needs without saying so.
+        """Return the names of required resources of the same template that the definition does not reference.
 
-        Values are not known yet: look at the snippets as written.
+        Values are not known yet: inspect the definitions as written.
         """
         return ()
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Return what is wrong beyond the schema; values not known yet are absent."""
+        """Return faults that the schema cannot express; values that are not known yet are absent."""
         return ()
 
     def validate_among(
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
-        """Return what is wrong with the resource of that name among the others of its template; values not
-        known yet are absent.
+        """Return faults of the resource `name` in relation to the other resources of its template; values
+        that are not known yet are absent.
         """
         return ()
 
     def inquire(self, ctx: Context, props: Mapping[str, Value]) -> Sequence[Fault]:
-        """Ask the provider what is wrong with properties in which nothing else is wrong.
+        """Return faults that only the provider can report, in otherwise valid properties.
 
-        Before a stack is accepted, while a user waits: `ctx.deadline_seconds` counts. Values not known yet
-        are absent, and nothing is changed.
+        Called before a stack is accepted, while a user waits: respect `ctx.deadline_seconds`. Values that are
+        not known yet are absent. Must not change anything.
         """
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Ask for the thing and return at once."""
+        """Request the object and return at once."""
         raise NotImplementedError(self.name)
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
-        """Return the access that what was made gives, where `Created` did not say: the same each time."""
+        """Return the access that the resource grants if `Created` did not name it; always the same."""
         return None
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return the physical id of what an earlier try with this token made, None when there is nothing.
+        """Return the physical id of the object that an earlier attempt with this token created, or None.
 
-        A type that calls out and cannot look up leaves this as it is; its creates are then never repeated.
+        An external type that cannot look up objects does not override `find`; its creates are then never
+        repeated.
         """
         raise NotImplementedError(self.name)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Look, and change nothing."""
+        """Read the state of the object; change nothing."""
         raise NotImplementedError(self.name)
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Ask for the change in place; only properties declared `update_allowed` come here."""
+        """Request an update in place; `changed` has only properties declared `update_allowed`."""
         raise NotImplementedError(self.name)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Ask for removal; already gone is fine. `observe` then says when it is."""
+        """Request deletion; an object that is already gone is no error. `observe` reports the end."""
         raise NotImplementedError(self.name)
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
-        """Ask for a pause; `observe` then says when it has come. By default there is nothing to pause."""
+        """Request suspension; `observe` reports its end. The default has nothing to suspend."""
 
     def resume(self, ctx: Context, physical_id: str) -> None:
-        """Ask for the end of a pause; `observe` then says when it is over."""
+        """Request the end of a suspension; `observe` reports when it is over."""
 
     def check(self, ctx: Context, physical_id: str) -> None:
-        """Ask the thing to look after itself; `observe` then says how it found itself.
+        """Request that the object checks itself; `observe` reports the result.
 
-        By default looking is all there is to a check.
+        Without this hook a check only observes.
         """
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Ask for a copy and return what is needed to find it again; `observe` then says when it is there.
+        """Request a snapshot and return the data needed to find it again; `observe` reports its end.
 
-        `ctx.token` is the same for every try, so that one copy is made.
+        `ctx.token` is the same for every attempt, so that only one snapshot is created.
         """
         return {}
 
     def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
-        """Ask for the removal of the copy that `snapshot` told of; already gone is fine.
+        """Request the deletion of a snapshot; a snapshot that is already gone is no error.
 
-        `kept` is empty when its answer was lost: `ctx.token` then says which copy it is, if there is one.
+        `kept` is the result of `snapshot`, or empty if that result was lost: `ctx.token` then identifies the
+        snapshot, if it exists.
         """
 
     def restored(self, properties: Mapping[str, Value], kept: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return properties as written, changed so that the thing is made from what `snapshot` told of.
+        """Return properties as written in a template, changed to create the object from a snapshot.
 
-        They become part of the stack's template, which is shown: put no secret in them.
+        `kept` is the result of `snapshot`. The properties become part of the stack's template, which is
+        public: they must not contain secrets.
         """
         return properties
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Take in what was sent. Runs while nobody else operates on the resource; may run twice.
+        """Process a signal. No other operation runs on the resource; may run twice.
 
-        What is thrown ends the signal, with an event; after ProviderBusy it is tried again.
+        An exception ends the signal, with an event; after ProviderBusy the signal is tried again.
         """
         raise NotImplementedError(self.name)
 
     def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
-        """Return whether a change to `props` that could be made in place takes another thing after all. May
-        look, changes nothing.
-        """
+        """Return whether an update in place to `props` is impossible after all. May read, changes nothing."""
         return False
 
     def cancel(self, ctx: Context, physical_id: str) -> str:
-        """Wait no longer for an operation in `preemptible` that is open; return what became of it.
+        """Abort an open operation listed in `preemptible`; return the reason for the event.
 
-        Asked when the stack has given up, or wants something else of the thing. Once it is answered the
-        operation has failed.
+        Called when the stack has failed, or has a newer desired state for the resource. The operation has
+        failed as soon as `cancel` returns.
         """
         raise NotImplementedError(self.name)
 
     def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Return what is shown with the resource's metadata, of a type that `publishes`."""
+        """Return the data shown with the resource's metadata; only for types that set `publishes`."""
         return {}
 
-    def survives_failure(self, ctx: Context, physical_id: str) -> bool:
-        """Return whether a resource that has failed is fine by now and need not be replaced
-        (docs/internals/engine-semantics.md §6). May look, changes nothing.
+    def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
+        """Return whether a failed resource has recovered and need not be replaced
+        (docs/internals/engine-semantics.md §6). May read, changes nothing.
         """
         return False
 
@@ -351,7 +370,7 @@ class ResourceType:
         after: Mapping[str, Value],
         changed: frozenset[str],
     ) -> Change:
-        """Return what turning the properties `before` into `after` takes; `changed` are those that differ."""
+        """Return the step from properties `before` to `after`; `changed` names those that differ."""
         if not changed:
             return "keep"
         fixed = any(
@@ -360,45 +379,20 @@ class ResourceType:
         return "replace" if fixed else "update"
 
     def has_attribute(self, name: str) -> bool:
-        """Whether `get_attr` may ask for `name`; every type has `show`."""
+        """Return whether `get_attr` may request `name`; every type has `show`."""
         return name in self.attributes or name == "show"
 
-    @property
-    def can_check(self) -> bool:
-        """Whether there is anything to look at: what lives in our own row is there."""
-        return self.calls_out
 
-    @property
-    def checks_itself(self) -> bool:
-        """Whether a check asks anything of a provider besides looking."""
-        return type(self).check is not ResourceType.check
+for _old, _new in RENAMED_HOOKS.items():
+    setattr(ResourceType, _old, RenamedAttribute(_old, _new))
 
-    @property
-    def can_pause(self) -> bool:
-        """Whether suspending and resuming ask anything of a provider."""
-        return type(self).suspend is not ResourceType.suspend
 
-    @property
-    def can_cancel(self) -> bool:
-        """Whether an open operation can be given up."""
-        return type(self).cancel is not ResourceType.cancel
+def read_update_policy(
+    kind: ResourceType, given: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
+) -> tuple[dict[str, Value], list[PropertyFault]]:
+    """Return a definition's update policy with its defaults, and all faults in it."""
+    return convert(kind.update_policy, given, path=path, unknown=unknown, any_properties=kind.any_properties)
 
-    @property
-    def can_copy(self) -> bool:
-        """Whether a snapshot asks anything of a provider."""
-        return type(self).snapshot is not ResourceType.snapshot
 
-    @property
-    def takes_signals(self) -> bool:
-        """Whether it has a `signal`."""
-        return type(self).signal is not ResourceType.signal
-
-    @property
-    def is_claimed(self) -> bool:
-        """Whether a visit takes the resource before it looks: others are called, or may write its row."""
-        return self.calls_out or self.takes_signals or self.claimed_first
-
-    @property
-    def can_find(self) -> bool:
-        """Whether a create whose outcome is unknown can be looked up."""
-        return not self.calls_out or type(self).find is not ResourceType.find
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"Around": "StackContext", "NOWHERE": "EMPTY_CATALOG"})

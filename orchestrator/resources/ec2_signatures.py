@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 
 Signalling = Literal["waitcondition", "signal"]
 
@@ -41,7 +41,7 @@ def new_token() -> str:
 
 
 def signal_url(
-    place: Place,
+    place: StackLocation,
     key: str,
     secret: str,
     kind: Signalling = "signal",

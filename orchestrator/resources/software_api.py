@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 
 Value = Any  # what JSON can say
 
@@ -81,7 +81,7 @@ class SoftwareStore(Protocol):
     """The configs, deployments and machines of the project that a visit is for."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StackLocation:
         """Where the visited resource is."""
 
     def add_config(self, config_id: str, draft: ConfigDraft, *, secret: bool) -> None:

@@ -1,24 +1,27 @@
-"""What a type may know and ask of what is around its resource: where it is, its neighbours, access to it.
+"""The surroundings of a resource as its type sees them: location, required resources, access, stack users.
 
-Types see these through `Context`; who reads and writes the rows behind them is
-`operations/resource_context/stack_context.py`.
+Types reach these objects through `Context`. `operations/resource_context/stack_context.py` reads and writes
+the rows behind them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
+
+from orchestrator.deprecation import renamed_names
+from orchestrator.template.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a resource is: in whose stack, and at which address this API is reached."""
+class StackLocation:
+    """The stack of a resource, and the address of this API."""
 
     project_id: str = ""
     stack_name: str = ""
-    stack_id: str = ""  # as the API shows it
+    stack_id: str = ""  # the public id
     resource: str = ""  # the logical name
     endpoint: str = ""  # http://host:port, without the version
 
@@ -37,30 +40,30 @@ class Place:
 
     @property
     def signal_address(self) -> str:
-        """Return where the resource is signalled natively, by who has a token."""
+        """Return the URL of the native signal request, which requires a token."""
         stack = f"{quote(self.project_id, safe='')}/stacks/{quote(self.stack_name, safe='')}/{self.stack_id}"
         return f"{self.endpoint}/v1/{stack}/resources/{quote(self.resource, safe='')}/signal"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Access to a stack for whoever has the key or the token, or for a user; it ends with the resource.
+    """Access to a stack for the holder of a key or a token, or for a user; revoked with the resource.
 
-    With a key of its own, or a token, one may signal the resource that made it and read its metadata. A key
-    of a `user` may do what that user's policies allow.
+    The resource's own key or token permits signalling that resource and reading its metadata. A key of a
+    `user` permits the actions that the user's policies allow.
     """
 
     key: str | None = None  # public
-    secret: str | None = field(default=None, repr=False)  # what requests are signed with
+    secret: str | None = field(default=None, repr=False)  # signs requests
     token: str | None = field(default=None, repr=False)
-    user: str | None = None  # the user that is made, or the one whose key it is
-    policies: tuple[str, ...] = ()  # names of access policies in the same stack, of a user that is made
-    keystone_user: str | None = None  # the id of the resource's user at Keystone, whose tokens open it, too
+    user: str | None = None  # the created user, or the owner of the key
+    policies: tuple[str, ...] = ()  # for a created user: names of access policies in the same stack
+    keystone_user: str | None = None  # id of the resource's user at Keystone, whose tokens are accepted too
 
 
 @dataclass(frozen=True, slots=True)
 class StackUser:
-    """A resource's user at Keystone, and what it takes to sign in as them."""
+    """A resource's user at Keystone, with its credentials."""
 
     id: str
     name: str
@@ -75,47 +78,71 @@ class StackUsers(Protocol):
     """The users that resources have at Keystone."""
 
     def make(self) -> StackUser:
-        """Return the user of this resource, made when first asked for, and gone with the resource.
+        """Return the user of this resource; the first call creates it. It is deleted with the resource.
 
         Raises:
-            ProviderError: Keystone does not let us.
-            ProviderBusy: Keystone cannot be asked now.
+            ProviderError: Keystone refuses to create it.
+            ProviderBusy: Keystone is unreachable.
         """
 
     def held(self) -> StackUser | None:
-        """Return the user of this resource if it was made."""
+        """Return the user of this resource if it was created."""
+
+
+class StackContext(Protocol):
+    """The desired state of the stack that contains a resource; read on demand."""
+
+    def file(self, name: str) -> str | None:
+        """Return the text of a file of the stack, None if it does not exist."""
+
+    def files(self) -> Mapping[str, str]:
+        """Return all files of the stack by name."""
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment of a stack nested in the resource: inherited entries and `parameters`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A resource that this one requires directly, as it is now."""
+class RequiredResource:
+    """The current state of a resource that the visited resource requires directly."""
 
     name: str
-    type: str  # what carries it out
+    type: str  # after resolving the environment's mapping
     properties: Mapping[str, Any]
     metadata: Mapping[str, Any]
 
 
-class Peers(Protocol):
-    """The resources that this one requires directly."""
+class RequiredResources(Protocol):
+    """The resources that the visited resource requires directly."""
 
-    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
-        """Return the one with this reference id; with `watch`, this resource is looked at again from now on
-        whenever that one has been signalled.
+    def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
+        """Return the resource with this reference id. With `watch`, every signal to it also triggers a check
+        of the visited resource.
         """
 
     def forget(self) -> None:
-        """Have those that are watched forget what they were told by signals, unless they go themselves."""
+        """Clear the signal data of watched resources, except those that are being replaced or deleted."""
 
 
-class _Nobody:
-    """Stands where nobody is known."""
+class _NoRequiredResources:
+    """No required resources."""
 
-    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+    def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
         return None
 
     def forget(self) -> None:
-        """There is nobody to tell."""
+        """Nothing to clear."""
 
 
-NOBODY: Final[Peers] = _Nobody()
+NO_PEERS: Final[RequiredResources] = _NoRequiredResources()
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(
+        __name__,
+        {
+            "Place": "StackLocation",
+            "Peer": "RequiredResource",
+            "Peers": "RequiredResources",
+            "NOBODY": "NO_PEERS",
+        },
+    )

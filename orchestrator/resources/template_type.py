@@ -13,12 +13,12 @@ from typing import Any, Final
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.resources.base import Attribute, Change, Context, Property, ResourceType, Value
 from orchestrator.resources.nested_type import (
-    Bring,
     ChildTemplate,
     ChildView,
     Member,
     NestedStep,
     NestedType,
+    SetChild,
     Settled,
 )
 from orchestrator.template import member_attributes
@@ -88,9 +88,9 @@ class NestedTemplate:
         strange = [replace(one, severity="error", file=url) for one in undecided.warnings if one.path]
         if broken := [fault for fault in [*faults, *strange] if _breaks(fault, draft.form)]:
             raise InvalidTemplate(broken)
-        outputs = document.get(draft.form.words.outputs) or {}
+        outputs = document.get(draft.form.keywords.outputs) or {}
         described = {
-            name: str(body.get(draft.form.words.description) or "") for name, body in outputs.items()
+            name: str(body.get(draft.form.keywords.description) or "") for name, body in outputs.items()
         }
         return cls(
             url,
@@ -149,7 +149,7 @@ class TemplateType(NestedType):
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
         """Bring the child to the template, once."""
-        return Settled() if turn else Bring(self.child(props))
+        return Settled() if turn else SetChild(self.child(props))
 
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
@@ -262,9 +262,9 @@ def _defined(
 
 def _breaks(fault: Diagnostic, form: Format) -> bool:
     section = fault.path.partition(".")[0]
-    if section == form.words.parameters and fault.code != "duplicate-key":
+    if section == form.keywords.parameters and fault.code != "duplicate-key":
         return fault.code not in _PARAMETERS_ASIDE
-    return section == form.words.outputs and fault.code in _OUTPUTS
+    return section == form.keywords.outputs and fault.code in _OUTPUTS
 
 
 def _of_text(fault: Diagnostic, url: str, text: str) -> Diagnostic:

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from orchestrator.template import versions
 from orchestrator.template.cfn_parameters import read_parameter
-from orchestrator.template.formats import Format, Words
+from orchestrator.template.formats import Format, Keywords
 from orchestrator.template.functions import declared
 
-WORDS: Final = Words(
+KEYWORDS: Final = Keywords(
     description="Description",
     parameter_groups="",
     parameters="Parameters",
@@ -35,17 +35,17 @@ COMMON: Final[dict[str, Any]] = {
     "read_parameter": read_parameter,
     "pseudo": ("AWS::StackId", "AWS::StackName", "AWS::Region"),
     "reserved": (),
-    "forgiving": True,
+    "ignores_unknown_keys": True,
 }
 
 FORMATS: Final = (
-    Format("HeatTemplateFormatVersion", "2012-12-12", FUNCTIONS, words=WORDS, **COMMON),
+    Format("HeatTemplateFormatVersion", "2012-12-12", FUNCTIONS, keywords=KEYWORDS, **COMMON),
     Format(
         "AWSTemplateFormatVersion",
         "2010-09-09",
         {**FUNCTIONS, "Fn::If": declared("Fn::If", versions.FIRST)},
         {name: declared(name, versions.FIRST) for name in versions.CFN_CONDITIONS},
-        words=replace(WORDS, conditions="Conditions", condition="Condition"),
+        keywords=replace(KEYWORDS, conditions="Conditions", condition="Condition"),
         **COMMON,
     ),
 )

@@ -152,13 +152,13 @@ class Conditions(StackDefinition):
     @contextmanager
     def _discreetly(self) -> Iterator[None]:
         """Leave out of an error what it quotes when something secret was read on the way to it."""
-        before, self.touched_secret = self.touched_secret, False
+        before, self.used_secret = self.used_secret, False
         try:
             yield
         except FunctionError as error:
-            raise (error.discreet() if self.touched_secret else error) from None
+            raise (error.discreet() if self.used_secret else error) from None
         finally:
-            self.touched_secret = self.touched_secret or before
+            self.used_secret = self.used_secret or before
 
     def parameter(self, name: str) -> Any:
         """Return a parameter's value."""

@@ -112,7 +112,7 @@ class StackDefinition:
     (validating), it is `UNKNOWN`, and so is everything computed from it and every parameter whose value is
     missing.
 
-    `touched_secret` turns True once a hidden parameter or a secret resource was read, `touched_uncreated`
+    `used_secret` turns True once a hidden parameter or a secret resource was read, `used_uncreated`
     once a resource that is not created was; set them back to False to ask about one value. `made` is about
     how many bytes its functions made; set it back to 0 to begin with another resource.
     """
@@ -129,8 +129,8 @@ class StackDefinition:
     ) -> None:
         """Only names in `resources` may be referred to; `version` is the name of the template's format."""
         self.version = version
-        self.touched_secret = False
-        self.touched_uncreated = False
+        self.used_secret = False
+        self.used_uncreated = False
         self.made = 0
         self._functions = format_named(version).callable
         self._parameters = parameters
@@ -154,7 +154,7 @@ class StackDefinition:
                 measure(found)
             return found
         except FunctionError as found_wrong:
-            error = found_wrong.discreet() if self.touched_secret else found_wrong
+            error = found_wrong.discreet() if self.used_secret else found_wrong
             keys: Path = tuple(reversed(error.keys))
             where = path_text(keys, path)
             raise InvalidTemplate(
@@ -245,7 +245,7 @@ class StackDefinition:
                 return UNKNOWN
             measure(args)
             made = function.call(**args) if function.wants is dict else function.call(*args)
-            self.spend(cost(made))
+            self.charge(cost(made))
             return made
         except (ValueError, LookupError, ArithmeticError) as error:
             raise FunctionError(str(error)) from error
@@ -272,7 +272,7 @@ class StackDefinition:
         if isinstance(error, RecursionError):
             return FunctionError(f'The arguments of "{function.name}" lead too deep')
         if not isinstance(error, ValueError | TypeError | LookupError):
-            said = type(error).__name__ if self.touched_secret else repr(error)
+            said = type(error).__name__ if self.used_secret else repr(error)
             log.warning("function_broken", function=function.name, error=said)
         return FunctionError(f'Incorrect arguments to "{function.name}"')
 
@@ -287,13 +287,13 @@ class StackDefinition:
         """Return a parameter's value; reading a hidden one is remembered."""
         values = self._parameters
         if name in values.hidden:
-            self.touched_secret = True
+            self.used_secret = True
         try:
             return values[name]
         except KeyError:
             if name in values.missing and not self._strict:
                 return self.missing(name)
-            if self.touched_secret and name not in values.missing:  # the name may be made of what is hidden
+            if self.used_secret and name not in values.missing:  # the name may be made of what is hidden
                 raise FunctionError(HIDDEN) from None
             raise UnknownParameter(name) from None
 
@@ -307,9 +307,9 @@ class StackDefinition:
         if proxy is None:
             raise UnknownReference(name)
         if proxy.secret:
-            self.touched_secret = True
+            self.used_secret = True
         if not proxy.created:
-            self.touched_uncreated = True
+            self.used_uncreated = True
         return proxy
 
     def reference(self, name: str) -> Any:
@@ -347,7 +347,7 @@ class StackDefinition:
         """Refuse: conditions were decided when the template was read."""
         raise FunctionError(f'Invalid condition "{condition}"')
 
-    def spend(self, amount: int) -> None:
+    def charge(self, amount: int) -> None:
         """Count what functions make.
 
         Raises:

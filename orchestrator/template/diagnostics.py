@@ -28,7 +28,7 @@ def path_text(path: Iterable[str | int], start: str = "") -> str:
     return text
 
 
-def path_told(path: Iterable[str | int], functions: Container[str], start: str = "") -> str:
+def path_in_message(path: Iterable[str | int], functions: Container[str], start: str = "") -> str:
     """Return a path with a pause after each function: ``outputs.o.value.list_join: [1].get_attr``.
 
     So Heat says it of what is wrong with a function that is in the arguments of another. Which branch of a

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from orchestrator.template import versions
 from orchestrator.template.conditions import Conditions, MissingParameter
-from orchestrator.template.diagnostics import Path, path_text, path_told
+from orchestrator.template.diagnostics import Path, path_in_message, path_text
 from orchestrator.template.formats import Format
 from orchestrator.template.functions import (
     ALL,
@@ -45,7 +45,7 @@ class Fault:
     near: str = ""
 
 
-class Everything:
+class AllNames:
     """Contains every name but a few."""
 
     def __init__(self, but: Collection[str] = ()) -> None:
@@ -57,7 +57,7 @@ class Everything:
         return name not in self._but
 
 
-ANY: Final = Everything()
+ANY: Final = AllNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Scanner:
             self._unordered(wrong, where, name, self._told(path, link))
             return
         called = CHOSEN.sub(r".\1", path_text(spell(link), place))
-        if path[2] in (self._form.words.external_id, self._form.words.deletion_policy):
+        if path[2] in (self._form.keywords.external_id, self._form.keywords.deletion_policy):
             called = ""
         self._unknown(wrong, wrong.text(called), where, name, "resources")
 
@@ -239,7 +239,7 @@ class Scanner:
     ) -> None:
         """Tell of a name that Heat meets only when it resolves the value, an output's when it is shown."""
         (path, place), where = at, at[0] + spell(link)
-        message, heat_type, words = wrong.text(""), wrong.heat_type, self._form.words
+        message, heat_type, words = wrong.text(""), wrong.heat_type, self._form.keywords
         if len(path) > 2 and path[2] in (words.external_id, words.deletion_policy):
             code = MissingParameter.code  # these are evaluated whatever is asked for
         elif len(path) > 2 and path[2] == words.properties:
@@ -250,7 +250,7 @@ class Scanner:
 
     def _told(self, path: Path, link: Link) -> str:
         """Return where a function is, as Heat says it of what it checks from the outermost function on."""
-        return path_told(spell(link), self._form.functions, path_text(path))
+        return path_in_message(spell(link), self._form.functions, path_text(path))
 
     def _mappings(self, used: References, found: References, where: Path) -> None:
         for name in used.mappings:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from orchestrator.deprecation import renamed_fields, renamed_names
 from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
 from orchestrator.logs import logger
 from orchestrator.template import versions
@@ -24,13 +25,13 @@ from orchestrator.template.parameters import ParameterSchema
 log = logger()
 
 GROUP: Final = "orchestrator.template_formats"
-OURS: Final = "orchestrator."  # how the modules of our own formats begin
+OWN_MODULES: Final = "orchestrator."  # how the modules of our own formats begin
 
 ReadParameter = Callable[[str, Any, str], ParameterSchema]  # (name, declaration, HOT version)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Keywords:
     """What a format calls its sections and the keys in them; an empty word is a thing it does not have."""
 
     description: str = "description"
@@ -82,6 +83,7 @@ class Words:
         return {getattr(self, meaning): meaning for meaning in meanings if getattr(self, meaning)}
 
 
+@renamed_fields(words="keywords", forgiving="ignores_unknown_keys")
 @dataclass(frozen=True, slots=True, eq=False)
 class Format:
     """One way to write a template.
@@ -95,12 +97,12 @@ class Format:
     functions: Mapping[str, Function]
     condition_functions: Mapping[str, Function] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
-    words: Words = Words()
+    keywords: Keywords = Keywords()
     rules: str = versions.LATEST
     read_parameter: ReadParameter = ParameterSchema.from_hot
     pseudo: tuple[str, ...] = ("OS::stack_id", "OS::stack_name", "OS::project_id")
     reserved: tuple[str, ...] = ("OS::stack_id", "OS::stack_name", "OS::project_id", "OS::region")
-    forgiving: bool = False  # unknown keys of resources are overlooked
+    ignores_unknown_keys: bool = False  # unknown keys of resources are overlooked
     callable: Mapping[str, Function] = field(init=False)  # the functions it does not refuse
 
     def __post_init__(self) -> None:
@@ -116,12 +118,12 @@ class Format:
     @property
     def family(self) -> str:
         """Return whose words it is written in: `hot` or `cfn`."""
-        return "hot" if self.words.resources == Words().resources else "cfn"
+        return "hot" if self.keywords.resources == Keywords().resources else "cfn"
 
 
 # What the child of a group is written in, by us alone: among the installed formats it is not, so nobody can
 # send it (`template/group_template.py`).
-MEMBERS: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
+GROUP_FORMAT: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +193,16 @@ def collect(points: Iterable[EntryPoint]) -> Installed:
     """
     formats: dict[str, Format] = {}
     broken: dict[str, str] = {}
-    for point in sorted(points, key=lambda point: (not point.value.startswith(OURS), point.name)):
+    for point in sorted(points, key=lambda point: (not point.value.startswith(OWN_MODULES), point.name)):
         try:
-            formats |= _brought(point, formats)
+            formats |= _load_formats(point, formats)
         except (Exception, SystemExit) as error:  # whatever importing somebody else's code may raise
             why = broken[point.name] = f"{type(error).__name__}: {error}"
             log.error("template_format_left_out", format=point.name, source=point.value, reason=why)
     return Installed(formats, broken)
 
 
-def _brought(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, Format]:
+def _load_formats(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, Format]:
     brought: dict[str, Format] = {}
     for made in point.load():
         if not isinstance(made, Format):
@@ -224,7 +226,7 @@ def all_formats() -> Mapping[str, Format]:
 
 def format_named(name: str) -> Format:
     """Return the format with this name, or that of groups; see `Installed.named`."""
-    return MEMBERS if name == MEMBERS.name else installed().named(name)
+    return GROUP_FORMAT if name == GROUP_FORMAT.name else installed().named(name)
 
 
 def find_format(key: str, value: str) -> Format | None:
@@ -246,3 +248,7 @@ def _refused(
     code: str, message: str, *, path: str = "", hint: str = "", heat_type: str = "InvalidTemplateVersion"
 ) -> InvalidTemplate:
     return InvalidTemplate([Diagnostic(code, message, path, hint=hint, heat_type=heat_type)])
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"Words": "Keywords"})

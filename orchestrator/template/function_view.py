@@ -101,7 +101,7 @@ class View(Protocol):
     def holds(self, condition: Any) -> Any:
         """Return whether a condition holds; only where conditions are evaluated."""
 
-    def spend(self, amount: int) -> None:
+    def charge(self, amount: int) -> None:
         """Take note of about how many bytes a function is about to make, or made; raise FunctionError when
         all of them together make too much.
         """

@@ -17,7 +17,7 @@ import orjson
 
 from orchestrator.template import versions
 from orchestrator.template.definition import NOBODY, NOTHING, RepeatedDefinitions, ResourceDefinition
-from orchestrator.template.formats import MEMBERS, Format
+from orchestrator.template.formats import GROUP_FORMAT, Format
 from orchestrator.template.functions.member import NAME, member
 from orchestrator.template.index_ranges import Ordinals
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
@@ -30,7 +30,7 @@ KEYS: Final = ("properties", "metadata", "deletion_policy", "update_policy", "ex
 MOST_SHOWN: Final = 1_000  # members in what is shown of such a text
 SHOWN_AS: Final = "2015-04-30"
 
-_MARK: Final = f'{{"{MEMBERS.key}":'.encode()
+_MARK: Final = f'{{"{GROUP_FORMAT.key}":'.encode()
 _DIGEST_CHARACTERS: Final = 24
 _PARAMETERS: Final = frozenset((PARAMETER,))
 _NAME_BITS, _NAME_CHARACTERS = 60, 12
@@ -133,7 +133,7 @@ class Members:
     def text(self) -> str:
         """Return it as it is stored."""
         document: dict[str, Any] = {
-            MEMBERS.key: MEMBERS.version,
+            GROUP_FORMAT.key: GROUP_FORMAT.version,
             "parts": [
                 {
                     "digest": part.digest,
@@ -176,7 +176,7 @@ class Members:
         written = {"type": "json", "description": "What the members are made from."}
         schema = ParameterSchema.from_hot(PARAMETER, written, versions.LATEST)
         return Template(
-            MEMBERS.name,
+            GROUP_FORMAT.name,
             DESCRIPTION,
             {PARAMETER: schema},
             [],
@@ -281,7 +281,7 @@ class MembersDraft:
     @property
     def form(self) -> Format:
         """Return the format."""
-        return MEMBERS
+        return GROUP_FORMAT
 
     @property
     def document(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrator.template import versions
-from orchestrator.template.formats import Format, Words
+from orchestrator.template.formats import Format, Keywords
 from orchestrator.template.functions import added, declared, removed
 
 
@@ -15,8 +15,8 @@ def hot(version: str, aliases: tuple[str, ...] = ()) -> Format:
     functions |= {name: f for name, f in added().items() if f.since <= version}
     functions |= {name: removed(name) for name in versions.removed_from(version)}
     conditions = {name: declared(name, version) for name in versions.conditions_of(version)}
-    words = Words() if conditions else Words(conditions="", condition="", external_id="")
-    return Format(versions.HOT_KEY, version, functions, conditions, aliases, words, rules=version)
+    keywords = Keywords() if conditions else Keywords(conditions="", condition="", external_id="")
+    return Format(versions.HOT_KEY, version, functions, conditions, aliases, keywords, rules=version)
 
 
 FORMATS: Final = tuple(

@@ -22,7 +22,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.gc_policy import resting
 from orchestrator.schema.numbers import WHOLE
 from orchestrator.template.source_locator import locate
-from orchestrator.template.yaml_builder import Builder, text_fault
+from orchestrator.template.yaml_builder import Builder, yaml_fault
 
 __all__ = ["Limits", "check_size", "locate", "parse"]
 
@@ -113,7 +113,7 @@ def _utf8(text: bytes | str, limits: Limits, what: str) -> bytes:
         data = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         problem = f"{error.reason} at character {error.start}"
-        raise text_fault(what, b"", "yaml-syntax", problem) from None
+        raise yaml_fault(what, b"", "yaml-syntax", problem) from None
     if len(data) > limits.max_bytes:
         raise LimitExceeded(
             f"{what.capitalize()} size ({len(data)} bytes) exceeds "
@@ -123,7 +123,7 @@ def _utf8(text: bytes | str, limits: Limits, what: str) -> bytes:
         try:
             return data.decode("utf-16").encode()
         except UnicodeDecodeError as error:
-            raise text_fault(what, b"", "unreadable", f"{error.reason} at byte {error.start}") from None
+            raise yaml_fault(what, b"", "unreadable", f"{error.reason} at byte {error.start}") from None
     return data
 
 
@@ -160,7 +160,7 @@ def _refuse_rounding(data: bytes, what: str) -> None:
             problem = (
                 f"the number {digits[:LONGEST_INTEGER]} does not fit in 64 bits; quote it to make it a text"
             )
-            raise text_fault(what, data, "bad-scalar", problem, at)
+            raise yaml_fault(what, data, "bad-scalar", problem, at)
         return 0
 
     # Its depth is known to be small by now; nothing of it is kept.
@@ -202,7 +202,7 @@ def check_size(document: Any, limits: Limits, what: str, data: bytes = b"") -> N
     while level:
         depth += 1
         if depth > limits.max_depth:
-            raise text_fault(what, data, "too-deep", f"nested deeper than {limits.max_depth} levels")
+            raise yaml_fault(what, data, "too-deep", f"nested deeper than {limits.max_depth} levels")
         inner = []
         for parent in level:
             nodes += len(parent)
@@ -211,5 +211,5 @@ def check_size(document: Any, limits: Limits, what: str, data: bytes = b"") -> N
                 if kind is dict or kind is list:
                     inner.append(item)
         if nodes > limits.max_nodes:
-            raise text_fault(what, data, "too-large", f"more than {limits.max_nodes} values")
+            raise yaml_fault(what, data, "too-large", f"more than {limits.max_nodes} values")
         level = inner

@@ -69,7 +69,7 @@ class Snippets:
         self, name: str, body: Mapping[str, Any], path: Path, scanner: Scanner
     ) -> ResourceDefinition:
         words, found = self.words, References()
-        if not body.keys() <= self._known and not self.form.forgiving:
+        if not body.keys() <= self._known and not self.form.ignores_unknown_keys:
             self._unknown_keys(body, path)
         kind = body.get(words.type)
         if kind is None:

@@ -56,7 +56,7 @@ class Sections:
         """Look at nothing yet."""
         self.document = document
         self.form = form
-        self.words = form.words
+        self.words = form.keywords
         self.faults = Faults()
         self.unwanted_outputs: dict[str, str] = {}  # descriptions of those whose condition does not hold
 

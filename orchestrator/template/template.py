@@ -14,7 +14,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definition import OutputDefinition, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
-from orchestrator.template.expression_scanner import ANY, Everything, Fault, Names, Scanner
+from orchestrator.template.expression_scanner import ANY, AllNames, Fault, Names, Scanner
 from orchestrator.template.formats import Format, format_named, format_of
 from orchestrator.template.functions import References
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
@@ -69,7 +69,7 @@ class Template:
         schemas = {
             name: form.read_parameter(name, body, form.rules) for name, body in outline["parameters"].items()
         }
-        resources = Everything(but=schemas.keys() | set(form.pseudo))  # a `Ref` may mean either
+        resources = AllNames(but=schemas.keys() | set(form.pseudo))  # a `Ref` may mean either
         scanner = Scanner(form, Names(ANY, resources, ANY), _no_conditions(form))
         outputs = {}
         for name, body in outline["outputs"].items():
@@ -121,7 +121,7 @@ class Draft:
             InvalidTemplate: with all its faults, in the order of the document; without line and column when
                 it came as an object.
         """
-        sections, form, words = self.sections, self.form, self.form.words
+        sections, form, words = self.sections, self.form, self.form.keywords
         conditions = Conditions(form, sections.conditions(), values, self.mappings)
         sections.check_conditions(conditions)
         snippets = Snippets(sections, conditions)
@@ -152,7 +152,7 @@ class Draft:
         """Return faults with what may have been meant and where they are."""
         if not faults:
             return []
-        hints, words = Hints(), self.form.words
+        hints, words = Hints(), self.form.keywords
         found = [
             replace(
                 fault, hint=hints.near(fault.word, self.sections.names(getattr(words, fault.near)).keys())
@@ -235,7 +235,7 @@ def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
 
 def place(faults: Iterable[Fault], document: Mapping[str, Any], text: bytes | str | None) -> list[Diagnostic]:
     """Return the faults as diagnostics in document order, with line and column when there is a text."""
-    order = _Order(document)
+    order = DocumentOrder(document)
     faults = sorted(faults, key=lambda fault: order.of(fault.path))
     places = {} if text is None else locate(text, [fault.path for fault in faults])
     lines = [] if text is None else source_lines(text)
@@ -258,7 +258,7 @@ def place(faults: Iterable[Fault], document: Mapping[str, Any], text: bytes | st
     return placed
 
 
-class _Order:
+class DocumentOrder:
     """Orders paths as the document does."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:

@@ -116,7 +116,7 @@ class Builder:
         # Where the directives end is not looked for: a comment may hold "---", and those of a further
         # document are read before it is refused.
         if len(_TAG_DIRECTIVE.findall(self._data)) > MOST_TAG_DIRECTIVES:
-            raise text_fault(
+            raise yaml_fault(
                 self._what, self._data, "too-large", f"more than {MOST_TAG_DIRECTIVES} %TAG directives"
             )
 
@@ -272,23 +272,23 @@ class Builder:
 
     def _fail(self, event: Any, problem: str, code: str = "yaml-syntax") -> NoReturn:
         mark = event.start_mark
-        raise text_fault(self._what, self._data, code, problem, (mark.line + 1, mark.column + 1))
+        raise yaml_fault(self._what, self._data, code, problem, (mark.line + 1, mark.column + 1))
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> InvalidTemplate:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(part for part in (error.context, error.problem) if part)
         if mark is None:
-            return text_fault(self._what, self._data, "yaml-syntax", problem)
-        return text_fault(self._what, self._data, "yaml-syntax", problem, (mark.line + 1, mark.column + 1))
+            return yaml_fault(self._what, self._data, "yaml-syntax", problem)
+        return yaml_fault(self._what, self._data, "yaml-syntax", problem, (mark.line + 1, mark.column + 1))
 
     def _unreadable(self, error: yaml.reader.ReaderError) -> InvalidTemplate:
         before = self._data[: error.position]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
-        return text_fault(self._what, self._data, "unreadable", error.reason, (line, column))
+        return yaml_fault(self._what, self._data, "unreadable", error.reason, (line, column))
 
 
-def text_fault(
+def yaml_fault(
     what: str, data: bytes, code: str, problem: str, at: tuple[int, int] | None = None
 ) -> InvalidTemplate:
     """Return a fault of the text itself, with its place and source line in the message as Heat has them."""

@@ -325,7 +325,7 @@ class TypeContract(Declarations):
     def test_whether_a_failure_was_survived_can_be_asked(self, operated: Operated) -> None:
         operated.create()
         operated.settled()
-        assert operated.kind.survives_failure(operated.ctx, operated.physical_id) in (True, False)
+        assert operated.kind.is_healthy_after_failure(operated.ctx, operated.physical_id) in (True, False)
         assert operated.observe("CHECK").exists
 
 

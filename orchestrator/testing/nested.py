@@ -9,8 +9,17 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from orchestrator.deprecation import renamed_attributes
 from orchestrator.resources.base import ResourceType, Value
-from orchestrator.resources.nested_type import Beside, Bring, Member, NestedStep, NestedType, Pause, Settled
+from orchestrator.resources.nested_type import (
+    Member,
+    NestedStep,
+    NestedType,
+    Pause,
+    SetChild,
+    Settled,
+    Sibling,
+)
 from orchestrator.template.environment import Environment
 from orchestrator.template.group_template import load_stored
 from orchestrator.template.parse import Limits
@@ -29,6 +38,7 @@ def as_template(text: str) -> tuple[Mapping[str, str], Sequence[str]]:
     return {name: one.type for name, one in template.resources.items()}, list(template.outputs)
 
 
+@renamed_attributes(beside="sibling")
 @dataclass
 class Child:
     """A stack that becomes at once what it is asked to be."""
@@ -50,9 +60,9 @@ class Child:
         now = 1_000.0 + len(self.made_at)
         self.made_at = {name: self.made_at.get(name, now + i) for i, name in enumerate(self.types)}
 
-    def beside(self, id_: str) -> Beside | None:
+    def sibling(self, id_: str) -> Sibling | None:
         """Return a resource of the stack around it, whatever it is called."""
-        return Beside(id_, {}, {})
+        return Sibling(id_, {}, {})
 
     def members(self) -> Sequence[Member]:
         """Return its resources, oldest first."""
@@ -134,7 +144,7 @@ def brought(nested: Operated, child: Child, action: str) -> list[NestedStep]:
     while not steps or not isinstance(steps[-1], Settled):
         step = _step(nested, child, len(steps))
         match step:
-            case Bring(child=wanted, data=data):
+            case SetChild(child=wanted, data=data):
                 child.become(wanted.text)
                 _keep(nested, data)
             case Pause(seconds=seconds, data=data):

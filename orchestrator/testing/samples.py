@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from orchestrator.deprecation import renamed_fields
 from orchestrator.resources.base import Change, Context, Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.schema.properties import convert
@@ -26,6 +27,7 @@ def _as_it_is(ctx: Context) -> Context:
     return ctx
 
 
+@renamed_fields(beside="other_resources")
 @dataclass(frozen=True)
 class Sample:
     """One resource of a type, and what the suite cannot know of it."""
@@ -47,7 +49,7 @@ class Sample:
     environment: Mapping[str, Any] = field(default_factory=dict)  # of the same
 
     # In a stack, where it is called "it".
-    beside: Mapping[str, Any] = field(default_factory=dict)  # other resources of the template
+    other_resources: Mapping[str, Any] = field(default_factory=dict)  # other resources of the template
     in_stack: Mapping[str, Any] = field(default_factory=dict)  # properties that are others there: references
     signals: tuple[tuple[str, Any], ...] = ()  # resource and details: sent while it is being made
 

@@ -14,17 +14,17 @@ from orchestrator.resources.software_api import (
     Credentials,
     Deployment,
     DeploymentDraft,
-    Place,
+    StackLocation,
 )
 
-HERE = Place("p1", "s", "0b5b0c5e-1111-4222-8333-444455556666", "a", "http://api:8004")
+HERE = StackLocation("p1", "s", "0b5b0c5e-1111-4222-8333-444455556666", "a", "http://api:8004")
 
 
 @dataclass
 class SoftwareMemory:
     """A store as a visit sees it; `operation` stands for the traversal."""
 
-    place: Place = HERE
+    place: StackLocation = HERE
     operation: int = 1
     configs: dict[str, Config] = field(default_factory=dict)
     deployments: dict[str, Deployment] = field(default_factory=dict)

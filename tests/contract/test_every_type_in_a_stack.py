@@ -35,7 +35,7 @@ class Stack:
     def resources(self, **changes: Any) -> dict[str, Any]:
         """Return the section of the template, some properties changed."""
         it = {"type": self.kind.name, "properties": {**self.properties, **changes}}
-        return {**self.sample.beside, "it": it}
+        return {**self.sample.other_resources, "it": it}
 
     def submit(self, **more: Any) -> Stack:
         """Ask for it; nothing is done yet."""

@@ -170,7 +170,7 @@ class Machine(Server):
         self.cloud.call("delete_snapshot", ctx)
         self.cloud.copies.pop(kept.get("copy", ctx.token), None)
 
-    def survives_failure(self, ctx: Context, physical_id: str) -> bool:
+    def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
         return bool(ctx.properties["mends"]) and physical_id in self.cloud.things
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:

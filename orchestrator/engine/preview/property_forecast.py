@@ -97,7 +97,7 @@ def forecast_properties(
 
     What is wrong is among its `faults`, as the check would tell it.
     """
-    body, words = definition.body, format_named(view.version).words
+    body, words = definition.body, format_named(view.version).keywords
     place = f"{words.resources}.{definition.name}"
     resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
     failed = bool(resolved.errors)
@@ -119,9 +119,9 @@ def forecast_properties(
         unknown |= {name for name in before if name not in given}
     if not kind.any_properties:
         unknown &= kind.properties.keys()
-    view.touched_secret = False
+    view.used_secret = False
     metadata, wrong_metadata = _beside(body.get("metadata"), view, f"{place}.{words.metadata}")
-    secret_metadata = view.touched_secret
+    secret_metadata = view.used_secret
     external, wrong_external = _beside(body.get("external_id"), view, f"{place}.{words.external_id}")
     secret = frozenset(resolved.secrets)
     if secret and kind.translation:  # it may have gone elsewhere

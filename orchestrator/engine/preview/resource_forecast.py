@@ -69,7 +69,7 @@ class ResourceForecast:
     ) -> None:
         """`type_name` is the type's name after the environment's mappings."""
         self.state, self.definition, self.type, self.type_name = state, definition, type_, type_name
-        self.name, self.words = definition.name, state.template.form.words
+        self.name, self.keywords = definition.name, state.template.form.words
         self.inputs = {
             name: state.inputs[name] for name in sorted(definition.requires) if name in state.inputs
         }
@@ -242,7 +242,7 @@ class ResourceForecast:
         because = (ReplaceReason.UNHEALTHY if unhealthy else ReplaceReason.FAILED).value
         because += f": {current.status_reason}" if current.status_reason else ""
         may_be_healthy = healthy is None and current.physical_id is not None
-        never_healthy = type(self.type).survives_failure is ResourceType.survives_failure
+        never_healthy = type(self.type).is_healthy_after_failure is ResourceType.is_healthy_after_failure
         certain = not may_be_healthy or (never_healthy and current.action != "ADOPT")  # adoption is retried
         after = as_stored(outlook.properties)
         known = (after.keys() | current.properties.keys()) - (outlook.sure | outlook.maybe)

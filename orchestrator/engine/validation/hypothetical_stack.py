@@ -38,7 +38,7 @@ class HypotheticalStack(StackDefinition):
         if name not in self._names:
             return super().resource(name)  # which refuses it
         self.not_yet()  # so that what is made of this is not known either
-        self.touched_uncreated = True
+        self.used_uncreated = True
         return _UNMADE
 
     def reference(self, name: str) -> Any:

@@ -35,13 +35,13 @@ def resolve_properties(
     """Return a resource's properties resolved, translated, converted and checked in full.
 
     `body` is the resource's snippet, `name` its logical name; `resolve` finds ids by names for the type's
-    translation rules, where there is a service to ask. `view.touched_secret` says afterwards whether anything
+    translation rules, where there is a service to ask. `view.used_secret` says afterwards whether anything
     secret went into them.
 
     Raises:
         InvalidTemplate: with everything that is wrong.
     """
-    words = format_named(view.version).words
+    words = format_named(view.version).keywords
     place = f"{words.resources}.{name}"
     resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
     if not resolved.errors:
@@ -96,13 +96,13 @@ class Resolved:
     def _alone(self, properties: Any, view: StackDefinition, kind: ResourceType) -> Mapping[str, Any]:
         if next(iter(properties)) not in format_named(view.version).callable:
             return self._each(properties, view)
-        before, view.touched_secret = view.touched_secret, False
+        before, view.used_secret = view.used_secret, False
         try:
             values = view.resolved(properties)
         except FunctionError as error:
             self._function_fault(error, "", view)
             values = UNKNOWN
-        secret, view.touched_secret = view.touched_secret, view.touched_secret or before
+        secret, view.used_secret = view.used_secret, view.used_secret or before
         if values is UNKNOWN:
             return dict.fromkeys(kind.properties, UNKNOWN)
         if values is None:
@@ -118,21 +118,21 @@ class Resolved:
 
     def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        before, any_secret = view.touched_secret, False
+        before, any_secret = view.used_secret, False
         for name, value in properties.items():
             if value.__class__ is not dict and value.__class__ is not list:
                 values[name] = value
                 continue
-            view.touched_secret = False
+            view.used_secret = False
             try:
                 values[name] = view.resolved(value)
             except FunctionError as error:
                 self._function_fault(error, name, view)
                 values[name] = UNKNOWN  # one fault is enough
-            if view.touched_secret:
+            if view.used_secret:
                 any_secret = True
                 self.secrets.add(name)
-        view.touched_secret = before or any_secret
+        view.used_secret = before or any_secret
         return values
 
     def _describe(self, description: Any, kind: ResourceType) -> None:
@@ -185,5 +185,5 @@ def function_fault(error: FunctionError, place: str, view: StackDefinition, pref
     where = path_text(reversed(error.keys), place)
     if isinstance(error, UnknownReference):
         return Diagnostic(error.code, error.text(where), where, hint=error.hint, heat_type=error.heat_type)
-    told = error.discreet() if view.touched_secret else error
+    told = error.discreet() if view.used_secret else error
     return Diagnostic(error.code, f"{prefix}{place}: {told.text('')}", where, hint=told.hint)

@@ -27,15 +27,15 @@ from orchestrator.engine.validation.property_resolution import (
 )
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.resources.base import Fault, ResourceType, Value
+from orchestrator.resources.base import Fault, ResourceType, Value, read_update_policy
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
 from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
 from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
-from orchestrator.template.diagnostics import Path, path_text, path_told
-from orchestrator.template.formats import Words
+from orchestrator.template.diagnostics import Path, path_in_message, path_text
+from orchestrator.template.formats import Keywords
 from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import ALL, FunctionError
 from orchestrator.template.functions.resolved_argument import measure
@@ -109,7 +109,7 @@ class _StackCheck:
         nested: bool = False,
     ) -> None:
         self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
-        self.words: Words = template.form.words
+        self.words: Keywords = template.form.keywords
         self.view = HypotheticalStack(template, values, kinds.files, nested=nested)
         self.resources = len(template.resources)
         self.types: list[Diagnostic] = []
@@ -176,7 +176,7 @@ class _StackCheck:
 
     def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
         """Return why a value's functions cannot be evaluated."""
-        self.view.touched_secret = False
+        self.view.used_secret = False
         try:
             self.view.resolve(value, path)
         except InvalidTemplate as error:
@@ -235,7 +235,7 @@ class _StackCheck:
 
     def _update_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
         path = f"{place}.{self.words.update_policy}"
-        self.view.touched_secret, self.view.made = False, 0
+        self.view.used_secret, self.view.made = False, 0
         try:
             given = self.view.resolved(policy)
             measure(given)
@@ -247,14 +247,14 @@ class _StackCheck:
         if not isinstance(given, Mapping):
             yield Diagnostic("update-policy", f"{BEFORE}{path}: it is not a map", path)
             return
-        secret = kind.update_policy if self.view.touched_secret else ()
+        secret = kind.update_policy if self.view.used_secret else ()
         shown = Resolved({}, self.view, kind, place, path, BEFORE, secret)
-        for fault in kind.read_update_policy(given, path=path, unknown=UNKNOWN)[1]:
+        for fault in read_update_policy(kind, given, path=path, unknown=UNKNOWN)[1]:
             yield replace(shown.of(fault), code="update-policy")
 
     def _deletion_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
         path = f"{place}.{self.words.deletion_policy}"
-        self.view.touched_secret = self.view.touched_uncreated = False
+        self.view.used_secret = self.view.used_uncreated = False
         self.view.missed = None
         try:
             policy = self.view.resolve(policy, path)
@@ -262,13 +262,13 @@ class _StackCheck:
             yield from error.diagnostics
             return
         if policy is UNKNOWN:
-            if self.view.touched_uncreated:  # it must be known when nothing else is any more
+            if self.view.used_uncreated:  # it must be known when nothing else is any more
                 yield Diagnostic("deletion-policy", f"{path}: it cannot depend on a resource", path)
             yield from self._missed(path)
             return
         meant = POLICIES.get(policy.lower()) if isinstance(policy, str) else None
         if meant is None:
-            said = HIDDEN_POLICY if self.view.touched_secret else f'Invalid deletion policy "{policy}"'
+            said = HIDDEN_POLICY if self.view.used_secret else f'Invalid deletion policy "{policy}"'
             yield Diagnostic("deletion-policy", said, path)
         elif meant == "Snapshot" and not kind.can_snapshot:
             yield Diagnostic("deletion-policy", f'{path}: "{meant}" deletion policy not supported', path)
@@ -296,7 +296,7 @@ class _StackCheck:
                 if attribute != ALL and not self._has_attribute(kind, attribute):
                     path = find_get_attr(values, name, attribute)
                     keys, place = path
-                    told = path_told(keys, self.template.form.functions, place)
+                    told = path_in_message(keys, self.template.form.functions, place)
                     yield Diagnostic(
                         "unknown-attribute",
                         f"{told}: The Referenced Attribute ({name} {attribute}) is incorrect.",

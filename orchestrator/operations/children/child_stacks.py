@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from orchestrator.config import Settings
+from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.check.visit import StackView, Visit
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnknownType, installed
@@ -25,7 +26,7 @@ from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested_type import Beside, ChildTemplate, Member, NestedType
+from orchestrator.resources.nested_type import ChildTemplate, Member, NestedType, Sibling
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
@@ -360,6 +361,7 @@ class MissingType(NestedType):
         self.name = name  # type: ignore[misc]
 
 
+@renamed_attributes(beside="sibling")
 class StoredChildView:
     """A child stack as it is now, read when asked for."""
 
@@ -377,7 +379,7 @@ class StoredChildView:
         self._stack_id, self._name = stack_id, resource_name
         self._child = None if child is None or child.gone else child
         self._outputs: dict[str, Any] | None = None
-        self.touched_secret = False
+        self.used_secret = False
 
     @property
     def uuid(self) -> str | None:
@@ -399,12 +401,12 @@ class StoredChildView:
             return None
         return children.template(self._db, self._child.revision_id)
 
-    def beside(self, id_: str) -> Beside | None:
+    def sibling(self, id_: str) -> Sibling | None:
         """Return the resource of the stack around it with this reference or physical id."""
         for name, properties, metadata, sealed in children.beside(self._db, self._stack_id, id_):
             opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
-            self.touched_secret = self.touched_secret or bool(opened)
-            return Beside(
+            self.used_secret = self.used_secret or bool(opened)
+            return Sibling(
                 name, opened.get("properties", properties) or {}, opened.get("metadata", metadata) or {}
             )
         return None
@@ -418,7 +420,7 @@ class StoredChildView:
             self._db, self._child.id
         ):
             opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
-            self.touched_secret = self.touched_secret or bool(opened)
+            self.used_secret = self.used_secret or bool(opened)
             values = opened.get("attributes", attributes) or {}
             reference_id = opened.get("reference_id", reference)
             found.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
@@ -435,7 +437,7 @@ class StoredChildView:
             if self._child is not None:
                 for output in resolve_outputs(self._stacks.database, self._stacks.cipher, self._child):
                     self._outputs[output.key] = output.value
-                    self.touched_secret = self.touched_secret or output.secret
+                    self.used_secret = self.used_secret or output.secret
         return self._outputs
 
     def file(self, name: str) -> str | None:

@@ -27,7 +27,7 @@ from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
 from orchestrator.operations.snapshots import cleanup
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections import locks
 from orchestrator.store.connections.database import Database
@@ -153,7 +153,7 @@ class Sweep:
         return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
 
     def _software(self, db: Connection[TupleRow], project_id: str) -> DeploymentStore:
-        return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, Place(project_id))
+        return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, StackLocation(project_id))
 
     def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         """Move what stands still: there should never be any (docs/internals/protocol.md rule 16)."""

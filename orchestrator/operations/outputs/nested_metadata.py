@@ -48,4 +48,4 @@ def live_metadata(
         made = view.resolve(body["metadata"], f"resources.{found.name}.metadata")
     except OrchestratorError:
         return None
-    return (made, view.touched_secret) if isinstance(made, Mapping) else None
+    return (made, view.used_secret) if isinstance(made, Mapping) else None

@@ -128,7 +128,7 @@ def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
         value = definition.resolve(output.value, f"outputs.{output.name}.value")
     except OrchestratorError as error:
         return Output(output.name, output.description, error=str(error))
-    return Output(output.name, output.description, value, secret=definition.touched_secret)
+    return Output(output.name, output.description, value, secret=definition.used_secret)
 
 
 def proxies(

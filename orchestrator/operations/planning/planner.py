@@ -176,7 +176,7 @@ class Planner:
             kind = self.types[type_name]
         except NotFound:
             return "check"  # a template; or whoever visits it says what is missing
-        return "provider" if kind.is_claimed else "check"
+        return "provider" if kind.needs_lease else "check"
 
     def _always(self, drafts: PlannedDefinitions, action: str) -> Collection[str]:
         """Return the resources that every update visits, whatever changed."""

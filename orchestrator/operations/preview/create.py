@@ -140,16 +140,16 @@ def _planned_resource(
     body, kind = definition.body, whole.kinds.of(definition)
     if not isinstance(kind, ResourceType):  # in a nested stack: told when that is made
         return PlannedResource(definition.name, definition.type, "", required_by, {}, (), {})
-    words = format_named(view.version).words
+    words = format_named(view.version).keywords
     place = f"{words.resources}.{definition.name}"
-    view.touched_secret = False
+    view.used_secret = False
     resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
     given, _ = kind.read_properties(resolved.values)
     # What is translated may have gone elsewhere.
     secret = {*given, *resolved.secrets} if resolved.secrets and kind.translation else resolved.secrets
-    view.touched_secret = False
+    view.used_secret = False
     metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
-    hidden = view.touched_secret
+    hidden = view.used_secret
     inside = hypothetical_child_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
     return PlannedResource(
         definition.name,

@@ -81,7 +81,8 @@ def _look(
     )
     ctx = dress(ctx)
     seen = kind.observe(ctx, physical_id)
-    return seen, there.status == "FAILED" and bool(physical_id) and kind.survives_failure(ctx, physical_id)
+    failed = there.status == "FAILED" and bool(physical_id)
+    return seen, failed and kind.is_healthy_after_failure(ctx, physical_id)
 
 
 def _trouble(future: Future[tuple[Observation, bool]]) -> str | None:

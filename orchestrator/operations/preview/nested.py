@@ -58,7 +58,7 @@ def preview_descendants(preview: Preview, *, whole: bool = True) -> Found:
             except InvalidTemplate as error:
                 inside, wrong = [], list(error.diagnostics)
             found += inside
-            path = f"{preview.template.form.words.resources}.{name}"
+            path = f"{preview.template.form.keywords.resources}.{name}"
             faults += [replace(fault, path=join(path, fault.path)) for fault in wrong]
         elif not whole:
             continue

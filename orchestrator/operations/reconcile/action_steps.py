@@ -19,7 +19,7 @@ def run_action_step(dealing: ResourceOperation, action: str, *, ask: bool) -> St
     """
     known, kind = dealing.known, dealing.kind
     known.action = action
-    if action == "CHECK" and not kind.checks_itself:
+    if action == "CHECK" and not kind.has_provider_check:
         return _check(dealing)
     started = known.op != action
     able = {"SNAPSHOT": kind.can_copy, "CHECK": True}.get(action, kind.can_pause)

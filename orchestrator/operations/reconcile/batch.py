@@ -204,7 +204,7 @@ class CheckBatch:
         values = engine.parameters.get(visit.stack)
         make = NestedStepExecutor if isinstance(kind, NestedType) else StepExecutor
         software: SoftwareStore = UNCONNECTED
-        if kind.is_claimed:  # what calls nobody has no use for it
+        if kind.needs_lease:  # what calls nobody has no use for it
             software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
         plugin = make(
             visit,
@@ -230,7 +230,7 @@ class CheckBatch:
         assert visit.resource is not None
         assert heir.resource is not None
         kind = self.engine.types.get(heir.resource.kind)
-        if kind is None or kind.is_claimed or isinstance(kind, NestedType):
+        if kind is None or kind.needs_lease or isinstance(kind, NestedType):
             return False
         step = decide(heir, kind)
         if not isinstance(step, Create):  # the traversal is over, or an adoption

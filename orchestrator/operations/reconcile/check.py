@@ -97,7 +97,7 @@ def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:
     if visit.resource is not None:
         kind = engine.types.get(visit.resource.kind)
         if kind is not None:
-            return not kind.is_claimed
+            return not kind.needs_lease
         return visit.definition is not None and "nested" in visit.definition.body
     return (
         (visit.kind == "finish" or (visit.kind == "plan" and is_small_plan_candidate(visit)))

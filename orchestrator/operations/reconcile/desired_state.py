@@ -47,7 +47,7 @@ class PropertyResolution(ResourceOperation):
         properties = resolve_properties(body, view, self.kind, name)
         metadata = body.get("metadata")
         metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
-        secret, external = view.touched_secret, body.get("external_id")
+        secret, external = view.used_secret, body.get("external_id")
         if external is not None:
             external = view.resolve(external, f"resources.{name}.external_id")
         return DesiredResource(properties, metadata, secret, None if external is None else str(external))

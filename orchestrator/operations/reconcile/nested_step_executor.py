@@ -56,8 +56,8 @@ from orchestrator.operations.resource_context.state import (
     output_digest,
 )
 from orchestrator.operations.snapshots.restored_template import CHILD
-from orchestrator.resources.base import Context, Observation
-from orchestrator.resources.nested_type import Bring, NestedType, Pause, Settled
+from orchestrator.resources.base import Context, Observation, read_update_policy
+from orchestrator.resources.nested_type import NestedType, Pause, SetChild, Settled
 from orchestrator.store import snapshots
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.signals import group_resize
@@ -231,7 +231,7 @@ class NestedStepExecutor(StepExecutor):
             case Pause(seconds=seconds, data=data):
                 known.data = data or known.data
                 return self._move(ChildStep("pause", self.child, turn=turn, seconds=seconds))
-            case Bring(child=wanted, data=data, keeps_files=keeps_files):
+            case SetChild(child=wanted, data=data, keeps_files=keeps_files):
                 known.data = data or known.data
         if self.visit.halted:
             message = CANCELLED.format(known.action)
@@ -278,7 +278,7 @@ class NestedStepExecutor(StepExecutor):
             self.known.metadata,
             str(body.get("deletion_policy") or "Delete").capitalize(),
             policy,
-            secret=self.known.secret or view.touched_secret,
+            secret=self.known.secret or view.used_secret,
         )
 
     def _settle(self, live: StoredChildView) -> StepResult:
@@ -287,7 +287,7 @@ class NestedStepExecutor(StepExecutor):
         body = self.visit.definition.body if self.visit.definition else {}
         asked = body.get("asked") or ()
         attributes = kind.child_attributes(ctx, live, asked)
-        known.secret = known.secret or live.touched_secret
+        known.secret = known.secret or live.used_secret
         seen = Observation(
             exists=True,
             attributes=attributes,
@@ -334,8 +334,8 @@ class NestedStepExecutor(StepExecutor):
         place = f"resources.{name}.update_policy"
         view = self._view()
         policy = view.resolve(given, place) or {}
-        self.known.secret = self.known.secret or view.touched_secret
-        read, faults = self.kind.read_update_policy(policy, path=place)
+        self.known.secret = self.known.secret or view.used_secret
+        read, faults = read_update_policy(self.kind, policy, path=place)
         if faults:
             told = [Diagnostic(fault.code, f"{fault.path}: {fault.message}", fault.where) for fault in faults]
             raise InvalidTemplate(told)

@@ -261,7 +261,7 @@ class StepExecutor(PropertyResolution):
         ctx, physical_id = self.context("DELETE", 0.0 if started else None), known.physical_id or ""
         self.kind.delete(ctx, physical_id)
         seen = self.kind.observe(ctx, physical_id)
-        if not seen.exists and self.kind.is_claimed:
+        if not seen.exists and self.kind.needs_lease:
             self.surroundings.revoke_access(self.resource.id)
             if (users := self.users()) is not None:
                 users.release()
@@ -378,7 +378,7 @@ class StepExecutor(PropertyResolution):
                 )
             case "health":
                 ctx = self.context(self.resource.action, 0.0)
-                healthy = self.kind.survives_failure(ctx, known.physical_id or "")
+                healthy = self.kind.is_healthy_after_failure(ctx, known.physical_id or "")
                 return case._replace(evidence=evidence._replace(healthy=healthy))
             case "observation":
                 seen = self._refresh_from_provider(before, case.desired.properties or {})

@@ -22,9 +22,9 @@ from orchestrator.operations.resource_context.state import (
     output_digest,
 )
 from orchestrator.operations.runtime.file_cache import FileCache
-from orchestrator.resources.base import NOWHERE, Around, Context, Observation, ResourceType
+from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
-from orchestrator.resources.stack_context import NOBODY, Place
+from orchestrator.resources.stack_context import NO_PEERS, StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
@@ -52,7 +52,7 @@ class ResourceOperation:
         self.values, self.cipher, self.begin, self.files = values, cipher, begin, files
         self.keep_copy, self.software, self.surroundings = keep_copy, software, surroundings
         self.settings: Settings | None = None
-        self.around: Around | None = None
+        self.around: StackContext | None = None
         self.begun = False
         self.known = load_state(visit, cipher)
         self.physical_name = physical_name(visit.stack.name, self.resource.name, self.resource.uuid)
@@ -69,7 +69,7 @@ class ResourceOperation:
 
     def users(self) -> StackUserProvisioner | None:
         """Return the users that the stack has at Keystone, None where it has none."""
-        if self.settings is None or not self.kind.is_claimed or self.settings.auth != "keystone":
+        if self.settings is None or not self.kind.needs_lease or self.settings.auth != "keystone":
             return None
         return StackUserProvisioner.of(self.visit, self.surroundings.db, self.cipher, self.settings)
 
@@ -85,7 +85,7 @@ class ResourceOperation:
             db = self.surroundings.db
             cloud = cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, stack.root_id)
         return with_provider_access(
-            replace(known, around=self.around), self.settings, stack.project_id, cloud
+            replace(known, stack_context=self.around), self.settings, stack.project_id, cloud
         )
 
 
@@ -96,7 +96,7 @@ def with_provider_access(
     cloud as it may be called for it.
     """
     further = None if cloud is None else Orchestrations(cloud)
-    catalog = NOWHERE if settings is None else catalog_of(settings, project_id, further)
+    catalog = EMPTY_CATALOG if settings is None else catalog_of(settings, project_id, further)
     return replace(ctx, project_id=project_id, catalog=catalog, cloud=cloud)
 
 
@@ -132,6 +132,6 @@ def context(
         stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
         secret=known.secret,
         software=software,
-        place=Place() if surroundings is None else surroundings.place(visit),
-        peers=NOBODY if surroundings is None else surroundings.peers(visit, known),
+        location=StackLocation() if surroundings is None else surroundings.place(visit),
+        peers=NO_PEERS if surroundings is None else surroundings.peers(visit, known),
     )

@@ -12,7 +12,13 @@ from typing import Any
 from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import Superseded
 from orchestrator.operations.resource_context.state import ResourceState
-from orchestrator.resources.stack_context import NOBODY, Grant, Peer, Peers, Place
+from orchestrator.resources.stack_context import (
+    NO_PEERS,
+    Grant,
+    RequiredResource,
+    RequiredResources,
+    StackLocation,
+)
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.tokens import token_hash
 from orchestrator.store.access import grants
@@ -28,15 +34,15 @@ class StoredStackContext:
     lease: int | None
     endpoint: str
 
-    def place(self, visit: Visit) -> Place:
+    def place(self, visit: Visit) -> StackLocation:
         """Return where a resource is."""
         assert visit.resource is not None
         stack = visit.stack
-        return Place(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
+        return StackLocation(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
 
-    def peers(self, visit: Visit, known: ResourceState) -> Peers:
+    def peers(self, visit: Visit, known: ResourceState) -> RequiredResources:
         """Return the resources that this one requires."""
-        return NOBODY if self.lease is None else RequiredPeers(self, visit, known)
+        return NO_PEERS if self.lease is None else RequiredPeers(self, visit, known)
 
     def grant_access(self, resource_id: int, grant: Grant) -> None:
         """Let whoever has a key or token of the resource in, from now on.
@@ -72,7 +78,7 @@ class RequiredPeers:
         assert visit.resource is not None
         self.surroundings, self.known, self.id = surroundings, known, visit.resource.id
 
-    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+    def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
         """Return the one with this reference id, and have this resource told of its signals if wanted."""
         db = self.surroundings.db
         for row in peers.required(db, self.known.requires, self.id):
@@ -88,10 +94,10 @@ class RequiredPeers:
         """Have those that are watched forget what signals told them."""
         peers.clear_watched_metadata(self.surroundings.db, self.id, self.surroundings.cipher.seal(None))
 
-    def _peer(self, row: peers.PeerRow) -> Peer:
+    def _peer(self, row: peers.PeerRow) -> RequiredResource:
         opened = self._opened(row)
         properties = opened.get("properties", row.properties) or {}
-        return Peer(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
+        return RequiredResource(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
 
     def _opened(self, row: peers.PeerRow) -> dict[str, Any]:
         return self.surroundings.cipher.open(row.sealed.encode()) if row.sealed else {}

@@ -158,15 +158,16 @@ class _Lost(Exception):
 
 
 def _record_event(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
-    reason = f"{asked.told_as} : {asked.amount}"
+    reason = f"{asked.type_label} : {asked.amount}"
     if asked.remove:
-        reason = f"{asked.told_as} : removed {', '.join(asked.remove)}"
+        reason = f"{asked.type_label} : removed {', '.join(asked.remove)}"
     seconds = cooldown if asked.cooldown is None else asked.cooldown
     return {"traversal": traversal, "cooldown": seconds, "reason": reason}
 
 
 def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
     given = {key: value for key, value in asked.items() if key in _KNOWN}
+    given.setdefault("type_label", asked.get("told_as", ""))  # the key in requests stored by 0.1
     return Adjustment(**{**given, "remove": tuple(given.get("remove") or ())})
 
 
@@ -178,7 +179,7 @@ def _refresh(
     body = visit.definition.body if visit.definition else {}
     ctx = _context(engine, visit, known, split_request(known.data)[1])
     attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
-    known.secret = known.secret or live.touched_secret
+    known.secret = known.secret or live.used_secret
     reference = kind.child_reference_id(ctx, live)
     operation.record_observation(
         known, kind, Observation(True, attributes=attributes, reference_id=reference)

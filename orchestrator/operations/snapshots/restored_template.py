@@ -36,7 +36,7 @@ def with_restored_resources(
             restored[copy.name] = properties
     if not restored:
         return None
-    words = template.form.words
+    words = template.form.keywords
     resources = dict(document[words.resources])
     for name, properties in restored.items():
         resources[name] = {**resources[name], words.properties: properties}

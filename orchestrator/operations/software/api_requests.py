@@ -30,7 +30,7 @@ from orchestrator.operations.software.type_store import (
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
 from orchestrator.resources.software_api import ConfigDraft
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
 from orchestrator.store.software import Db, DeploymentRow
@@ -176,7 +176,7 @@ def list_deployments(context: OperationContext, server_id: str | None) -> list[d
 
 def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any]]:
     """Return the configs that a machine is to carry out, as its agent needs them."""
-    place = Place(context.caller.project_id)
+    place = StackLocation(context.caller.project_id)
     software = DeploymentStore(context.database.connect, context.cipher, context.settings, place)
     return [*software.published(server_id)]
 

@@ -22,7 +22,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
 from orchestrator.resources.software_api import Config, ConfigDraft, Credentials, Deployment, DeploymentDraft
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import software as store
 from orchestrator.store.connections.database import Database
@@ -44,7 +44,7 @@ class DeploymentStore:
     connect: Connect
     cipher: Cipher
     settings: Settings
-    place: Place
+    place: StackLocation
     stack_id: int | None = None
     resource_id: int | None = None
     traversal: int | None = None
@@ -54,7 +54,7 @@ class DeploymentStore:
         """Return the store for a visit, on the connection of its thread."""
         stack, resource = visit.stack, visit.resource
         name, id_ = ("", None) if resource is None else (resource.name, resource.id)
-        place = Place(stack.project_id, stack.name, stack.uuid, name, settings.endpoint)
+        place = StackLocation(stack.project_id, stack.name, stack.uuid, name, settings.endpoint)
         return cls(
             lambda: nullcontext(database.check_connection(durable=True)),
             cipher,
@@ -68,7 +68,7 @@ class DeploymentStore:
     @classmethod
     def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> DeploymentStore:
         """Return the store for a request about a stack, or about a resource of it."""
-        place = Place(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
+        place = StackLocation(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
         return cls(context.database.connect, context.cipher, context.settings, place, stack.id)
 
     # Configs.

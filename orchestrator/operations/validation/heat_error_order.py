@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.errors import Diagnostic
-from orchestrator.template.formats import Words
+from orchestrator.template.formats import Keywords
 
 DECLARATIONS, SECTIONS, STRUCTURE, VALUES, TYPES, REFERENCES, OUTPUTS, LATER = range(8)
 PARAMETERS: Final = "parameters"  # where a value is at fault, whatever the dialect calls their declarations
@@ -41,7 +41,7 @@ _LATE: Final = frozenset(
 )
 
 
-def heat_first(errors: Sequence[Diagnostic], words: Words) -> list[Diagnostic]:
+def heat_first(errors: Sequence[Diagnostic], words: Keywords) -> list[Diagnostic]:
     """Return the errors with the one in front that Heat would tell."""
     first = min(errors, key=lambda error: _rank(error, words))
     if first.code == "missing-type":  # keys come before it
@@ -54,7 +54,7 @@ def heat_first(errors: Sequence[Diagnostic], words: Words) -> list[Diagnostic]:
     return [told, *rest]
 
 
-def _rank(error: Diagnostic, words: Words) -> int:
+def _rank(error: Diagnostic, words: Keywords) -> int:
     if error.file:
         return LATER
     section = error.path.partition(".")[0]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver, installed, with_implicit
@@ -13,7 +14,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.resources.base import Context
-from orchestrator.resources.nested_type import Beside, Bring, ChildView, Member, NestedType
+from orchestrator.resources.nested_type import ChildView, Member, NestedType, SetChild, Sibling
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
@@ -59,6 +60,7 @@ class ParentResource:
     data: Mapping[str, Any] | None = None
 
 
+@renamed_attributes(beside="sibling")
 class EmptyChildView:
     """There is no child."""
 
@@ -72,7 +74,7 @@ class EmptyChildView:
         """Return a file of the stack around it."""
         return self._around.files.get(name)
 
-    def beside(self, id_: str) -> Beside | None:  # noqa: ARG002
+    def sibling(self, id_: str) -> Sibling | None:  # noqa: ARG002
         """Return nothing: what is around it may not be made yet."""
         return None
 
@@ -136,7 +138,7 @@ def _look_inside(
     action = "CREATE" if child.uuid is None else "UPDATE"
     asked = Context(around.name, name, "preview", action, 0.0, around.properties, around.data or {})
     told = kind.step(asked, around.properties, child, 0)
-    if not isinstance(told, Bring):
+    if not isinstance(told, SetChild):
         return None
     wanted = told.child
     draft = read_stored(wanted.text, Limits.of(context.settings))
@@ -202,11 +204,11 @@ def hypothetical_child_of(
     """Return the stack that a resource would have, None when that depends on what is not known."""
     files = whole.kinds.files
     view = HypotheticalStack(whole.template, whole.values, files, nested=whole.values.parent is not None)
-    words = format_named(view.version).words
+    words = format_named(view.version).keywords
     place = f"{words.resources}.{definition.name}"
     resolved = Resolved(definition.body, view, kind, place, f"{place}.{words.properties}")
     given, _ = kind.read_properties(resolved.values, unknown=UNKNOWN)
-    view.touched_secret = False
+    view.used_secret = False
     try:
         metadata = view.resolve(definition.body.get("metadata"))
     except OrchestratorError:
@@ -217,7 +219,7 @@ def hypothetical_child_of(
         [name for name in resolved.values if name not in given],
         resolved.secrets,
         metadata if knows_all(metadata) else UNKNOWN,
-        view.touched_secret,
+        view.used_secret,
         definition.body.get("deletion_policy"),
     )
     return build_hypothetical_child(

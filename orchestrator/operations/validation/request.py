@@ -135,7 +135,7 @@ def validate_request(
     errors = [fault for fault in faults if fault.severity == "error"]
     warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
-        raise InvalidTemplate(heat_first(errors, template.form.words))
+        raise InvalidTemplate(heat_first(errors, template.form.keywords))
     return ValidatedRequest(
         draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings
     )
@@ -179,7 +179,7 @@ def _provider_checks(
             action="CREATE",
             properties=properties,
             deadline_seconds=min(CALL_SECONDS, left),
-            around=_Around(environment, files, name),
+            stack_context=_Around(environment, files, name),
         )
         cloud = cloud_of_caller(context.settings, context.caller)
         return kind.inquire(

@@ -7,10 +7,10 @@ from typing import Any
 from orchestrator.resources.base import Context, Grant
 from orchestrator.resources.ec2_signatures import signal_url as signed_url
 from orchestrator.resources.software_api import Credentials
-from orchestrator.resources.stack_context import Place, StackUser
+from orchestrator.resources.stack_context import StackLocation, StackUser
 
 
-def signal_url(place: Place, credentials: Credentials) -> str:
+def signal_url(place: StackLocation, credentials: Credentials) -> str:
     """Return where a resource can be signalled with nothing else in hand."""
     return signed_url(place, credentials.key, credentials.secret)
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from orchestrator.resources.base import Attribute, Context, Property
 from orchestrator.resources.builtin.wait_condition import HANDLES, LONGEST, WaitCondition
 from orchestrator.resources.builtin.wait_handle_base import AWS
-from orchestrator.resources.stack_context import Peer
+from orchestrator.resources.stack_context import RequiredResource
 from orchestrator.schema.constraints import Range
 
 
@@ -35,7 +35,7 @@ class AwsWaitCondition(WaitCondition):
     }
     attributes = {"Data": Attribute("The data of all signals, as JSON: an object by id.")}
 
-    def handle(self, ctx: Context) -> Peer:
+    def handle(self, ctx: Context) -> RequiredResource:
         """Return the handle that the URL leads to.
 
         Raises:
@@ -57,10 +57,10 @@ def _wrong(url: str, ctx: Context) -> str:
     parts = [unquote(part) for part in path.split("/")]
     if not arn or len(parts) != 4:
         return "URL"  # not as it is: it may be signed
-    if unquote(tenant) != ctx.place.project_id:
+    if unquote(tenant) != ctx.location.project_id:
         return f"tenant {unquote(tenant)}"
-    if parts[0] != ctx.place.stack_name:
+    if parts[0] != ctx.location.stack_name:
         return f"stack {parts[0]}"
-    if parts[1] != ctx.place.stack_id:
+    if parts[1] != ctx.location.stack_id:
         return f"stack {parts[1]}"
     return parts[3]

@@ -13,12 +13,12 @@ from typing import Final
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.nested_type import (
-    Bring,
     ChildTemplate,
     ChildView,
     Named,
     NestedStep,
     NestedType,
+    SetChild,
     Settled,
 )
 
@@ -56,7 +56,7 @@ class CloudFormationStack(NestedType):
             why = "it is not among the files, and was not known when the stack was accepted"
             raise ProviderError(f"Could not fetch remote template '{url}': {why}", kind="ValueError")
         environment = child.environment(props.get("Parameters") or {})
-        return Bring(ChildTemplate(url, text, environment, timeout_mins=props.get("TimeoutInMinutes")))
+        return SetChild(ChildTemplate(url, text, environment, timeout_mins=props.get("TimeoutInMinutes")))
 
     def template_of(self, props: Mapping[str, Value]) -> Named | None:
         """Return the address and the parameters, as far as known."""

@@ -33,6 +33,7 @@ class DeployedServer(ResourceType):
     """Stands for the machine: its metadata tell the agent there what to do, and where to ask for more."""
 
     name = "OS::Heat::DeployedServer"
+    can_check = False  # the state of the server is unknown to us
     support_version = "8.0.0"
     flight_seconds = 0.0  # it is noted in our own database
     can_snapshot = True  # a copy of nothing
@@ -68,11 +69,6 @@ class DeployedServer(ResourceType):
             "The settings of the agent that is to run on the machine.", type="map", secret=True
         ),
     }
-
-    @property
-    def can_check(self) -> bool:
-        """Whether the machine is there is not for us to say."""
-        return False
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Refuse transports of services that are not there."""

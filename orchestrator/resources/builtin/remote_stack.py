@@ -187,7 +187,7 @@ class RemoteStack(ResourceType):
             except Gone:
                 continue
 
-    def survives_failure(self, ctx: Context, physical_id: str) -> bool:
+    def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
         """Whether the stack can go on: after a failed update it is updated again, else it must be well."""
         if ctx.action == "CHECK":
             return False
@@ -278,7 +278,7 @@ def _wanted(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
 def _told(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
     """Return the template with what it needs of the stack around it."""
     told: dict[str, Any] = {"template": props["template"]}
-    if ctx.around is not None:
-        told["files"] = dict(ctx.around.files())
-        told["environment"] = ctx.around.environment(props.get("parameters") or {}).to_json()
+    if ctx.stack_context is not None:
+        told["files"] = dict(ctx.stack_context.files())
+        told["environment"] = ctx.stack_context.environment(props.get("parameters") or {}).to_json()
     return told

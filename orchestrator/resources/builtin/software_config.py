@@ -23,6 +23,7 @@ class SoftwareConfig(ResourceType):
     """A config that never changes: any change makes another."""
 
     name = "OS::Heat::SoftwareConfig"
+    can_check = False  # a config cannot fail
     support_version = "2014.1"
     flight_seconds = 0.0  # it is made in our own database
     properties = {
@@ -35,11 +36,6 @@ class SoftwareConfig(ResourceType):
         "outputs": OUTPUTS,
     }
     attributes = {"config": Attribute("The config itself.", type="string")}
-
-    @property
-    def can_check(self) -> bool:
-        """Nothing can be wrong with a config."""
-        return False
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
         """Return the config to make."""

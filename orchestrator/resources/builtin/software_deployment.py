@@ -61,6 +61,7 @@ class SoftwareDeployment(ResourceType):
     """One config on one machine."""
 
     name = "OS::Heat::SoftwareDeployment"
+    can_check = False  # the result of a script cannot be observed
     support_version = "2014.1"
     flight_seconds = 0.0  # it is made in our own database
     preemptible = frozenset(ACTIONS)  # an agent may never answer
@@ -94,11 +95,6 @@ class SoftwareDeployment(ResourceType):
         io.STATUS_CODE: Attribute("With which status it ended.", type="string"),
     }
     empty: Value = ""  # the config of a deployment without one
-
-    @property
-    def can_check(self) -> bool:
-        """What was carried out cannot be looked at."""
-        return False
 
     def has_attribute(self, name: str) -> bool:
         """Whether `get_attr` may ask for `name`: whatever outputs the config has are attributes."""

@@ -17,13 +17,13 @@ from orchestrator.resources.base import Attribute, Context, Fault, Property, Val
 from orchestrator.resources.builtin import software_io as io
 from orchestrator.resources.builtin.software_deployment import SoftwareDeployment
 from orchestrator.resources.nested_type import (
-    Bring,
     ChildTemplate,
     ChildView,
     Member,
     NestedStep,
     NestedType,
     Pause,
+    SetChild,
     Settled,
 )
 from orchestrator.schema.constraints import Range
@@ -107,7 +107,7 @@ class SoftwareDeploymentGroup(NestedType):
         known = {**data.get(DEFINITIONS, {}), digest: definition}
         data[TABLE], data[DEFINITIONS] = after, {one: known[one] for one in sorted(used)}
         data[PAUSE] = data[BATCH][1] if data.get(BATCH) and after != wanted else 0
-        return Bring(self._child(after, data[DEFINITIONS], hidden=ctx.secret), data)
+        return SetChild(self._child(after, data[DEFINITIONS], hidden=ctx.secret), data)
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return the child's id."""

@@ -32,6 +32,7 @@ class TestResource(ResourceType):
 
     name = "OS::Heat::TestResource"
     calls_out = False
+    can_check = True  # a check verifies that it was created
     support_version = "5.0.0"
     properties = {
         "value": Property("string", "The value to store.", default="test_string", update_allowed=True),
@@ -110,11 +111,6 @@ class TestResource(ResourceType):
         value = ctx.data.get("value") if props["fail"] else props["value"]
         seconds = _with_extras(props, _chosen(props, "update")) if "value" in changed else 0
         return Created(physical_id, {"value": value, "seconds": seconds})
-
-    @property
-    def can_check(self) -> bool:
-        """A check looks whether it was made."""
-        return True
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Nothing to remove; `observe` takes as long as it is told."""

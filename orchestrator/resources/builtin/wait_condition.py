@@ -18,7 +18,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.builtin.wait_handle_base import AWS, FAILURE, HEAT, SUCCESS, Words
-from orchestrator.resources.stack_context import Peer
+from orchestrator.resources.stack_context import RequiredResource
 from orchestrator.schema.constraints import Range
 
 HANDLES: Final[Mapping[str, Words]] = {
@@ -89,7 +89,7 @@ class WaitCondition(ResourceType):
         """Have the handle forget its signals: whoever waits for it next waits for new ones."""
         ctx.peers.forget()
 
-    def handle(self, ctx: Context) -> Peer:
+    def handle(self, ctx: Context) -> RequiredResource:
         """Return the handle.
 
         Raises:
@@ -102,7 +102,7 @@ class WaitCondition(ResourceType):
         return peer
 
     def _left(
-        self, ctx: Context, peer: Peer, words: Words, told: list[Mapping[str, Any]]
+        self, ctx: Context, peer: RequiredResource, words: Words, told: list[Mapping[str, Any]]
     ) -> Observation | None:
         """Return that it waits, or that it failed; None when it is over."""
         failures = [str(one[words.reason]) for one in told if one[words.status] == FAILURE]

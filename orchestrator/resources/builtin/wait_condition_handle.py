@@ -80,16 +80,16 @@ class WaitConditionHandle(Handle):
             case "CFN_SIGNAL":
                 key, secret = access_key(ctx.token), new_secret()
                 now = dt.datetime.now(dt.UTC)
-                made["signal"] = {"alarm_url": signal_url(ctx.place, key, secret, "waitcondition", at=now)}
+                made["signal"] = {"alarm_url": signal_url(ctx.location, key, secret, "waitcondition", at=now)}
                 grant = Grant(key, secret)
             case "HEAT_SIGNAL" if ctx.users is not None:
                 user = ctx.users.make()
-                made["signal"] = {"alarm_url": ctx.place.signal_address, **signing_in(user)}
+                made["signal"] = {"alarm_url": ctx.location.signal_address, **signing_in(user)}
                 grant = Grant(keystone_user=user.id)
             case "TOKEN_SIGNAL" | "HEAT_SIGNAL" as transport:
                 token = new_token()
                 grant = Grant(token=token)
-                made["endpoint"], made["token"] = ctx.place.signal_address, token
+                made["endpoint"], made["token"] = ctx.location.signal_address, token
                 made["signal"] = dict(made)
                 if transport == "HEAT_SIGNAL":
                     made = {"signal": _credentials(ctx, token)}
@@ -131,7 +131,7 @@ def _curl(token: str, endpoint: str) -> str:
 
 def _credentials(ctx: Context, token: str) -> dict[str, Any]:
     """Return what the API is called with: a token, where Heat gives a user of its own and a password."""
-    place = ctx.place
+    place = ctx.location
     return {
         "alarm_url": place.signal_address,
         "token": token,

@@ -52,7 +52,7 @@ class Handle(ResourceType):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Make a key to signal with."""
         key, secret = access_key(ctx.token), new_secret()
-        url = signal_url(ctx.place, key, secret, "waitcondition", at=dt.datetime.now(dt.UTC))
+        url = signal_url(ctx.location, key, secret, "waitcondition", at=dt.datetime.now(dt.UTC))
         return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
 
     def find(self, ctx: Context, token: str) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
-from orchestrator.resources.groups.group_type import sure_of
+from orchestrator.resources.groups.group_type import require_known
 from orchestrator.resources.groups.rolling_update import Policy
 from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
 from orchestrator.resources.nested_type import ChildView, Member
@@ -91,7 +91,7 @@ class AutoScalingGroup(ScalingGroup):
         Raises:
             ProviderError: that is not known.
         """
-        return sure_of(self.foreseen(props))
+        return require_known(self.foreseen(props))
 
     def foreseen(self, props: Mapping[str, Value]) -> Definition:
         """Return the same."""
@@ -117,7 +117,7 @@ class AutoScalingGroup(ScalingGroup):
                 return member_attributes.mark_each([member.attributes for member in members])
         return super().attribute(ctx, members, name)
 
-    def one(self, members: Sequence[Member], key: str) -> Member | None:
+    def member_named(self, members: Sequence[Member], key: str) -> Member | None:
         """Return the member at a place, the oldest first."""
         return members[int(key)] if key.isdecimal() and int(key) < len(members) else None
 

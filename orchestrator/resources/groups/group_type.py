@@ -10,13 +10,13 @@ from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.groups.rolling_update import Group
 from orchestrator.resources.nested_type import (
-    Bring,
     ChildTemplate,
     ChildView,
     Member,
     NestedStep,
     NestedType,
     Pause,
+    SetChild,
 )
 from orchestrator.template import member_attributes
 from orchestrator.template.group_template import PARAMETER, Definition, Members, Part, is_members
@@ -26,9 +26,9 @@ ALL: Final = "*"
 RESOURCE: Final = "resource."  # begins the attributes of one member
 DEFINITIONS, PAUSE = "definitions", "pause"  # kept: what members are made from, by digest; seconds to wait
 SIZE: Final = "current_size"
-MOST_TOLD: Final = 100  # members up to which their ids are kept, whether somebody asks for them or not
+MAX_LISTED: Final = 100  # members up to which their ids are kept, whether somebody asks for them or not
 
-NOBODY: Final = Ordinals()
+NO_MEMBERS: Final = Ordinals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Planned:
 class GroupType(NestedType):
     """A type whose child is a group of like members."""
 
-    definition_properties: tuple[str, ...] = ()  # those that say what a member is made from
-    reaches_members: bool = False  # whether any attribute of the members is one of the group, as a list
+    definition_properties: tuple[str, ...] = ()  # properties that hold the definition of the members
+    exposes_member_attributes: bool = False  # attributes of the members are list attributes of the group
 
     def planned(self, props: Mapping[str, Value]) -> Planned:
         """Return the child of a new group; properties that are not known yet are absent."""
@@ -51,7 +51,7 @@ class GroupType(NestedType):
 
     def has_attribute(self, name: str) -> bool:
         """Besides those declared, the attributes of one member or of all."""
-        return super().has_attribute(name) or name.startswith(RESOURCE) or self.reaches_members
+        return super().has_attribute(name) or name.startswith(RESOURCE) or self.exposes_member_attributes
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return the child's id."""
@@ -62,8 +62,8 @@ class GroupType(NestedType):
         wanted = set(asked) - {"show"}
         if ALL in wanted:
             wanted = (wanted | self.attributes.keys()) - {ALL}
-        before = members_of(child)
-        if before is None or len(before.all) <= MOST_TOLD:
+        before = members_in_child(child)
+        if before is None or len(before.all) <= MAX_LISTED:
             wanted |= self.attributes.keys() & {"refs", "refs_map", SIZE}
         found: dict[str, Value] = {}
         if before is not None and SIZE in wanted & self.attributes.keys():
@@ -87,7 +87,7 @@ class GroupType(NestedType):
             return {member.name: reference(member) for member in members}
         if name.startswith(RESOURCE):
             key, _, inner = name.removeprefix(RESOURCE).partition(".")
-            member = self.one(members, key)
+            member = self.member_named(members, key)
             if member is None:
                 return None
             return (
@@ -95,16 +95,16 @@ class GroupType(NestedType):
                 if inner
                 else member_attributes.mark_member(reference(member), member.attributes)
             )
-        if self.reaches_members:
+        if self.exposes_member_attributes:
             return member_attributes.mark_each([member.attributes.get(name) for member in members])
         return None
 
-    def one(self, members: Sequence[Member], key: str) -> Member | None:
+    def member_named(self, members: Sequence[Member], key: str) -> Member | None:
         """Return the member that ``resource.<key>`` means: the one of that name."""
         return next((member for member in members if member.name == key), None)
 
 
-def members_of(child: ChildView) -> Members | None:
+def members_in_child(child: ChildView) -> Members | None:
     """Return who is in a child; None while there is none, or when others made it something else."""
     text = child.template
     return Members.parse(text) if text is not None and is_members(text) else None
@@ -120,7 +120,7 @@ def failed_in(child: ChildView, members: Members) -> Ordinals:
     return members.numbers(list(child.failed()))
 
 
-def sure_of(definition: Definition) -> Definition:
+def require_known(definition: Definition) -> Definition:
     """Return what members are made from.
 
     Raises:
@@ -154,13 +154,15 @@ def parts_of(
     return (*older, Part.of(definition, new)) if new else tuple(older)
 
 
-def bring(child: ChildView, members: Members, definition: Definition, data: Mapping[str, Value]) -> Bring:
+def set_child(
+    child: ChildView, members: Members, definition: Definition, data: Mapping[str, Value]
+) -> SetChild:
     """Return the step to these members; `data` has the older definitions, and keeps what is used."""
     known = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in known.items() if digest in used}
     wanted = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
-    return Bring(wanted, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
+    return SetChild(wanted, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:

@@ -82,7 +82,7 @@ class InstanceGroup(ScalingGroup):
             ProviderError: there is no such configuration.
         """
         name = props.get("LaunchConfigurationName") or ""
-        found = child.beside(name)
+        found = child.sibling(name)
         if found is None:
             raise ProviderError(
                 f"LaunchConfigurationName ({name}) reference can not be found.", kind="ValueError"
@@ -118,7 +118,7 @@ class InstanceGroup(ScalingGroup):
             )
         return super().attribute(ctx, members, name)
 
-    def one(self, members: Sequence[Member], key: str) -> Member | None:
+    def member_named(self, members: Sequence[Member], key: str) -> Member | None:
         """Return the member at a place, the oldest first."""
         return members[int(key)] if key.isdecimal() and int(key) < len(members) else None
 

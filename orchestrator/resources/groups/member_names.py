@@ -22,7 +22,7 @@ def free(count: int, skipped: Ordinals) -> Ordinals:
     return (Ordinals.span(0, count + len(skipped)) - skipped).head(count)
 
 
-def staying(
+def remaining(
     present: Ordinals,
     count: int,
     *,

@@ -52,7 +52,7 @@ def skip_list(
         else:
             unknown.append(name)
     if unknown and strict:
-        raise no_members(unknown)
+        raise not_members(unknown)
     return sorted(skipped)
 
 
@@ -75,10 +75,10 @@ def named(wanted: Iterable[Any], members: Collection[str], by_reference: Named) 
         else:
             unknown.append(str(entry))
     if unknown:
-        raise no_members(unknown)
+        raise not_members(unknown)
     return list(dict.fromkeys(found))
 
 
-def no_members(names: Sequence[str]) -> ProviderError:
+def not_members(names: Sequence[str]) -> ProviderError:
     """Return the refusal to remove what is not there."""
     return ProviderError(f"not among the members of the group: {', '.join(names)}", kind="NotFound")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_type import GroupType, Planned
-from orchestrator.resources.nested_type import Bring, ChildTemplate, ChildView, Member, NestedStep, Settled
+from orchestrator.resources.nested_type import ChildTemplate, ChildView, Member, NestedStep, SetChild, Settled
 from orchestrator.template import member_attributes
 from orchestrator.template.group_template import PARAMETER, Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
@@ -20,7 +20,7 @@ class ResourceChain(GroupType):
     name = "OS::Heat::ResourceChain"
     support_version = "6.0.0"
     definition_properties = ("resources", "resource_properties")
-    reaches_members = True
+    exposes_member_attributes = True
     properties = {
         "resources": Property(
             "list",
@@ -55,7 +55,7 @@ class ResourceChain(GroupType):
             return Settled()
         planned = self.planned(props)
         environment = child.environment({PARAMETER: dict(planned.definitions)})
-        return Bring(ChildTemplate("", planned.members.text(), environment))
+        return SetChild(ChildTemplate("", planned.members.text(), environment))
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members by their place in the list."""

@@ -11,25 +11,25 @@ from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
     DEFINITIONS,
-    NOBODY,
+    NO_MEMBERS,
     PAUSE,
     GroupType,
     Planned,
-    bring,
     by_reference,
     check_health,
     failed_in,
-    members_of,
+    members_in_child,
     parts_of,
     pause_due,
-    sure_of,
+    require_known,
+    set_child,
 )
 from orchestrator.resources.groups.member_names import free, numbered
 from orchestrator.resources.groups.member_removal import entries, skip_list
 from orchestrator.resources.groups.rolling_update import (
+    FreeIndexes,
     Group,
     Policy,
-    Spare,
     batches,
     check_pauses,
     next_batch,
@@ -58,7 +58,7 @@ class ResourceGroup(GroupType):
     name = "OS::Heat::ResourceGroup"
     support_version = "2014.1"
     definition_properties = ("resource_def",)
-    reaches_members = True
+    exposes_member_attributes = True
     properties = {
         "count": Property(
             "integer", "How many resources.", default=1, update_allowed=True, constraints=(Range(min=0),)
@@ -142,8 +142,8 @@ class ResourceGroup(GroupType):
         pause = pause_due(ctx, turn)
         if pause is not None:
             return pause
-        extras, before = Extras.of(ctx.metadata), members_of(child)
-        definition = sure_of(_definition(props))
+        extras, before = Extras.of(ctx.metadata), members_in_child(child)
+        definition = require_known(_definition(props))
         data = {key: value for key, value in ctx.data.items() if key != PAUSE}
         if not turn:
             data[SKIPPED] = self._skipped(ctx, props, child, before, strict=extras.strict)
@@ -199,12 +199,12 @@ class ResourceGroup(GroupType):
         data: dict[str, Value],
     ) -> NestedStep:
         policy = _policy(ctx, "batch_create" if before is None else "rolling_update")
-        everybody = NOBODY if before is None else before.all
+        everybody = NO_MEMBERS if before is None else before.all
         is_new = before is None and bool(wanted)
         is_old = before is not None and bool((everybody & wanted) - before.with_definition(definition.digest))
         if policy is None or not (is_new or is_old):
             members = Members((Part.of(definition, wanted),) if wanted else ())
-            return bring(child, members, definition, data)
+            return set_child(child, members, definition, data)
         group = _group(before, definition)
         if before is not None:
             sound = everybody - failed_in(child, before) - numbered(data[SKIPPED])
@@ -232,7 +232,7 @@ class ResourceGroup(GroupType):
         if more and policy.pause_seconds > 0:
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return bring(child, Members(parts), definition, data)
+        return set_child(child, Members(parts), definition, data)
 
 
 def _definition(props: Mapping[str, Value]) -> Definition:
@@ -258,11 +258,11 @@ def _policy(ctx: Context, name: str) -> Policy | None:
 
 def _group(before: Members | None, definition: Definition) -> Group:
     if before is None:
-        return Group(NOBODY, NOBODY)
+        return Group(NO_MEMBERS, NO_MEMBERS)
     return Group(before.all, before.with_definition(definition.digest))
 
 
-def _spares(data: Mapping[str, Value]) -> Spare:
+def _spares(data: Mapping[str, Value]) -> FreeIndexes:
     skipped = numbered(data.get(SKIPPED) or ())
     return lambda taken, count: free(count, taken | skipped)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from orchestrator.errors import ProviderError
 from orchestrator.template.index_ranges import Ordinals
 
-Spare = Callable[[Ordinals, int], Ordinals]  # (those that are taken, how many): who may be made beside them
+FreeIndexes = Callable[[Ordinals, int], Ordinals]  # (used indexes, count) -> indexes of new members
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Group:
 
 
 def next_batch(
-    group: Group, wanted: Ordinals, policy: Policy, spare: Spare, *, lowest_first: bool = False
+    group: Group, wanted: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Group | None:
     """Return the group as it is to be after the next batch, None when it has just the members `wanted`, all
     with the new definition.
@@ -60,7 +60,7 @@ def next_batch(
 
 
 def batches(
-    group: Group, wanted: Ordinals, policy: Policy, spare: Spare, *, lowest_first: bool = False
+    group: Group, wanted: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Iterator[Group]:
     """Yield the group after each batch."""
     while (after := next_batch(group, wanted, policy, spare, lowest_first=lowest_first)) is not None:

@@ -15,29 +15,29 @@ from orchestrator.resources.groups import capacity as scaling
 from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
     DEFINITIONS,
-    NOBODY,
+    NO_MEMBERS,
     PAUSE,
     GroupType,
     Planned,
-    bring,
     by_reference,
     check_health,
     failed_in,
-    members_of,
+    members_in_child,
     parts_of,
     pause_due,
+    set_child,
 )
-from orchestrator.resources.groups.member_names import staying
-from orchestrator.resources.groups.member_removal import no_members
+from orchestrator.resources.groups.member_names import remaining
+from orchestrator.resources.groups.member_removal import not_members
 from orchestrator.resources.groups.rolling_update import (
+    FreeIndexes,
     Group,
     Policy,
-    Spare,
     batches,
     check_pauses,
     next_batch,
 )
-from orchestrator.resources.nested_type import Bring, ChildView, NestedStep, Settled
+from orchestrator.resources.nested_type import ChildView, NestedStep, SetChild, Settled
 from orchestrator.template.group_template import Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
@@ -62,7 +62,7 @@ class Adjustment:
     kind: scaling.Adjustment = "change_in_capacity"
     min_step: int | None = None
     cooldown: float | None = None  # None: the group's own
-    told_as: str = ""  # the kind by the policy's own word
+    type_label: str = ""  # the kind by the policy's own word
     remove: tuple[str, ...] = ()  # names or reference ids
 
 
@@ -107,7 +107,7 @@ class ScalingGroup(GroupType):
         if pause is not None:
             return pause
         data = {key: value for key, value in ctx.data.items() if key != PAUSE}
-        before = members_of(child)
+        before = members_in_child(child)
         if before is None:
             return self._settled(ctx, props, child, data) if turn else self._create(ctx, props, child, data)
         if not turn:
@@ -125,7 +125,7 @@ class ScalingGroup(GroupType):
         first = Ordinals.span(0, _initial(self.bounds(props)))
         seed = hashlib.sha256(ctx.token.encode()).hexdigest()[:16]
         parts = (Part.of(definition, first),) if first else ()
-        return bring(child, Members(parts, seed, len(first)), definition, _without(data, ROLLING, SIZE))
+        return set_child(child, Members(parts, seed, len(first)), definition, _without(data, ROLLING, SIZE))
 
     def _update(
         self,
@@ -170,7 +170,7 @@ class ScalingGroup(GroupType):
         data = _without(data, ROLLING)
         if len(before.all) == data[SIZE] and not Extras.of(ctx.metadata).remove:
             return self._settled(ctx, props, child, data)
-        return self._resize(ctx, child, before, definition, data, NOBODY)
+        return self._resize(ctx, child, before, definition, data, NO_MEMBERS)
 
     def _batch(
         self, child: ChildView, group: Group, before: Members, definition: Definition, data: dict[str, Value]
@@ -187,7 +187,7 @@ class ScalingGroup(GroupType):
         if policy.pause_seconds > 0 and (after.present != left or after.renewed != left):
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return bring(child, Members(parts, before.seed, given), definition, data)
+        return set_child(child, Members(parts, before.seed, given), definition, data)
 
     def _resize(
         self,
@@ -197,10 +197,10 @@ class ScalingGroup(GroupType):
         definition: Definition,
         data: dict[str, Value],
         failed: Ordinals,
-    ) -> Bring:
+    ) -> SetChild:
         """Return the step to the size noted in `data`; who is named to go goes whatever the size."""
         extras = Extras.of(ctx.metadata)
-        present = before.all - (_named(extras.remove, child, before) if extras.remove else NOBODY)
+        present = before.all - (_named(extras.remove, child, before) if extras.remove else NO_MEMBERS)
         return _resized(child, before, present, definition, data, failed, extras)
 
     def _settled(
@@ -210,7 +210,7 @@ class ScalingGroup(GroupType):
         data = _without(data, ROLLING, SIZE, BATCHED)
         if not self.cools_down:
             return Settled(data, batched=batched)
-        before = members_of(child)
+        before = members_in_child(child)
         size = 0 if before is None else len(before.all)
         told, now = f"ExactCapacity : {size}", scaling.utc_now()
         metadata = scaling.finished(ctx.metadata, self.cooldown(props), told, now)
@@ -220,20 +220,20 @@ class ScalingGroup(GroupType):
 
     def scaled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, asked: Adjustment, now: datetime
-    ) -> Bring | None:
+    ) -> SetChild | None:
         """Return the step that an adjustment leads to, None when there is nothing to do, or not now.
 
         Raises:
             ProviderError: a member that is to go is none, or too few would be left; nobody goes then.
         """
-        before = members_of(child)
+        before = members_in_child(child)
         if before is None:
             return None
         bounds, extras = self.bounds(props), Extras.of(ctx.metadata)
         failed = failed_in(child, before)
         everybody = before.all
         capacity = len(everybody - failed)
-        gone = _named(asked.remove, child, before, strict=True) if asked.remove else NOBODY
+        gone = _named(asked.remove, child, before, strict=True) if asked.remove else NO_MEMBERS
         if asked.remove:
             size = len(everybody - gone)
             if size < bounds.least:
@@ -264,15 +264,15 @@ def _resized(
     data: dict[str, Value],
     failed: Ordinals,
     extras: Extras,
-) -> Bring:
+) -> SetChild:
     size = data[SIZE]
     old = present - before.with_definition(definition.digest)
-    kept = staying(present, size, failed=failed, outdated=old, victims=extras.victims)
+    kept = remaining(present, size, failed=failed, outdated=old, victims=extras.victims)
     fresh = _younger(before)(kept, size - len(kept))
     after = Group(kept | fresh, (kept - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
     given = max(before.given, fresh.beyond)
-    return bring(child, Members(parts, before.seed, given), definition, data)
+    return set_child(child, Members(parts, before.seed, given), definition, data)
 
 
 def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
@@ -293,7 +293,7 @@ def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict
         else:
             found.add(number)
     if unknown:
-        raise no_members(unknown)
+        raise not_members(unknown)
     return Ordinals.of(found)
 
 
@@ -307,7 +307,7 @@ def _bounded(size: int, bounds: Bounds) -> int:
     )
 
 
-def _younger(before: Members) -> Spare:
+def _younger(before: Members) -> FreeIndexes:
     """Return who may be made: members with numbers that never were anybody's."""
 
     def spare(taken: Ordinals, count: int) -> Ordinals:
@@ -319,7 +319,7 @@ def _younger(before: Members) -> Spare:
 
 def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:
     """Return the members there are to be in the end: the youngest, and new ones where they are too few."""
-    kept = staying(present, size)
+    kept = remaining(present, size)
     return kept | _younger(before)(present, size - len(kept))
 
 

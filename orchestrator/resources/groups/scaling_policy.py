@@ -81,7 +81,7 @@ class ScalingPolicy(ResourceType):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Make a key to signal with: it waits for signals."""
         key, secret = access_key(ctx.token), new_secret()
-        url = signal_url(ctx.place, key, secret)  # which says that it never expires
+        url = signal_url(ctx.location, key, secret)  # which says that it never expires
         return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
 
     def find(self, ctx: Context, token: str) -> str | None:
@@ -92,7 +92,7 @@ class ScalingPolicy(ResourceType):
         """It is there until it is deleted."""
         if ctx.action == "DELETE":
             return Observation(exists=False)
-        urls = (ctx.data.get("url"), ctx.place.signal_address)
+        urls = (ctx.data.get("url"), ctx.location.signal_address)
         return Observation(exists=True, attributes=dict(zip(self.attributes, urls, strict=False)))
 
     def update(
@@ -116,7 +116,7 @@ class ScalingPolicy(ResourceType):
             "kind": CFN_ADJUSTMENTS.get(str(kind), kind),
             "min_step": step,
             "cooldown": cooldown,
-            "told_as": kind,
+            "type_label": kind,
         }
         remove = details.get(REMOVE) if isinstance(details, Mapping) else None
         if remove is not None:

@@ -91,11 +91,11 @@ def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bo
     nodes = copies * _nodes(template)
     if nodes > MOST_VALUES:
         raise FunctionError(f'The result of "repeat" would have more than {MOST_VALUES} values')
-    view.spend(BYTES_OF_A_VALUE * nodes)
+    view.charge(BYTES_OF_A_VALUE * nodes)
     rows: Iterable[tuple[Any, ...]] = product(*words) if permutations else zip(*words, strict=False)
     copier = _Copier(tuple(for_each))
     made = [copier.copy(template, row) for row in rows]
-    view.spend(copier.length)
+    view.charge(copier.length)
     return made
 
 

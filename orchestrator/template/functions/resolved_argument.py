@@ -44,7 +44,7 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = any
                 made = call(value)
             except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise FunctionError(str(error)) from error
-            view.spend(cost(made))
+            view.charge(cost(made))
             return made
 
         raw_function(name, since=since, check=check)(resolve)

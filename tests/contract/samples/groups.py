@@ -13,7 +13,7 @@ URLS = frozenset({"alarm_url", "signal_url", "AlarmUrl"})
 CONF = {"type": "AWS::AutoScaling::LaunchConfiguration", "properties": {"ImageId": "i", "InstanceType": "t"}}
 INSTANCES: dict[str, Any] = {
     "in_stack": {"LaunchConfigurationName": {"get_resource": "conf"}},
-    "beside": {"conf": CONF, "other": CONF},
+    "other_resources": {"conf": CONF, "other": CONF},
     "environment": {"resource_registry": {"OS::Heat::ScaledResource": "OS::Heat::None"}},
 }
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.resources.base import Context
-from orchestrator.resources.stack_context import Peer, Place
+from orchestrator.resources.stack_context import RequiredResource, StackLocation
 from orchestrator.testing.samples import Sample
 
 SAID = {"Status": "SUCCESS", "Reason": "done", "Data": None}
-HANDLE = Peer("h", "AWS::CloudFormation::WaitConditionHandle", {}, {"1": SAID, "2": SAID})
-NEIGHBOURS = {"h": HANDLE, "u": Peer("u", "AWS::IAM::User", {}, {})}
+HANDLE = RequiredResource("h", "AWS::CloudFormation::WaitConditionHandle", {}, {"1": SAID, "2": SAID})
+NEIGHBOURS = {"h": HANDLE, "u": RequiredResource("u", "AWS::IAM::User", {}, {})}
 
 
 class Neighbours:
     """The resources that the one under contract requires, by their reference ids."""
 
-    def find(self, reference_id: str, *, watch: bool = False) -> Peer | None:
+    def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
         return NEIGHBOURS.get(reference_id)
 
     def forget(self) -> None:
@@ -25,7 +25,9 @@ class Neighbours:
 
 def dress(ctx: Context) -> Context:
     """Give the context neighbours and a place."""
-    return replace(ctx, peers=Neighbours(), place=Place("p", "s", "1", "a", "http://127.0.0.1:8004"))
+    return replace(
+        ctx, peers=Neighbours(), location=StackLocation("p", "s", "1", "a", "http://127.0.0.1:8004")
+    )
 
 
 def _said(number: int) -> tuple[str, dict[str, object]]:
@@ -48,7 +50,7 @@ SAMPLES = (
         changes={"count": 2, "handle": {"get_resource": "h2"}},
         dress=dress,
         in_stack={"handle": {"get_resource": "h"}},
-        beside=BESIDE,
+        other_resources=BESIDE,
         signals=(_said(1), _said(2)),
         left_out=frozenset({"handle"}),  # it would wait for signals to another one
     ),
@@ -58,7 +60,7 @@ SAMPLES = (
         changes={"Count": 2},
         dress=dress,
         in_stack={"Handle": {"get_resource": "h"}},
-        beside=BESIDE,
+        other_resources=BESIDE,
         signals=(_said(1), _said(2)),
         left_out=frozenset({"Handle"}),
     ),
@@ -70,6 +72,6 @@ SAMPLES = (
         changes={"UserName": {"get_resource": "u2"}},
         dress=dress,
         in_stack={"UserName": {"get_resource": "u"}},
-        beside={name: {"type": "AWS::IAM::User"} for name in ("u", "u2")},
+        other_resources={name: {"type": "AWS::IAM::User"} for name in ("u", "u2")},
     ),
 )

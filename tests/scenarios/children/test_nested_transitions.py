@@ -13,11 +13,11 @@ from sqlalchemy import text as sql
 from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.resources.base import Context, Property
 from orchestrator.resources.nested_type import (
-    Bring,
     ChildTemplate,
     ChildView,
     NestedStep,
     NestedType,
+    SetChild,
     Settled,
 )
 from orchestrator.store.nodes import outcome_sql as ending
@@ -43,7 +43,7 @@ class Brief(NestedType):
     def step(self, ctx: Context, props: Any, view: ChildView, turn: int) -> NestedStep:
         if turn == 2:
             return Settled()
-        return Bring(ChildTemplate("", props["text"], Environment(), timeout_mins=7))
+        return SetChild(ChildTemplate("", props["text"], Environment(), timeout_mins=7))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import preview_update
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.software_api import ConfigDraft, DeploymentDraft
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 from tests.scenarios.world import World
 
 SERVER = {"type": "OS::Heat::DeployedServer"}
@@ -39,7 +39,7 @@ def stack(**properties: Any) -> dict[str, Any]:
 
 def software(world: World) -> DeploymentStore:
     """The store as an agent's request sees it."""
-    place = Place(world.caller.project_id)
+    place = StackLocation(world.caller.project_id)
     return DeploymentStore(world.database.connect, world.cipher, world.settings, place)
 
 
@@ -371,7 +371,7 @@ def test_the_same_step_publishes_once_and_the_next_anew(world: World):
     world.deliver_all()
     [row] = world.rows("SELECT id, uuid::text FROM software_deployment")
     [(stack_id, resource_id)] = world.rows("SELECT stack_id, id FROM resource WHERE name = 'dep'")
-    place = Place(world.caller.project_id, "s", uuid, "dep")
+    place = StackLocation(world.caller.project_id, "s", uuid, "dep")
     here = DeploymentStore(
         world.database.connect, world.cipher, world.settings, place, stack_id, resource_id, traversal=1
     )
@@ -403,7 +403,7 @@ def test_a_preview_that_looks_sees_a_config_that_others_removed(world: World):
 def test_another_project_reaches_nothing(world: World):
     world.create("s", stack())
     world.deliver_all()
-    theirs = DeploymentStore(world.database.connect, world.cipher, world.settings, Place("p2"))
+    theirs = DeploymentStore(world.database.connect, world.cipher, world.settings, StackLocation("p2"))
     [config] = published(world)
     [(deployment_id,)] = world.rows("SELECT uuid::text FROM software_deployment")
     assert theirs.published(server_id(world)) == []

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from orchestrator.resources.base import Context
+from orchestrator.resources.base import Context, read_update_policy
 from orchestrator.resources.groups.capacity import utc_now
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
-from orchestrator.resources.nested_type import Beside, Bring, Member, NestedStep, Pause, Settled
+from orchestrator.resources.nested_type import Member, NestedStep, Pause, SetChild, Settled, Sibling
 from orchestrator.template.environment import Environment
 from orchestrator.template.group_template import PARAMETER, Members
 
@@ -23,7 +23,7 @@ class Child:
     template: str | None = None
     made: dict[str, Any] = field(default_factory=dict)
     sick: set[str] = field(default_factory=set)
-    neighbours: dict[str, Beside] = field(default_factory=dict)
+    neighbours: dict[str, Sibling] = field(default_factory=dict)
     read: int = 0  # how often all members were read
 
     @property
@@ -34,7 +34,7 @@ class Child:
     def arn(self) -> str | None:
         return None
 
-    def beside(self, id_: str) -> Beside | None:
+    def sibling(self, id_: str) -> Sibling | None:
         return self.neighbours.get(id_)
 
     def file(self, name: str) -> str | None:
@@ -65,7 +65,7 @@ class Child:
     def outputs(self) -> dict[str, Any]:
         return {}
 
-    def bring(self, step: Bring) -> None:
+    def bring(self, step: SetChild) -> None:
         self.template = step.child.text
         members = Members.parse(step.child.text)
         held = step.child.environment.parameters[PARAMETER]
@@ -94,7 +94,7 @@ class Operated:
     steps: int = 0
 
     def context(self, action: str = "CHECK") -> Context:
-        policy, faults = self.kind.read_update_policy(self.update_policy)
+        policy, faults = read_update_policy(self.kind, self.update_policy)
         assert faults == []
         return Context(
             name="g",
@@ -137,7 +137,7 @@ class Operated:
             case Pause(seconds=seconds, data=data):
                 self.pauses.append(seconds)
                 self.data = dict(data)
-            case Bring(data=data):
+            case SetChild(data=data):
                 self.child.bring(step)
                 self.data = dict(data)
                 self.way.append(self.names)

@@ -15,9 +15,9 @@ from orchestrator.resources.ec2_signatures import (
     signature_v2,
     signature_v4,
 )
-from orchestrator.resources.stack_context import Place
+from orchestrator.resources.stack_context import StackLocation
 
-PLACE = Place("p 1", "web", "5d7c…", "sérver/1", "http://Api.Example:8004")
+PLACE = StackLocation("p 1", "web", "5d7c…", "sérver/1", "http://Api.Example:8004")
 
 
 def test_version_2_signs_the_example_of_amazons_documentation():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups.member_names import free, numbered, staying
+from orchestrator.resources.groups.member_names import free, numbered, remaining
 from orchestrator.resources.groups.rolling_update import Group, Policy, batches, check_pauses
 from orchestrator.template.index_ranges import Ordinals
 
@@ -74,7 +74,7 @@ def test_the_youngest_of_a_group_that_keeps_no_names_end_new(current, target, ba
     """What is wanted is looked for anew in each step: those that help out are younger and stay."""
     group = Group(Ordinals.span(0, current), NONE)
     for _ in range(MOST_STEPS):
-        wanted = staying(group.present, target)
+        wanted = remaining(group.present, target)
         wanted |= young_spares(group.present, target - len(wanted))
         after = next(batches(group, wanted, Policy(batch, least), young_spares, lowest_first=True), None)
         if after is None:
@@ -159,10 +159,10 @@ def test_names_from_none_to_three_to_one_to_three():
     ],
 )
 def test_the_failed_go_first_and_then_whom_the_policy_says(more, left):
-    assert staying(Ordinals.span(0, 5), 2, **more).text() == left
+    assert remaining(Ordinals.span(0, 5), 2, **more).text() == left
 
 
 def test_nobody_goes_while_there_are_not_too_many():
     group = Ordinals.span(0, 3)
-    assert staying(group, 3, failed=group, outdated=group, victims="outdated") == group
-    assert staying(group, 7) == group
+    assert remaining(group, 3, failed=group, outdated=group, victims="outdated") == group
+    assert remaining(group, 7) == group

@@ -11,7 +11,7 @@ from orchestrator.resources.groups.group_metadata import KEY
 from orchestrator.resources.groups.instance_group import AwsAutoScalingGroup, InstanceGroup, pause_seconds
 from orchestrator.resources.groups.launch_configuration import LaunchConfiguration
 from orchestrator.resources.groups.scaling_policy import AwsScalingPolicy, ScalingPolicy
-from orchestrator.resources.nested_type import Beside
+from orchestrator.resources.nested_type import Sibling
 from orchestrator.template.member_attributes import attribute_at, unmarked
 from tests.unit.resources.group_world import Operated
 
@@ -259,7 +259,7 @@ def test_what_is_wrong_with_a_group(given, message):
 
 # CloudFormation's.
 
-CONF = Beside("conf", {"ImageId": "i", "InstanceType": "m", "InstanceId": "x"}, {"m": 1})
+CONF = Sibling("conf", {"ImageId": "i", "InstanceType": "m", "InstanceId": "x"}, {"m": 1})
 
 
 def instances(kind=InstanceGroup, **more):
@@ -267,7 +267,7 @@ def instances(kind=InstanceGroup, **more):
     sizes = {"Size": 2} if kind is InstanceGroup else {"MinSize": 1, "MaxSize": 5, "DesiredCapacity": 2}
     given = {"AvailabilityZones": [], "LaunchConfigurationName": "conf-1", **sizes, **more}
     one = Operated(kind(), given, policy)
-    one.child.neighbours = {"conf-1": CONF, "conf-2": Beside("conf2", {"ImageId": "j"}, {})}
+    one.child.neighbours = {"conf-1": CONF, "conf-2": Sibling("conf2", {"ImageId": "j"}, {})}
     return one
 
 
@@ -396,7 +396,7 @@ def test_amazons_policy_says_the_same_in_other_words():
         "kind": "percent_change_in_capacity",
         "min_step": 2,
         "cooldown": None,
-        "told_as": "PercentChangeInCapacity",
+        "type_label": "PercentChangeInCapacity",
     }
 
 

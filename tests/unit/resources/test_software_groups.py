@@ -12,7 +12,7 @@ import pytest
 from orchestrator.resources.base import Context
 from orchestrator.resources.builtin.software_deployment_group import SoftwareDeploymentGroup
 from orchestrator.resources.builtin.structured_deployment_group import StructuredDeploymentGroup
-from orchestrator.resources.nested_type import Bring, Member, Pause, Settled
+from orchestrator.resources.nested_type import Member, Pause, SetChild, Settled
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
@@ -54,7 +54,7 @@ def batches(size: int = 1, pause: float = 0) -> dict[str, Any]:
 
 def members(step: Any, kind: type = SoftwareDeploymentGroup) -> dict[str, Any]:
     """The members that a step asks for, their properties evaluated as the child's would be."""
-    assert isinstance(step, Bring)
+    assert isinstance(step, SetChild)
     document = orjson.loads(step.child.text)
     values = step.child.environment.parameters
     found = {}
@@ -76,7 +76,7 @@ def run(props: Mapping[str, Any], ctx: Context, child: Child) -> list[Any]:
         if isinstance(step, Settled):
             return told
         ctx = replace(ctx, data=orjson.loads(orjson.dumps(dict(step.data))))
-        if isinstance(step, Bring):
+        if isinstance(step, SetChild):
             child.template = step.child.text
     raise AssertionError("it never ends")
 
@@ -113,14 +113,14 @@ def test_what_is_secret_goes_into_hidden_parameters():
 
 def test_without_a_policy_all_are_made_at_once():
     told = run(read(servers={"a": "1", "b": "2"}), context(), Child())
-    assert [type(step) for step in told] == [Bring, Settled]
+    assert [type(step) for step in told] == [SetChild, Settled]
 
 
 def test_a_new_group_is_made_in_batches_with_pauses_between():
     props = read(servers={name: name for name in "abcde"})
     told = run(props, context(update_policy=batches(2, 3)), Child())
-    assert [type(step) for step in told] == [Bring, Pause, Bring, Pause, Bring, Settled]
-    assert [len(members(step)) for step in told if isinstance(step, Bring)] == [2, 4, 5]
+    assert [type(step) for step in told] == [SetChild, Pause, SetChild, Pause, SetChild, Settled]
+    assert [len(members(step)) for step in told if isinstance(step, SetChild)] == [2, 4, 5]
     assert {step.seconds for step in told if isinstance(step, Pause)} == {3.0}
 
 
@@ -141,7 +141,7 @@ def test_a_group_that_nothing_changed_in_is_brought_once_more_and_settles():
     props = read(servers={"a": "1", "b": "2"})
     first = run(props, ctx, child)[-1]
     told = run(props, replace(ctx, data=first.data), child)
-    assert [type(step) for step in told] == [Bring, Settled]
+    assert [type(step) for step in told] == [SetChild, Settled]
 
 
 def test_a_child_that_is_gone_is_made_from_nothing():

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.resources.base import Property, ResourceType
+from orchestrator.resources.base import Property, ResourceType, read_update_policy
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.registry import Registry
 from orchestrator.resources.type_schema import type_schema, type_template
@@ -202,8 +202,8 @@ def test_what_may_not_be_given_is_not_offered_either():
 
 def test_an_update_policy_obeys_its_schema():
     place = "resources.g.update_policy"
-    assert Sized().read_update_policy({"rolling": {}}) == ({"rolling": {"batch": 1}}, [])
-    _, faults = Sized().read_update_policy({"rollin": 1, "rolling": {"batch": 0}}, path=place)
+    assert read_update_policy(Sized(), {"rolling": {}}) == ({"rolling": {"batch": 1}}, [])
+    _, faults = read_update_policy(Sized(), {"rollin": 1, "rolling": {"batch": 0}}, path=place)
     assert [(fault.path, fault.message) for fault in faults] == [
         (place, "Unknown Property rollin"),
         (f"{place}.rolling.batch", "0 is out of range (min: 1, max: None)"),

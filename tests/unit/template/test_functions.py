@@ -251,15 +251,15 @@ def test_reading_a_hidden_parameter_or_a_secret_resource_is_remembered():
     hidden.resolve({"list_join": ["", [{"get_param": "secret"}]]})
     secret.resolve({"get_resource": "r"})
     plain.resolve([{"get_param": "s"}, {"get_attr": ["r", "x"]}])
-    assert (hidden.touched_secret, secret.touched_secret, plain.touched_secret) == (True, True, False)
+    assert (hidden.used_secret, secret.used_secret, plain.used_secret) == (True, True, False)
 
 
 def test_reading_a_resource_that_is_not_created_is_remembered():
     seen = stack(NEW, proxy(), proxy("new", "INIT"))
     seen.resolve({"get_resource": "r"})
-    assert not seen.touched_uncreated
+    assert not seen.used_uncreated
     seen.resolve({"get_resource": "new"})
-    assert seen.touched_uncreated
+    assert seen.used_uncreated
 
 
 def definition(value):

@@ -127,7 +127,7 @@ def test_properties_of_a_hidden_parameter_are_secret():
     held = ParameterValues({PARAMETER: {OLD.digest: OLD.value()}}, hidden=frozenset({PARAMETER}))
     view = StackDefinition(template.version, held, {})
     resolve_properties(template.resources["0"].body, view, ValueResource(), "0")
-    assert view.touched_secret
+    assert view.used_secret
 
 
 def test_a_member_differs_only_when_what_it_is_made_from_does():

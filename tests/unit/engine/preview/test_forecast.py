@@ -184,7 +184,7 @@ def test_a_failed_one_that_may_be_well_is_not_sure_to_be_replaced(monkeypatch):
     failed = there("a", status="FAILED", status_reason="no luck")
     found = made.visit("a", failed)
     assert (found.turn, found.certain, found.because) == ("replaced", True, "it has failed: no luck")
-    monkeypatch.setattr(Thing, "survives_failure", lambda *_: True)
+    monkeypatch.setattr(Thing, "is_healthy_after_failure", lambda *_: True)
     assert not made.visit("a", failed).certain
     assert made.visit("a", failed, well=False).certain
     found = made.visit("a", failed, well=True)

@@ -56,9 +56,9 @@ def test_whether_something_secret_went_in_is_remembered():
     properties = {"value": {"get_param": "secret"}, "type": "string"}
     resolve_properties({"properties": {"size": {"get_attr": ["r", "value"]}}}, plain, Server(), "a")
     resolve_properties({"properties": properties}, secret, ValueResource(), "a")
-    assert (plain.touched_secret, secret.touched_secret) == (False, True)
+    assert (plain.used_secret, secret.used_secret) == (False, True)
     resolve_properties({"properties": {"value": 1, "type": "number"}}, secret, ValueResource(), "a")
-    assert secret.touched_secret
+    assert secret.used_secret
 
 
 def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
