@@ -261,11 +261,11 @@ class ResourceForecast:
         return ForecastResource(self.name, "updated", "its last change has failed", **shown)
 
     def _refused(self, current: CurrentResource, refuse: Refuse) -> ForecastResource:
-        place = f"{self.words.resources}.{self.name}"
+        place = f"{self.keywords.resources}.{self.name}"
         if refuse.properties:
-            path = join(place, self.words.properties)
+            path = join(place, self.keywords.properties)
         else:
-            path = f"{place}.{self.words.external_id}"
+            path = f"{place}.{self.keywords.external_id}"
         self.state.faults.append(Diagnostic("not-supported", refuse.message, path, heat_type="NotSupported"))
         return self.kept(current)
 
