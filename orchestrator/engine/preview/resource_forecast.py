@@ -69,7 +69,7 @@ class ResourceForecast:
     ) -> None:
         """`type_name` is the type's name after the environment's mappings."""
         self.state, self.definition, self.type, self.type_name = state, definition, type_, type_name
-        self.name, self.keywords = definition.name, state.template.form.words
+        self.name, self.keywords = definition.name, state.template.form.keywords
         self.inputs = {
             name: state.inputs[name] for name in sorted(definition.requires) if name in state.inputs
         }
