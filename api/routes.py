@@ -41,9 +41,9 @@ from api.v1 import (
     webhooks,
 )
 from orchestrator.errors import InvalidRequest
-from orchestrator.security.authenticators import Door, door
+from orchestrator.security.authenticators import Authenticator, authenticator
 from orchestrator.security.caller import for_project
-from orchestrator.security.cfn_callers import QueryCallers
+from orchestrator.security.cfn_callers import CfnCallers
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
 UNVERSIONED: Final = frozenset(
@@ -71,8 +71,8 @@ def assemble(made_of: Dependencies) -> Flask:
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # response/errors.py answers OPTIONS for every known path
     app.url_map.merge_slashes = False
     app.extensions["parts"] = made_of
-    app.extensions["door"] = door(made_of.settings, made_of.database)
-    app.extensions["query_callers"] = QueryCallers(made_of.settings, made_of.database, made_of.cipher)
+    app.extensions["door"] = authenticator(made_of.settings, made_of.database)
+    app.extensions["query_callers"] = CfnCallers(made_of.settings, made_of.database, made_of.cipher)
     errors.register(app)
     app.before_request(_enter)
     app.after_request(_leave)
@@ -132,7 +132,7 @@ def _enter() -> None:
     who = None
     known = api_version.versioned() and request.endpoint not in FOR_ANYBODY
     if known and not _is_signed():
-        who = cast(Door, current_app.extensions["door"])(request.environ)
+        who = cast(Authenticator, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
     if request.method == "HEAD" and api_version.versioned():

@@ -28,7 +28,7 @@ from api.response.serialization import json_response
 from orchestrator import errors, logs
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
-from orchestrator.security.cfn_callers import QueryCallers
+from orchestrator.security.cfn_callers import CfnCallers
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
@@ -94,7 +94,7 @@ def query() -> Response:
     name = given.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
-    callers = cast(QueryCallers, current_app.extensions["query_callers"])
+    callers = cast(CfnCallers, current_app.extensions["query_callers"])
     g.caller = callers.identify(_signed(request.environ[ASKED], given))
     if dependencies().settings.auth == "none":
         _not_from_elsewhere()

@@ -26,7 +26,7 @@ from api.middleware import access_log, audit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.security.authenticators import Door
+from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER
@@ -77,7 +77,7 @@ class SignalFastPath:
         """Stand in front of `inner`, with what `app` is made of."""
         self.inner = inner
         self.parts = cast(Dependencies, app.extensions["parts"])
-        self.door = cast(Door, app.extensions["door"])
+        self.door = cast(Authenticator, app.extensions["door"])
         settings = self.parts.settings
         counted = settings.request_rate_per_project or settings.request_rate_per_caller
         self.soon = None if counted else self.parts.operations.signal_soon

@@ -16,7 +16,7 @@ from api.response.errors import fault
 from api.response.serialization import json_response
 from orchestrator.operations.validation.available_types import AvailableTypes
 from orchestrator.resources import type_schema as types
-from orchestrator.security.policy import policy_of, type_gate
+from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.store.maintenance import workers
 from orchestrator.store.maintenance.workers import WorkerRow
 
@@ -55,7 +55,7 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
 
 def _offered() -> AvailableTypes:
     has = dependencies()
-    return AvailableTypes(has.types, has.settings, type_gate(policy_of(has.settings), caller()))
+    return AvailableTypes(has.types, has.settings, type_policy(policy_of(has.settings), caller()))
 
 
 @catalogue.get("/<project_id>/build_info")

@@ -1,5 +1,5 @@
-"""Adapters to the services of others: the only package that imports a provider's SDK.
+"""Clients of external services: the only package that imports a provider's SDK.
 
-Every call has its own deadline. Read `url_fetcher.py` first: it fetches addresses named by templates, and so
-trusts no input. A type that calls the cloud starts with `keystone/cloud_session.py`.
+Every call has its own deadline. Read `url_fetcher.py` first: it fetches URLs from templates, and so trusts no
+input. A resource type that calls the cloud starts with `keystone/cloud_session.py`.
 """

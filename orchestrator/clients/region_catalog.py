@@ -1,20 +1,19 @@
-"""Where a project finds services in other regions, and as whom it calls them: the operator's word, never a
-template's.
+"""Endpoints of services in other regions, and the credentials for them.
 
-The catalog is a file of the operator's (`catalog_file`). With Keystone, its own catalog counts too
-(`keystone/cloud_session.py`):
+The operator defines both; a template cannot. The catalog is a file of the operator (`catalog_file`); with
+Keystone, its catalog is used too (`keystone/cloud_session.py`):
 
     regions:
       north:
         url: https://north.example:8004/v1
-        ca_file: /etc/ssl/north.pem  # where the system's authorities do not know it
+        ca_file: /etc/ssl/north.pem  # if the system does not trust the authority
         projects:
           shop: {project: shop-of-the-north, token_file: /run/secrets/north-shop}
 
-A project that a region does not name cannot call it: what one project may do there is no other's.
+Only the projects listed for a region can call it, each with its own credentials.
 
-An installation that asks nobody who they are is itself its own region, for every project, unless the file
-says otherwise: whoever may have a template carried out here may ask for that stack as well.
+An installation without authentication is its own region, for every project, unless the file overrides it:
+each of its callers could create such a stack directly, too.
 """
 
 from __future__ import annotations
@@ -39,17 +38,18 @@ _PROJECT: Final = frozenset({"project", "token", "token_file"})
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One service, as one project calls it."""
+    """An orchestration service, with a project's credentials."""
 
     region: str
     url: str  # ends with the project
     token: str = field(default="", repr=False)
     ca_file: str | None = None
-    renew: Callable[[], str] | None = field(default=None, repr=False)  # another token, when this is not good
+    # returns a new token when this token is rejected
+    renew: Callable[[], str] | None = field(default=None, repr=False)
 
 
 class NoEndpoint(ProviderError):
-    """The catalog has no such service for the project."""
+    """The catalog has no orchestration service in the region for this project."""
 
     def __init__(self, region: str) -> None:
         """Name the region."""
@@ -60,7 +60,7 @@ class NoEndpoint(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What one project may call; `own` is the region that is meant where none is named."""
+    """The services that a project may call; `own` is the default region."""
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     own: str = ""
@@ -69,7 +69,7 @@ class Catalog:
         """Return the orchestration service of a region.
 
         Raises:
-            NoEndpoint: there is none for the project.
+            NoEndpoint: the project has none there.
         """
         found = self.endpoints.get(region or self.own)
         if found is None:
@@ -82,24 +82,26 @@ class Catalog:
 
 
 def catalog_of(settings: Settings, project_id: str, further: Mapping[str, Endpoint] | None = None) -> Catalog:
-    """Return a project's catalog; the file is read once a process, so that a change takes a restart.
+    """Return a project's catalog. The file is read once per process: a change takes effect at a restart.
 
-    `further` are endpoints that it is besides: what the file says of a region counts more.
+    `further` are additional endpoints; the file overrides them.
 
     Raises:
-        Misconfigured: the file cannot be read or is wrong; the message names it.
+        Misconfigured: the file cannot be read or is invalid; the message names it.
     """
-    own, mine = settings.region_name, dict[str, Endpoint]()
+    own, endpoints = settings.region_name, dict[str, Endpoint]()
     if settings.auth == "none":
-        mine[own] = Endpoint(own, f"{settings.endpoint}/v1/{quote(project_id, safe='')}")
+        endpoints[own] = Endpoint(own, f"{settings.endpoint}/v1/{quote(project_id, safe='')}")
     if settings.catalog_file is not None:
         regions = _read(settings.catalog_file)
         if own in regions:
-            mine = {}
-        mine |= {name: projects[project_id] for name, projects in regions.items() if project_id in projects}
+            endpoints = {}
+        endpoints |= {
+            name: projects[project_id] for name, projects in regions.items() if project_id in projects
+        }
     if further is None:
-        return Catalog(mine, own)
-    return Catalog(ChainMap(mine, cast(MutableMapping[str, Endpoint], further)), own)
+        return Catalog(endpoints, own)
+    return Catalog(ChainMap(endpoints, cast(MutableMapping[str, Endpoint], further)), own)
 
 
 @cache
@@ -115,7 +117,7 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Endpoint]]:
     except OSError as error:
         raise Misconfigured(f"the catalog {path} cannot be read: {error.strerror or error}") from error
     except (InvalidTemplate, LimitExceeded, ValueError) as error:
-        raise Misconfigured(f"the catalog {path} is wrong: {error}") from error
+        raise Misconfigured(f"the catalog {path} is invalid: {error}") from error
 
 
 def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]]:
@@ -141,7 +143,7 @@ def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]
 
 
 def _token(login: Mapping[str, Any], at: str) -> str:
-    """Return the token; an installation that asks nobody who they are needs none."""
+    """Return the token, "" for an installation without authentication."""
     if "token_file" in login:
         return Path(_text(login["token_file"], f"{at}.token_file")).read_text().strip()
     return _text(login["token"], f"{at}.token") if "token" in login else ""

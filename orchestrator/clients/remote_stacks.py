@@ -1,7 +1,7 @@
-"""Stacks behind the orchestration API of another region, whoever serves it: ours or Heat.
+"""Client of the orchestration API of another region: this project's, or Heat's.
 
-Every call has a deadline for all of it, and goes to the endpoint of the catalog and nowhere else: where the
-API leads to a stack's own address, only the name and the id are taken from there.
+Every call has a total deadline, and only contacts the endpoint of the catalog: of an address that the API
+redirects to, only the stack's name and id are used.
 """
 
 from __future__ import annotations
@@ -20,41 +20,43 @@ import orjson
 from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 
-MOST_BYTES: Final = 64 * 1024 * 1024  # of an answer
+MAX_BYTES: Final = 64 * 1024 * 1024  # of a response
 MISSING: Final = frozenset({"EntityNotFound", "NotFound", "StackNotFound", "SnapshotNotFound"})
 BUSY: Final = frozenset({429, 503})
-UNSURE: Final = frozenset({500, 502, 504})  # it may have been done all the same
+UNCERTAIN: Final = frozenset({500, 502, 504})  # the request may have been carried out all the same
 
 Json = Mapping[str, Any]
 Action = Literal["suspend", "resume", "check"]
 
 
 class Gone(Exception):
-    """There is no such stack, or snapshot, there."""
+    """The stack or snapshot does not exist."""
 
 
 class RemoteStacks:
-    """The stacks of one project in one region. Every method may raise ProviderError and its kinds."""
+    """The stacks of a project in a region. Every method may raise ProviderError and its subclasses."""
 
     def __init__(
         self, endpoint: Endpoint, deadline_seconds: float, *, insecure: bool = False, ca_cert: str = ""
     ) -> None:
-        """`insecure` lets anybody answer, `ca_cert` (PEM) is an authority to trust besides."""
+        """`insecure` skips the verification of certificates; `ca_cert` (PEM) is an additional trusted
+        authority.
+        """
         self.endpoint, self.deadline_seconds = endpoint, deadline_seconds
         self._insecure, self._ca_cert = insecure, ca_cert
         self._paths: dict[str, str] = {}  # of stacks, by id
 
     def validate(self, body: Json) -> None:
-        """Have a template looked at."""
+        """Validate a template."""
         self._call("POST", "/validate", body)
 
     def create(self, body: Json) -> str:
-        """Ask for a stack; return its id."""
+        """Request a new stack; return its id."""
         stack = self._call("POST", "/stacks", body)["stack"]
         return str(stack["id"])
 
     def with_tag(self, tag: str) -> str | None:
-        """Return the id of a stack that is there with this tag."""
+        """Return the id of an existing stack with this tag."""
         found = self._call("GET", f"/stacks?tags={quote(tag, safe='')}")["stacks"]
         return str(found[-1]["id"]) if found else None  # the oldest is last
 
@@ -62,40 +64,40 @@ class RemoteStacks:
         """Return a stack.
 
         Raises:
-            Gone: there is none.
+            Gone: it does not exist.
         """
         shown: Json = self._call("GET", self._path(id_))["stack"]
         return shown
 
     def update(self, id_: str, body: Json) -> None:
-        """Ask for another template, or other parameters.
+        """Request another template, or other parameters.
 
         Raises:
-            Gone: there is none.
+            Gone: the stack does not exist.
         """
         self._call("PUT", self._path(id_), body)
 
     def delete(self, id_: str) -> None:
-        """Ask for a stack's removal.
+        """Request the delete of a stack.
 
         Raises:
-            Gone: there is none.
+            Gone: it does not exist.
         """
         self._call("DELETE", self._path(id_))
 
-    def act(self, id_: str, action: Action) -> None:
-        """Ask for an action.
+    def start_action(self, id_: str, action: Action) -> None:
+        """Request an action.
 
         Raises:
-            Gone: there is none.
+            Gone: the stack does not exist.
         """
         self._call("POST", f"{self._path(id_)}/actions", {action: None})
 
     def snapshot(self, id_: str, name: str) -> str:
-        """Ask for a snapshot of that name unless there is one; return its id.
+        """Request a snapshot of that name unless it exists; return its id.
 
         Raises:
-            Gone: there is no such stack.
+            Gone: the stack does not exist.
         """
         known = self._snapshot(id_, name)
         if known is not None:
@@ -103,10 +105,10 @@ class RemoteStacks:
         return str(self._call("POST", f"{self._path(id_)}/snapshots", {"name": name})["id"])
 
     def delete_snapshot(self, id_or_name: str, snapshot: str, *, named: bool = False) -> None:
-        """Ask for a snapshot's removal, by its id or, `named`, by its name.
+        """Request the delete of a snapshot, by its id or, if `named`, by its name.
 
         Raises:
-            Gone: there is none.
+            Gone: it does not exist.
         """
         found = self._snapshot(id_or_name, snapshot) if named else snapshot
         if found is None:
@@ -115,27 +117,27 @@ class RemoteStacks:
 
     def _snapshot(self, id_: str, name: str) -> str | None:
         listed = self._call("GET", f"{self._path(id_)}/snapshots")["snapshots"]
-        return next((str(one["id"]) for one in listed if one.get("name") == name), None)
+        return next((str(item["id"]) for item in listed if item.get("name") == name), None)
 
     def _path(self, id_: str) -> str:
-        """Return the path of a stack's own: its name and its id."""
+        """Return the canonical path of a stack: its name and its id."""
         known = self._paths.get(id_)
         if known is None:
-            there = self._call("GET", f"/stacks/{quote(id_, safe='')}", redirected=True)
-            _, _, place = urlsplit(str(there)).path.partition("/stacks/")
+            location = self._call("GET", f"/stacks/{quote(id_, safe='')}", redirected=True)
+            _, _, place = urlsplit(str(location)).path.partition("/stacks/")
             if place.count("/") != 1 or ".." in place:
                 raise ProviderError(f"{self.endpoint.region} leads to no stack", "UnexpectedAnswer")
             known = self._paths[id_] = f"/stacks/{place}"
         return known
 
     def _call(self, method: str, path: str, body: Json | None = None, *, redirected: bool = False) -> Any:
-        """Return what was answered, or where it leads.
+        """Return the decoded response; with `redirected`, the address of a redirect.
 
         Raises:
-            Gone, ProviderError: it refused, or nobody answered.
+            Gone, ProviderError: the API refused, or did not respond.
         """
         status, headers, data = self._answer(method, path, body)
-        if status == httpx.codes.UNAUTHORIZED and self.endpoint.renew is not None:  # it was revoked, say
+        if status == httpx.codes.UNAUTHORIZED and self.endpoint.renew is not None:  # for example, revoked
             self.endpoint = replace(self.endpoint, token=self.endpoint.renew())
             status, headers, data = self._answer(method, path, body)
         if status in (301, 302, 307, 308) and redirected:
@@ -149,13 +151,13 @@ class RemoteStacks:
         raise self._refusal(status, answer)
 
     def _refusal(self, status: int, answer: Any) -> Exception:
-        """Return what a refusal means."""
+        """Return the error that a refusal means."""
         error = answer.get("error") if isinstance(answer, dict) else None
         error = error if isinstance(error, dict) else {}
         kind, message = str(error.get("type") or ""), str(error.get("message") or f"it answered {status}")
         if status == httpx.codes.NOT_FOUND and kind in MISSING:
             return Gone(message)
-        if status in UNSURE:
+        if status in UNCERTAIN:
             return ProviderSilent(f"{self.endpoint.region}: {message}", kind or "ServiceError")
         if status in BUSY or kind == "ActionInProgress":
             return ProviderBusy(f"{self.endpoint.region}: {message}", kind or "ServiceBusy")
@@ -178,7 +180,7 @@ class RemoteStacks:
                 return answer.status_code, answer.headers, self._read(answer, ends_at)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise ProviderBusy(f"region {region} cannot be reached: {error}", "ConnectionError") from error
-        except (httpx.TransportError, httpx.DecodingError) as error:  # it was asked, and may still do it
+        except (httpx.TransportError, httpx.DecodingError) as error:  # sent, and possibly carried out
             why = str(error) or type(error).__name__
             raise ProviderSilent(f"region {region} did not answer: {why}", "ConnectionError") from error
 
@@ -186,9 +188,9 @@ class RemoteStacks:
         data = bytearray()
         for chunk in answer.iter_bytes():
             data += chunk
-            if len(data) > MOST_BYTES:
+            if len(data) > MAX_BYTES:
                 raise ProviderError(
-                    f"region {self.endpoint.region} answers with too much", "UnexpectedAnswer"
+                    f"region {self.endpoint.region} sent a response that is too large", "UnexpectedAnswer"
                 )
             if time.monotonic() > ends_at:
                 raise ProviderSilent(f"region {self.endpoint.region} did not answer in time", "Timeout")

@@ -1,8 +1,8 @@
-"""Fetch a text that a template names by its address, for callers who are not to be trusted with our network.
+"""Fetch a text from a URL in a template. The template's author must not gain access to our network.
 
-Bounded in size, time and redirects; nothing that only this network has is reached unless the operator says
-so: what a name leads to is looked at once, by us, and that very address is connected to, so that an answer
-that changes in between gains nobody anything. Proxies, cookies and credentials are not used.
+Size, time and redirects are bounded. Addresses of private networks are refused unless the operator allows
+them: a host name is resolved once, and the connection uses the resolved address, so a changed DNS answer has
+no effect. Proxies, cookies and credentials are not used.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _TooLarge(Exception):
-    """More came than may."""
+    """The text exceeds the size limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What may be fetched: `max_bytes` a text, within `seconds` for all that one `Fetcher` fetches."""
+    """Limits: `max_bytes` for each text, `seconds` for all texts of a `Fetcher`."""
 
     max_bytes: int
     seconds: float = 60.0
-    most: int = 100  # texts
-    private: bool = False  # addresses that only this network has
+    most: int = 100  # number of texts
+    private: bool = False  # allow addresses of private networks
 
 
 class Fetcher:
-    """Fetches the texts of one request."""
+    """Fetches the texts of a request."""
 
     def __init__(self, rules: Fetched) -> None:
-        """The time starts with the first text."""
+        """The time limit starts with the first text."""
         self.rules = rules
         self._left, self._deadline = rules.most, 0.0
 
     def __call__(self, url: str, schemes: Collection[str] = REMOTE) -> str:
-        """Return the text at an address; `file` among `schemes` lets it be one of this machine's files.
+        """Return the text at a URL. With `file` among `schemes`, local files are allowed.
 
         Raises:
-            CouldNotFetch: it is not there, too large or too slow, or not for us to fetch.
+            CouldNotFetch: it does not exist, exceeds a limit, or must not be fetched.
         """
         scheme = url.partition(":")[0].lower() if ":" in url else ""
         if scheme not in schemes:
@@ -115,7 +115,7 @@ class Fetcher:
             yield chunk
 
     def _times(self) -> dict[str, Any]:
-        """Return what is left of the time, as one step may have it."""
+        """Return the remaining time as the timeout of a single step."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
@@ -123,7 +123,7 @@ class Fetcher:
 
 
 class PublicOnlyBackend(httpcore.SyncBackend):
-    """Connects to public addresses only, unless told otherwise."""
+    """Connects to public addresses only, unless `private` allows others."""
 
     def __init__(self, private: bool) -> None:
         self._private = private
@@ -137,7 +137,7 @@ class PublicOnlyBackend(httpcore.SyncBackend):
 
 
 def is_public(text: str) -> bool:
-    """Whether anybody on the internet could reach an address, and not only this machine or its network."""
+    """Whether an address is reachable from the public internet."""
     address: Address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
@@ -149,15 +149,15 @@ def is_public(text: str) -> bool:
 
 
 def verifying() -> Any:
-    """Return how certificates are looked at: by the system's authorities, whatever the environment says."""
+    """Return the verification context: the system's authorities, independent of the environment."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def parts_of(url: str) -> httpcore.URL:
-    """Return an address as it is connected to.
+    """Return the parts of a URL as used for the connection.
 
     Raises:
-        ValueError: it names no host, or a user.
+        ValueError: it has no host, or has a user name.
     """
     known = httpx.URL(url)
     if known.userinfo or not known.host:

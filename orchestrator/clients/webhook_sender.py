@@ -1,10 +1,10 @@
-"""Deliver to a webhook: signed, once, within a time, and to nobody whom only our own network has.
+"""Deliver a request to a webhook: signed, once, with a timeout, and never to a private network.
 
-What is sent is signed as https://www.standardwebhooks.com describes it, so that receivers have a library for
-it in most languages: HMAC-SHA256 over id, time and body, in the header `webhook-signature`. The time is part
-of what is signed: a receiver refuses what is old, and so what somebody recorded and sends again.
+Requests are signed according to https://www.standardwebhooks.com, for which libraries exist in most
+languages: HMAC-SHA256 over id, time and body, in the header `webhook-signature`. The signature covers the
+time, so that a receiver can refuse old requests: replays of a recorded request.
 
-Redirects are not followed: what was signed for one address is told to no other.
+Redirects are not followed: a signed request is sent to no other address.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from orchestrator.clients.url_fetcher import PublicOnlyBackend, is_public, parts
 
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
-SHORTEST: Final = 24  # bytes of a secret that a caller chooses, as the specification has it
-LONGEST: Final = 64
+MIN_SECRET_BYTES: Final = 24  # bytes of a secret chosen by a caller, as the specification requires
+MAX_SECRET_BYTES: Final = 64
 LONGEST_URL: Final = 2_000
-SAID: Final = 200  # characters of an answer that a message repeats
+MAX_QUOTED: Final = 200  # characters of a response that an error message quotes
 
 
 class NotDelivered(Exception):
-    """It was not taken; the text says why."""
+    """The delivery failed; the text gives the reason."""
 
 
 def new_secret() -> str:
@@ -42,18 +42,21 @@ def new_secret() -> str:
 
 
 def secret_fault(secret: str) -> str | None:
-    """Return what is wrong with a secret that a caller chose."""
+    """Return why a secret chosen by a caller is not valid."""
     try:
         size = len(_key(secret))
     except (ValueError, binascii.Error):
         size = 0
-    if not secret.startswith(PREFIX) or not SHORTEST <= size <= LONGEST:
-        return f"A secret is {PREFIX} and {SHORTEST} to {LONGEST} bytes in base64; without one we make it"
+    if not secret.startswith(PREFIX) or not MIN_SECRET_BYTES <= size <= MAX_SECRET_BYTES:
+        return (
+            f"A secret is {PREFIX} and {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes in base64; "
+            "leave it out to have it generated"
+        )
     return None
 
 
 def url_fault(url: str, *, private: bool) -> str | None:
-    """Return what is wrong with an address. Where its name leads is looked at with every delivery."""
+    """Return why an address is not valid. Its host name is resolved and checked at each delivery."""
     if urlsplit(url).scheme not in {"http", "https"} or len(url) > LONGEST_URL:
         return f"A url begins with http:// or https:// and has at most {LONGEST_URL} characters"
     if any(not character.isprintable() or character.isspace() for character in url):
@@ -70,7 +73,7 @@ def url_fault(url: str, *, private: bool) -> str | None:
 
 
 def shown_url(url: str) -> str:
-    """Return an address as anybody may see it: what it asks for may be a secret."""
+    """Return an address without its query, which may be a secret."""
     head, mark, _ = url.partition("?")
     return head + (f"{mark}******" if mark else "")
 
@@ -83,10 +86,10 @@ def signature(secret: str, id_: str, timestamp: int, body: bytes) -> str:
 
 
 def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, private: bool) -> int:
-    """Send a body to an address; return the status of the answer.
+    """Send a body to an address; return the response's status.
 
     Raises:
-        NotDelivered: it was not taken: no answer within `seconds`, or not a 2xx one.
+        NotDelivered: no response within `seconds`, or a status other than 2xx.
     """
     timestamp = int(time.time())
     headers = [
@@ -113,13 +116,13 @@ def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, pri
             said = b""
             for chunk in answer.iter_stream():
                 said += chunk
-                if len(said) > SAID or time.monotonic() > until:
+                if len(said) > MAX_QUOTED or time.monotonic() > until:
                     break
     except httpcore.TimeoutException as error:
         raise NotDelivered(f"it did not answer within {seconds:g} seconds") from error
     except (OSError, ValueError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise NotDelivered(str(error) or type(error).__name__) from error
-    told = " ".join(said.decode(errors="replace").split())[:SAID]
+    told = " ".join(said.decode(errors="replace").split())[:MAX_QUOTED]
     raise NotDelivered(f"it answered {answer.status}" + (f": {told}" if told else ""))
 
 

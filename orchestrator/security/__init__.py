@@ -1,5 +1,5 @@
-"""Who is calling and what they may do, tokens, and encryption at rest. Every query below is scoped by what
-this says.
+"""Authentication, authorization, tokens, and encryption at rest.
 
-Read `caller.py` first.
+Every query of the other packages is scoped by the `Caller` that this package determines. Read `caller.py`
+first.
 """

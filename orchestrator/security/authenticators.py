@@ -1,6 +1,6 @@
-"""How an installation learns who calls (`auth`): one door each way, all of them asked the same question.
+"""Authenticators: one for each value of the setting `auth`. All have the same signature.
 
-Access that a resource gave opens its stack through every door that asks for anything at all.
+Every authenticator except that of `auth = none` also accepts resource credentials.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from orchestrator.security.resource_credentials import STACK_USER, as_stack_user
 from orchestrator.security.tokens import find_token
 from orchestrator.store.connections.database import Database
 
-Environ = Mapping[str, Any]  # a request's, as WSGI has it
-# Returns whom a request is of, None where nobody is asked. Raises Unauthenticated, or Unavailable.
-Door = Callable[[Environ], Caller | None]
+Environ = Mapping[str, Any]  # of a request, as in WSGI
+# Returns the caller of a request, None without authentication. Raises Unauthenticated, or Unavailable.
+Authenticator = Callable[[Environ], Caller | None]
 
 
-def door(settings: Settings, database: Database) -> Door:
-    """Return the door that the settings choose.
+def authenticator(settings: Settings, database: Database) -> Authenticator:
+    """Return the configured authenticator.
 
     Raises:
-        Misconfigured: it cannot be made.
+        Misconfigured: it cannot be created.
     """
     policy = policy_of(settings)
     ask: Callable[[Environ], Caller]
     match settings.auth:
         case "none":
-            return _open
+            return _anonymous
         case "token":
-            ask = _Tokens(database)
+            ask = _TokenAuthenticator(database)
         case "basic":
             ask = Users(settings)
         case "keystone":
@@ -52,21 +52,21 @@ def door(settings: Settings, database: Database) -> Door:
     return asked
 
 
-def require_door(settings: Settings) -> None:
-    """Return when a door can be made as the settings choose; its database is not asked for it.
+def require_authenticator(settings: Settings) -> None:
+    """Check that the configured authenticator can be created; the database is not used.
 
     Raises:
-        Misconfigured: it cannot.
+        Misconfigured: it cannot be created.
     """
-    door(settings, cast(Database, None))
+    authenticator(settings, cast(Database, None))
 
 
-def _open(_environ: Environ) -> None:
-    """Ask nobody."""
+def _anonymous(_environ: Environ) -> None:
+    """Authenticate no request (`auth = none`)."""
 
 
-class _Tokens:
-    """`auth = token`: tokens of our own."""
+class _TokenAuthenticator:
+    """`auth = token`: API tokens of this installation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

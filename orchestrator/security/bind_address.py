@@ -1,4 +1,4 @@
-"""Where the API may listen: without a way to know its callers, only where no other machine can call."""
+"""Addresses that the API may listen on: without authentication, only the loopback address."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from orchestrator.errors import Misconfigured
 
 
 def require_safe_binding(settings: Settings) -> None:
-    """Return when the API may be bound to `settings.host`.
+    """Check that the API may be bound to `settings.host`.
 
     Raises:
-        Misconfigured: other machines could call it and nobody would ask who they are.
+        Misconfigured: other machines could call it without authentication.
     """
     if settings.auth == "none" and not settings.loopback:
         raise Misconfigured(

@@ -1,4 +1,4 @@
-"""Who is calling: the project a request may see, decided before anything is read for it."""
+"""The caller of a request, and the project that bounds all of its queries."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ USER_ROLES: Final = ("member", "reader")
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a caller of Keystone's showed: by it a stack is given the right to act for them later."""
+    """The caller's Keystone token, with which a stack is delegated the right to act for them later."""
 
     token: str = field(repr=False)
-    project_id: str  # that the token is for, whatever the path says
+    project_id: str  # of the token; the path may name another project
     role_ids: tuple[str, ...] = ()
     role_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The one a request acts for. Every query is scoped by `project_id`."""
+    """The identity that a request acts as. Every query is scoped by `project_id`."""
 
     project_id: str
     user: str = ""
     roles: tuple[str, ...] = ()
-    is_admin: bool = False  # of no project: reaches every project's stacks
-    bearer: AccessRow | None = None  # of a key, token or user that a resource has: nothing else may be seen
-    user_id: str = ""  # Keystone's; elsewhere users have names only
-    login: Login | None = None  # of who showed a token of Keystone's
-    is_admin_project: bool = True  # False: Keystone says that admins are made in another project
+    is_admin: bool = False  # without a project: reaches the stacks of every project
+    bearer: AccessRow | None = None  # the resource credential that was used; it limits access to its stack
+    user_id: str = ""  # Keystone's id; without Keystone, users only have names
+    login: Login | None = None  # set if a Keystone token was used
+    is_admin_project: bool = True  # False: Keystone defines admins by their roles in another project
 
     @property
     def scope(self) -> str | None:
-        """Return the project whose stacks the caller reaches, None for every project's."""
+        """Return the project whose stacks the caller reaches, None for all projects."""
         return None if self.is_admin else self.project_id
 
 
 def for_project(caller: Caller | None, project_id: str, *, admin: bool = False) -> Caller:
-    """Return the caller as one of the project named in the path.
+    """Return the caller, authorized for the project in the path.
 
-    Without authentication anyone is, and with `admin` an admin there. An admin may name any project in the
-    path and stays in their own. Who acts by what a resource gave is of its stack's project; a user of a
-    stack's at Keystone, whose own project is another, may name either.
+    Without authentication every caller belongs to the project, with `admin` as an administrator. An
+    authenticated admin may name any project in the path and keeps their own. A resource credential belongs to
+    its stack's project; a stack user of Keystone, who has a project of their own, may name either project.
 
     Raises:
-        AccessDenied: the caller's token is another project's.
+        AccessDenied: the caller's token belongs to another project.
     """
     if caller is None:
         return Caller(project_id=project_id, roles=ADMIN_ROLES if admin else USER_ROLES, is_admin=admin)

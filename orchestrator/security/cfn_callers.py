@@ -1,9 +1,9 @@
-"""Who asks in CloudFormation's way: by the key that a request is signed with
+"""Callers of the CloudFormation API, identified by the access key that signs a request
 (docs/internals/rest-api.md §14).
 
-A key is a resource's, which opens one stack and of it little; or a caller's own, which opens a project; or,
-where callers are known by Keystone, one of its users'. Where nobody is asked who they are, a key that nobody
-knows is the name of a project, and no key the default one.
+A key belongs to a resource, with limited access to its stack; to a key pair of this installation, with access
+to a project; or, with `auth = keystone`, to a Keystone user. With `auth = none`, an unknown key is the name
+of a project, and a request without a key uses the default project.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from orchestrator.security.key_pairs import find_signer
 from orchestrator.security.keystone import caller_of, service_user
 from orchestrator.security.resource_credentials import STACK_USER, as_stack_user
 from orchestrator.security.signatures import (
-    LONGEST,
+    MAX_LENGTH,
     Credential,
     Refused,
     SignedRequest,
     credential,
     is_signed,
-    presented,
+    received_signature,
     require_recent,
 )
 from orchestrator.store.access import grants
@@ -32,8 +32,8 @@ from orchestrator.store.access.grants import AccessRow
 from orchestrator.store.access.key_pairs import Signer
 from orchestrator.store.connections.database import Database
 
-DEFAULT_PROJECT: Final = "demo"  # as the command line has it
-# What Keystone says of a signature -> Amazon's code; what it says besides is no reason to tell.
+DEFAULT_PROJECT: Final = "demo"  # the default of the command line, too
+# Keystone's message about a signature -> Amazon's error code. Other messages are not passed on.
 REASONS: Final = {
     "EC2 access key not found.": "InvalidClientTokenId",
     "EC2 signature not supplied.": "SignatureDoesNotMatch",
@@ -41,64 +41,65 @@ REASONS: Final = {
 }
 
 
-class QueryCallers:
-    """Says whom a request's key stands for."""
+class CfnCallers:
+    """Identifies the callers of signed requests."""
 
     def __init__(self, settings: Settings, database: Database, cipher: Cipher) -> None:
-        """Take what keys are looked up in.
+        """Look up keys in the database and, with `auth = keystone`, at Keystone.
 
         Raises:
-            Misconfigured: Keystone cannot be asked.
+            Misconfigured: the settings for Keystone are incomplete.
         """
         self._settings, self._database, self._cipher = settings, database, cipher
         self._keystone = Ec2Tokens(service_user(settings)) if settings.auth == "keystone" else None
 
     def identify(self, request: SignedRequest) -> Caller:
-        """Return whom a request's key stands for.
+        """Return the caller whose key signs a request.
 
         Raises:
-            IncompleteSignature: it is not signed, or not as it must be.
+            IncompleteSignature: the request is not signed, or its signature is malformed.
             RequestExpired: it was signed too long ago.
-            Refused: nobody has the key, or the signature is not the secret's.
-            Unavailable: Keystone would know, and cannot be asked.
+            Refused: the key is unknown, or the signature does not match its secret.
+            Unavailable: Keystone would have to verify it, and does not respond.
         """
-        given = credential(request)
-        known = self._known(given.key) if 0 < len(given.key) <= LONGEST else None
-        if known is not None:
-            return self._signed(request, known)
-        if self._settings.auth == "none" and len(given.key) <= LONGEST:
-            return for_project(None, given.key or DEFAULT_PROJECT, admin=self._settings.anonymous_admin)
-        given = presented(request)
+        received = credential(request)
+        signer = self._find_key(received.key) if 0 < len(received.key) <= MAX_LENGTH else None
+        if signer is not None:
+            return self._signed(request, signer)
+        if self._settings.auth == "none" and len(received.key) <= MAX_LENGTH:
+            return for_project(None, received.key or DEFAULT_PROJECT, admin=self._settings.anonymous_admin)
+        received = received_signature(request)
         if self._keystone is None:
             raise Refused("InvalidClientTokenId")
-        require_recent(request, given)
-        told = self._keystone.ask(_as_keystone_has_it(request, given))
-        if isinstance(told, InvalidSignature):
-            raise Refused(REASONS.get(told.message, "AccessDenied"))
-        return as_stack_user(self._database, self._settings, caller_of(told.contents, told.token))
+        require_recent(request, received)
+        verdict = self._keystone.ask(_as_keystone_has_it(request, received))
+        if isinstance(verdict, InvalidSignature):
+            raise Refused(REASONS.get(verdict.message, "AccessDenied"))
+        return as_stack_user(self._database, self._settings, caller_of(verdict.contents, verdict.token))
 
-    def _known(self, key: str) -> AccessRow | Signer | None:
+    def _find_key(self, key: str) -> AccessRow | Signer | None:
         found = self._database.batched(grants.by_key, key)
         return found or find_signer(self._database, key)
 
-    def _signed(self, request: SignedRequest, known: AccessRow | Signer) -> Caller:
-        given = presented(request)
-        assert known.secret is not None  # it was found by its key
-        if not is_signed(self._cipher.open(known.secret), request, given, self._settings.endpoint):
+    def _signed(self, request: SignedRequest, signer: AccessRow | Signer) -> Caller:
+        received = received_signature(request)
+        assert signer.secret is not None  # otherwise it could not have been found by its key
+        if not is_signed(self._cipher.open(signer.secret), request, received, self._settings.endpoint):
             raise Refused("SignatureDoesNotMatch")
-        if isinstance(known, AccessRow):  # a machine's clock may be wrong: in version 2 it says no time
-            return Caller(known.project_id, known.resource, (STACK_USER,), bearer=known)
-        require_recent(request, given)
-        return Caller(known.project_id, known.name, known.roles)
+        # no time check: the machine's clock may be wrong, and version 2 has no time
+        if isinstance(signer, AccessRow):
+            return Caller(signer.project_id, signer.resource, (STACK_USER,), bearer=signer)
+        require_recent(request, received)
+        return Caller(signer.project_id, signer.name, signer.roles)
 
 
-def _as_keystone_has_it(request: SignedRequest, given: Credential) -> dict[str, Any]:
-    """Return what Keystone checks a signature with: no more of the request than was signed."""
-    params = request.query if given.v4 else request.params
-    names = [*given.v4.get("SignedHeaders", "").split(";"), "authorization", "x-amz-date"]
+def _as_keystone_has_it(request: SignedRequest, received: Credential) -> dict[str, Any]:
+    """Return the parts of a request that Keystone verifies a signature with: only signed parts."""
+    params = request.query if received.v4 else request.params
+    names = [*received.v4.get("SignedHeaders", "").split(";"), "authorization", "x-amz-date"]
     return {
-        "access": given.key,
-        "signature": given.signature,
+        "access": received.key,
+        "signature": received.signature,
         "host": request.host,
         "verb": request.verb,
         "path": request.path,

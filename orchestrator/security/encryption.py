@@ -17,7 +17,7 @@ class Cipher:
     """Seals JSON values for the database and opens them again."""
 
     def __init__(self, keys: list[str]) -> None:
-        """Take Fernet keys, the newest first; all open, the newest seals."""
+        """Take Fernet keys, the newest first. All keys decrypt, the newest encrypts."""
         try:
             fernets = [Fernet(key) for key in keys]
             self._newest = fernets[0]
@@ -28,11 +28,11 @@ class Cipher:
             ) from error
 
     def seal(self, value: Any) -> bytes:
-        """Return `value` as an encrypted JSON text."""
+        """Return `value` as encrypted JSON."""
         return self._fernet.encrypt(orjson.dumps(value))
 
     def open(self, sealed: bytes) -> Any:
-        """Return what was sealed.
+        """Return the decrypted value.
 
         Raises:
             Misconfigured: no configured key opens it.
@@ -43,7 +43,7 @@ class Cipher:
             raise Misconfigured(UNOPENED) from error
 
     def rotate(self, sealed: bytes) -> bytes:
-        """Return the same value sealed with the newest key.
+        """Return the value re-encrypted with the newest key.
 
         Raises:
             Misconfigured: no configured key opens it.
@@ -54,7 +54,7 @@ class Cipher:
             raise Misconfigured(UNOPENED) from error
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Whether the newest key sealed it."""
+        """Whether the value is encrypted with the newest key."""
         try:
             self._newest.decrypt(bytes(sealed))
         except InvalidToken:
@@ -63,7 +63,7 @@ class Cipher:
 
 
 def new_key() -> str:
-    """Return a fresh key."""
+    """Return a new key."""
     return Fernet.generate_key().decode()
 
 

@@ -1,6 +1,6 @@
-"""Key pairs: an access key that names its caller, and the secret that the caller signs requests with.
+"""Key pairs: an access key that names its caller, and the secret that signs the caller's requests.
 
-The secret is shown once. It is kept encrypted, not hashed as a token is: a signature is checked with it.
+The secret is shown once. It is stored encrypted, not hashed like a token: verifying a signature requires it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def create_key_pair(
     name: str = "",
     expires_at: dt.datetime | None = None,
 ) -> tuple[str, str]:
-    """Make a key pair for `project_id`; return the access key and the secret, which nothing shows again."""
+    """Create a key pair for `project_id`; return its access key and its secret, shown only now."""
     key, secret = secrets.token_hex(16), secrets.token_urlsafe(32)
     key_pairs.create(
         database,
@@ -39,15 +39,15 @@ def create_key_pair(
 
 
 def list_key_pairs(database: Database, project_id: str | None = None) -> list[KeyPairRow]:
-    """Return the key pairs of one project, or of all, the oldest first."""
+    """Return the key pairs of a project, or of all projects, oldest first."""
     return key_pairs.list_all(database, project_id)
 
 
 def revoke_key_pair(database: Database, key: str) -> bool:
-    """Make a key pair useless from now on; False when there is none, or it was revoked before."""
+    """Revoke a key pair; return False if it does not exist or was revoked before."""
     return key_pairs.revoke(database, key)
 
 
 def find_signer(database: Database, key: str) -> Signer | None:
-    """Return whom a key that may be used now stands for, by the database's clock."""
+    """Return the usable key pair with that key, by the database's clock."""
     return key_pairs.find_usable(database, key)

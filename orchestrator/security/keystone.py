@@ -1,8 +1,8 @@
-"""Callers with a token of Keystone's (`auth = keystone`): keystonemiddleware says whose it is.
+"""Callers with a Keystone token (`auth = keystone`), verified by keystonemiddleware.
 
-The library's middleware is asked once a request, with the few things of it that a token is judged by, and
-stands in front of nothing: so that what needs no token is not looked at, that no header of a caller's can
-pass for what the library found out, and that answers stay as they are.
+The library's middleware does not wrap our application. It is called once per request, with only the parts of
+the request that it needs. So requests without a token are not verified, no header of a caller can be mistaken
+for the library's results, and our responses stay unchanged.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.resource_credentials import STACK_USER
-from orchestrator.security.ttl_cache import Remembered
+from orchestrator.security.ttl_cache import TtlCache
 
-SERVICE_TYPE: Final = "orchestration"  # ours in the catalog: access rules of application credentials name it
-REMEMBERED: Final = "orchestrator.tokens"  # where in the environment the library finds what it remembers
-# What a token is judged by: itself, the service's that passes it on, and what access rules are about.
-JUDGED: Final = (
+# our type in the catalog: access rules of application credentials use it
+SERVICE_TYPE: Final = "orchestration"
+CACHE_KEY: Final = "orchestrator.tokens"  # key in the WSGI environment of the library's cache
+# The token, the token of the service that forwards it, and the subject of access rules.
+PASSED_ON: Final = (
     "REQUEST_METHOD",
     "SCRIPT_NAME",
     "PATH_INFO",
@@ -37,7 +38,7 @@ Middleware = Callable[[dict[str, Any], Callable[..., object]], Iterable[bytes]]
 
 
 class Keystone:
-    """Says who a request is of."""
+    """Authenticator for Keystone tokens."""
 
     def __init__(self, settings: Settings) -> None:
         """Take the settings.
@@ -45,22 +46,22 @@ class Keystone:
         Raises:
             Misconfigured: the library is not installed, or a setting is missing.
         """
-        self._challenge = f'Keystone uri="{_told(settings)}"'
+        self._challenge = f'Keystone uri="{_www_authenticate_url(settings)}"'
         self._middleware = _middleware(settings)
         domain_admin(settings)
-        self._remembered = Remembered()
+        self._remembered = TtlCache()
 
     def __call__(self, environ: Environ) -> Caller:
-        """Return whom a request's token stands for.
+        """Return the caller of a request.
 
         Raises:
-            Unauthenticated: it has none, or Keystone does not know it, or it expired.
-            Unavailable: Keystone cannot be asked.
+            Unauthenticated: it has no token, or the token is unknown or expired.
+            Unavailable: Keystone does not respond.
         """
         if not environ.get("HTTP_X_AUTH_TOKEN"):
             raise Unauthenticated(self._challenge)
-        asked = {name: environ[name] for name in JUDGED if name in environ}
-        status, token = self._ask({**asked, REMEMBERED: self._remembered})
+        asked = {name: environ[name] for name in PASSED_ON if name in environ}
+        status, token = self._ask({**asked, CACHE_KEY: self._remembered})
         if token is not None:
             return caller_of(token, environ["HTTP_X_AUTH_TOKEN"])
         if status == 401:
@@ -68,12 +69,12 @@ class Keystone:
         raise Unavailable(UNAVAILABLE)
 
     def _ask(self, environ: dict[str, Any]) -> tuple[int, Mapping[str, Any] | None]:
-        """Return the library's verdict: a status, and what the token is when it is good."""
-        said: list[int] = []
+        """Return the library's status, and the token's contents if the token is valid."""
+        statuses: list[int] = []
 
         def answer(status: str, _headers: object, _exc_info: object = None) -> Callable[[bytes], object]:
-            said.append(int(status[:3]))
-            return bytes  # the writer that WSGI wants, which nobody calls
+            statuses.append(int(status[:3]))
+            return bytes  # the `write` callable of WSGI; never called
 
         found: list[Mapping[str, Any]] = []
         environ["orchestrator.found"] = found
@@ -84,13 +85,13 @@ class Keystone:
             if not _is_keystones(error):
                 raise
             return 503, None
-        return (said or [503])[0], found[0] if found else None
+        return (statuses or [503])[0], found[0] if found else None
 
 
 def caller_of(token: Mapping[str, Any], text: str) -> Caller:
-    """Return whom a token's contents stand for; without a project none of the API's paths is theirs.
+    """Return the caller of a token. Without a project, no path of the API is allowed for it.
 
-    `text` is the token itself, as it was shown or as Keystone gave it for a signature.
+    `text` is the token itself, as received or as Keystone issued it for a signature.
     """
     user, project_id = token["user"], (token.get("project") or {}).get("id", "")
     roles = token.get("roles") or ()
@@ -98,7 +99,8 @@ def caller_of(token: Mapping[str, Any], text: str) -> Caller:
     return Caller(
         project_id=project_id,
         user=user["name"],
-        roles=tuple(name for name in names if name != STACK_USER),  # that takes more: `bearers.as_stack_user`
+        # requires more: `resource_credentials.as_stack_user`
+        roles=tuple(name for name in names if name != STACK_USER),
         user_id=user["id"],
         login=Login(text, project_id, tuple(role["id"] for role in roles), names) if text else None,
         is_admin_project=token.get("is_admin_project", True),
@@ -106,7 +108,7 @@ def caller_of(token: Mapping[str, Any], text: str) -> Caller:
 
 
 def service_user(settings: Settings) -> ServiceUser:
-    """Return as whom Keystone is asked.
+    """Return the service user that authenticates at Keystone.
 
     Raises:
         Misconfigured: a setting is missing.
@@ -123,10 +125,10 @@ def service_user(settings: Settings) -> ServiceUser:
 
 
 def domain_admin(settings: Settings) -> DomainAdmin | None:
-    """Return who manages the users of stacks, None where they have none at Keystone.
+    """Return the administrator of the stack domain, None if no stack domain is configured.
 
     Raises:
-        Misconfigured: not all is set that it takes.
+        Misconfigured: its settings are incomplete.
     """
     domain = settings.stack_user_domain_id or settings.stack_user_domain_name
     admin, password = settings.stack_domain_admin, settings.stack_domain_admin_password
@@ -148,7 +150,7 @@ def domain_admin(settings: Settings) -> DomainAdmin | None:
     )
 
 
-def _told(settings: Settings) -> str:
+def _www_authenticate_url(settings: Settings) -> str:
     return settings.keystone_www_authenticate_url or _required(settings, "auth_url")
 
 
@@ -159,8 +161,8 @@ def _required(settings: Settings, name: str) -> str:
     return str(value.get_secret_value() if name == "password" else value)
 
 
-def _let_in(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-    """Stand behind the library: who comes as far has a good token."""
+def _accept(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    """The application behind the library: reached only with a valid token."""
     environ["orchestrator.found"].append(environ["keystone.token_info"]["token"])
     start_response("204 No Content", [])
     return ()
@@ -194,22 +196,22 @@ def _middleware(settings: Settings) -> Middleware:
         chosen.set_override(name, value, group=group)
     library = {
         "oslo_config_config": chosen,
-        "www_authenticate_uri": _told(settings),
+        "www_authenticate_uri": _www_authenticate_url(settings),
         "interface": settings.keystone_interface,
         "region_name": settings.keystone_region_name,
         "cafile": settings.keystone_ca_file and str(settings.keystone_ca_file),
         "service_type": SERVICE_TYPE,
-        "include_service_catalog": True,  # where access rules look for our type
+        "include_service_catalog": True,  # access rules find our type in it
         "token_cache_time": settings.keystone_token_cache_seconds,
         "memcached_servers": settings.keystone_memcached_servers,
-        "cache": None if settings.keystone_memcached_servers else REMEMBERED,
+        "cache": None if settings.keystone_memcached_servers else CACHE_KEY,
     }
-    made: Middleware = AuthProtocol(_let_in, {name: it for name, it in library.items() if it is not None})
+    made: Middleware = AuthProtocol(_accept, {name: it for name, it in library.items() if it is not None})
     return made
 
 
 def _is_keystones(error: Exception) -> bool:
-    """Whether asking Keystone failed, in a way that the library has no answer for."""
+    """Whether a request to Keystone failed in a way that the library does not handle."""
     from keystoneauth1.exceptions import ClientException  # noqa: PLC0415 - an extra
 
     return isinstance(error, ClientException)

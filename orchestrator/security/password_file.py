@@ -1,13 +1,13 @@
-"""Callers with a name and a password (`auth = basic`), as an operator's file has them:
+"""Callers with a name and a password (`auth = basic`), from a file of the operator:
 
     users:
       ada:
-        password: scrypt:32768:8:1$…  # `orchestrator hash-password` makes it
+        password: scrypt:32768:8:1$…  # from `orchestrator hash-password`
         project: shop
-        roles: [member]  # reader, member, admin; member where none is said
+        roles: [member]  # reader, member, admin; default: member
       grace: {password: …, project: office, roles: [reader]}
 
-Passwords are hashed slowly, so what was right is remembered for a while, as a keyed hash in memory.
+Password hashes are slow by design, so verified passwords are cached for a while, as keyed hashes in memory.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from werkzeug.security import check_password_hash, generate_password_hash
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded, Misconfigured, Unauthenticated
 from orchestrator.security.caller import Caller
-from orchestrator.security.ttl_cache import Remembered
+from orchestrator.security.ttl_cache import TtlCache
 from orchestrator.template.parse import Limits, parse
 
 CHALLENGE: Final = 'Basic realm="orchestrator", charset="UTF-8"'
 REMEMBERED_SECONDS: Final = 300.0
-LONGEST: Final = 1_000  # characters of a name and a password together
+MAX_LENGTH: Final = 1_000  # characters of name and password together
 _KNOWN: Final = frozenset({"password", "project", "roles"})
 _FORMS: Final = ("scrypt:", "pbkdf2:")
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One who may call, and as whom."""
+    """A user of the file."""
 
     name: str
     project_id: str
@@ -48,31 +48,34 @@ class User:
 
 
 def hash_password(password: str) -> str:
-    """Return what a file keeps of a password."""
+    """Return the hash of a password, to be stored in the file."""
     return generate_password_hash(password, method="scrypt")
 
 
 class Users:
-    """Says who a request is of."""
+    """Authenticator for names and passwords."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the settings.
+        """Read the file.
 
         Raises:
-            Misconfigured: there is no file of users, or it is wrong.
+            Misconfigured: no file is set, or it is invalid.
         """
         if settings.users_file is None:
-            raise Misconfigured("ORCHESTRATOR_AUTH is basic: set ORCHESTRATOR_USERS_FILE to who may call")
+            raise Misconfigured(
+                "ORCHESTRATOR_AUTH is basic: set ORCHESTRATOR_USERS_FILE to the file of users"
+            )
         self._users = read_users(settings.users_file)
-        self._good = Remembered()
+        self._good = TtlCache()
         self._key = secrets.token_bytes(32)
-        self._nobody = hash_password(secrets.token_urlsafe())  # so that a wrong name takes as long
+        # an unknown name takes as long as a wrong password
+        self._nobody = hash_password(secrets.token_urlsafe())
 
     def __call__(self, environ: Mapping[str, Any]) -> Caller:
-        """Return whom a name and a password stand for.
+        """Return the caller of a request.
 
         Raises:
-            Unauthenticated: there are none, or nobody has them.
+            Unauthenticated: it has no name and password, or they are wrong.
         """
         given = _given(environ.get("HTTP_AUTHORIZATION", ""))
         if given is None:
@@ -85,7 +88,7 @@ class Users:
             if not right or user is None:
                 raise Unauthenticated(CHALLENGE)
             self._good.set(known, b"", REMEMBERED_SECONDS)
-        assert user is not None  # only what somebody has is remembered
+        assert user is not None  # only valid names are cached
         return Caller(user.project_id, user.name, user.roles)
 
 
@@ -97,15 +100,15 @@ def _given(header: str) -> tuple[str, str] | None:
         name, found, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
         return None
-    return (name, password) if found and len(name) + len(password) <= LONGEST else None
+    return (name, password) if found and len(name) + len(password) <= MAX_LENGTH else None
 
 
 @cache
 def read_users(path: Path) -> Mapping[str, User]:
-    """Return the users by name; the file is read once a process, so that a change takes a restart.
+    """Return the users by name. The file is read once per process: a change takes effect at a restart.
 
     Raises:
-        Misconfigured: it cannot be read or is wrong; the message names every fault and no password.
+        Misconfigured: it cannot be read or is invalid; the message lists every fault and no password.
     """
     try:
         document = parse(path.read_bytes(), Limits(max_bytes=16 * 1024 * 1024), "users")

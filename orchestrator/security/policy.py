@@ -1,14 +1,14 @@
-"""Who may do what: a name for all that can be asked for, and the roles it takes
-(docs/internals/rest-api.md §15).
+"""Authorization: a policy name for each operation, and the roles that allow it (docs/internals/rest-api.md
+§15).
 
-An operator's file (`policy_file`) may say otherwise, a line each:
+A file of the operator (`policy_file`) may override the defaults, one line each:
 
     stacks:delete: [admin]
     stacks:global_index: [admin]
-    resource_types:OS::Nova::Server: [builder]  # a type that anybody may use otherwise
-    stacks:abandon: []  # nobody
+    resource_types:OS::Nova::Server: [builder]  # by default every role may use a type
+    stacks:abandon: []  # denied to all
 
-Names are Heat's where Heat has the thing.
+Names are Heat's where Heat has the operation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.template.parse import Limits, parse
 
-Policy = Mapping[str, frozenset[str]]  # name -> the roles any of which will do
+Policy = Mapping[str, frozenset[str]]  # policy name -> the roles; any of them suffices
 
 READER: Final = "reader"
 MEMBER: Final = "member"
@@ -36,7 +36,7 @@ IMPLIED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 """What a role is besides itself, as Keystone has it from its first day."""
 
-IS_ADMIN: Final = "context_is_admin"  # who is nobody's project's: docs/internals/rest-api.md §1
+IS_ADMIN: Final = "context_is_admin"  # an admin without a project: docs/internals/rest-api.md §1
 TYPES: Final = "resource_types:"
 
 
@@ -125,26 +125,26 @@ CHANGES: Final = frozenset(
 
 
 def allowed(policy: Policy, name: str, caller: Caller) -> bool:
-    """Whether the caller may do what has that name."""
+    """Whether the policy allows an operation to the caller."""
     wanted = policy[name]
     return any(role in wanted or not wanted.isdisjoint(IMPLIED.get(role, ())) for role in caller.roles)
 
 
 def require(policy: Policy, name: str, caller: Caller) -> None:
-    """Return when the caller may do what has that name.
+    """Check that the policy allows an operation to the caller.
 
     Raises:
-        Forbidden: in Heat's words.
+        Forbidden: it does not; the message is Heat's.
     """
     if not allowed(policy, name, caller):
         raise Forbidden(f"You are not authorized to use {name}.")
 
 
-def type_gate(policy: Policy, caller: Caller) -> Callable[[str], None]:
-    """Return what raises Forbidden for a type that the caller may not use.
+def type_policy(policy: Policy, caller: Caller) -> Callable[[str], None]:
+    """Return a check that raises Forbidden for types that the caller may not use.
 
-    A type that no rule names is anybody's; one is refused by its own rule or by its namespace's
-    (`OS::Keystone::*`).
+    A type is governed by its own rule and by that of its namespace (`OS::Keystone::*`). Without a rule, every
+    caller may use it.
     """
 
     def enter(type_name: str) -> None:
@@ -159,10 +159,11 @@ def type_gate(policy: Policy, caller: Caller) -> Callable[[str], None]:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """Return the installation's policy; the file is read once a process, so that a change takes a restart.
+    """Return the installation's policy. The file is read once per process: a change takes effect at a
+    restart.
 
     Raises:
-        Misconfigured: the file cannot be read or is wrong; the message names every fault.
+        Misconfigured: it cannot be read or is invalid; the message lists every fault.
     """
     return TABLE if settings.policy_file is None else _read(settings.policy_file)
 
@@ -190,4 +191,4 @@ def _faults(document: Mapping[Any, Any]) -> Iterable[str]:
             hint = did_you_mean(str(name), TABLE)
             yield f"{name}: there is no such policy. {hint}".rstrip()
         if not isinstance(roles, list) or not all(isinstance(role, str) and role for role in roles):
-            yield f"{name}: must be a list of roles, [] for nobody"
+            yield f"{name}: must be a list of roles; [] allows no caller"

@@ -1,8 +1,8 @@
-"""Who acts by what a stack's resource gave: a key, a token, or a user at Keystone. They see one stack, and
-of it little.
+"""Resource credentials: keys, tokens and Keystone users created by a resource, with limited access to its
+stack.
 
-They may read the metadata of the resource that made the key, and signal it; with a key of a user, whatever
-all policies of that user allow (docs/internals/resource-types.md §A10).
+They allow reading the metadata of the resource and signalling it; keys of a user resource allow everything
+that all policies of that user allow (docs/internals/resource-types.md §A10).
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from orchestrator.store.access import grants
 from orchestrator.store.access.grants import AccessRow
 from orchestrator.store.connections.database import Database
 
-STACK_USER: Final = "heat_stack_user"  # the role, as Heat calls it
+STACK_USER: Final = "heat_stack_user"  # Heat's name of the role
 DENIED: Final = "You are not authorized to complete this action."
 
 
 def find_credential(database: Database, token: str) -> AccessRow | None:
-    """Return what a token of a resource's opens, None when it is none or opens nothing any more."""
+    """Return the credential with that token, None if it does not exist or its resource is deleted."""
     if not token.startswith(TOKEN_PREFIX):
         return None
     return database.batched(grants.by_token, token_hash(token))
 
 
 def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Caller:
-    """Return a caller of Keystone's who has the role of stacks' users as what they are: one resource's user,
-    or, whatever other roles they have, nobody. Others stay as they are, and so do all where stacks have no
-    users there.
+    """Resolve a Keystone caller with the role of stack users to the resource credential of that user.
+
+    A caller with that role who is no stack user loses all roles. Other callers are returned unchanged, as are
+    all callers if no stack domain is configured.
     """
     has_role = caller.login is not None and settings.heat_stack_user_role in caller.login.role_names
     if not has_role or not (settings.stack_user_domain_id or settings.stack_user_domain_name):
@@ -45,10 +46,10 @@ def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Cal
 
 
 def require(database: Database, bearer: AccessRow, stack_id: int, name: str) -> None:
-    """Return when somebody may read and signal a resource of that name.
+    """Check that a credential may read and signal a resource of that name.
 
     Raises:
-        Forbidden: they may not, or it is another stack's.
+        Forbidden: it may not, or belongs to another stack.
     """
     if bearer.stack_id == stack_id:
         if bearer.user is None:

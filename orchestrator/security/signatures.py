@@ -1,8 +1,8 @@
-"""Check EC2-style signatures of requests (docs/internals/rest-api.md §14). `resources/ec2_signatures.py`
-makes them.
+"""Verify EC2-style request signatures (docs/internals/rest-api.md §14). `resources/ec2_signatures.py` creates
+them.
 
-A request is good when the secret of the access key it names gives its signature. Version 2 has everything
-among the parameters, and is what signed URLs have. Version 4 has it in a header and is good for minutes.
+A signature is valid if the secret of the request's access key produces it. Version 2 stores it in the
+parameters, and is used for signed URLs. Version 4 uses a header and is valid for minutes.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from urllib.parse import urlsplit
 from orchestrator.errors import Forbidden, InvalidRequest
 from orchestrator.resources.ec2_signatures import METHODS, V4, signature_v2, signature_v4
 
-SKEW_SECONDS: Final = 15 * 60  # that the clocks of who signs and ours may be apart
-LONGEST: Final = 1_000  # characters of a key or a signature
+SKEW_SECONDS: Final = 15 * 60  # tolerated difference between the signer's clock and ours
+MAX_LENGTH: Final = 1_000  # characters of a key or a signature
 
 
 class IncompleteSignature(InvalidRequest):
-    """A request without a signature, or with half of one."""
+    """The request has no signature, or an incomplete signature."""
 
     heat_type = "IncompleteSignature"
 
     def __init__(self) -> None:
-        """Say so as Amazon does."""
+        """Use Amazon's message."""
         super().__init__("The request signature does not conform to AWS standards")
 
 
 class RequestExpired(InvalidRequest):
-    """A request signed too long ago, or in the future."""
+    """The request was signed too long ago, or in the future."""
 
     heat_type = "RequestExpired"
 
     def __init__(self) -> None:
-        """Say so as Amazon does."""
+        """Use Amazon's message."""
         super().__init__("Request expired or the request date is too far in the future")
 
 
 class Refused(Forbidden):
-    """The signature, or the key, is not one that opens this."""
+    """The key is unknown, or the signature does not match its secret."""
 
     def __init__(self, code: str = "AccessDenied") -> None:
-        """Take Amazon's code of why."""
+        """`code` is Amazon's error code."""
         self.heat_type = code
         super().__init__(_WORDS[code])
 
@@ -60,21 +60,21 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SignedRequest:
-    """A request as its sender signed it."""
+    """A request as signed by its sender."""
 
     verb: str
-    host: str  # as asked for
-    path: str  # unquoted, with everything in front of it
-    below: str  # the same without what may be in front of the version
-    params: Mapping[str, str]  # those of the query and those of a form in the body
+    host: str  # from the request
+    path: str  # unquoted, with the prefix of a proxy
+    below: str  # without the prefix before the version
+    params: Mapping[str, str]  # of the query, and of a form in the body
     headers: Mapping[str, str]  # names in lower case
     body_hash: str = ""  # SHA-256 in hex
-    query: Mapping[str, str] = field(default_factory=dict)  # those of the query alone
+    query: Mapping[str, str] = field(default_factory=dict)  # of the query only
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a request says of who signed it; `v4` is what the header has, empty in version 2."""
+    """Key and signature of a request; `v4` is the content of the header, empty in version 2."""
 
     key: str
     signature: str
@@ -82,50 +82,52 @@ class Credential:
 
 
 def credential(request: SignedRequest) -> Credential:
-    """Return what a request says of who signed it; key and signature are empty where it says nothing."""
+    """Return key and signature of a request, "" where missing."""
     scheme, _, rest = request.headers.get("authorization", "").partition(" ")
     v4 = dict(part.strip().partition("=")[::2] for part in rest.split(",")) if scheme == V4 else {}
     key = request.params.get("AWSAccessKeyId") or v4.get("Credential", "").partition("/")[0]
     return Credential(key, request.params.get("Signature") or v4.get("Signature", ""), v4)
 
 
-def presented(request: SignedRequest) -> Credential:
-    """Return what a request says of who signed it.
+def received_signature(request: SignedRequest) -> Credential:
+    """Return key and signature of a request.
 
     Raises:
-        IncompleteSignature: it is not signed.
-        Refused: it says nothing of by whom, or more than there can be.
+        IncompleteSignature: the request is not signed.
+        Refused: the key is missing, or key or signature are too long.
     """
-    given = credential(request)
-    if not given.signature:
+    received = credential(request)
+    if not received.signature:
         raise IncompleteSignature
-    if not given.key:
+    if not received.key:
         raise Refused("MissingAuthenticationToken")
-    if len(given.key) > LONGEST or len(given.signature) > LONGEST:
+    if len(received.key) > MAX_LENGTH or len(received.signature) > MAX_LENGTH:
         raise Refused
-    return given
+    return received
 
 
-def is_signed(secret: str, request: SignedRequest, given: Credential, endpoint: str) -> bool:
-    """Whether a request is signed with a secret; `endpoint` is the address that URLs are given out under.
-
-    Raises:
-        IncompleteSignature: what the header of a version 4 says cannot be a signature's.
-        RequestExpired: version 4, and too long ago.
-    """
-    if given.v4:
-        return _is_good_v4(secret, request, given.v4)
-    return any(_same(given.signature, wanted) for wanted in _wanted(secret, request, endpoint))
-
-
-def require_recent(request: SignedRequest, given: Credential) -> None:
-    """Return when a request says that it was made just now, or in version 2 that it is good until later.
+def is_signed(secret: str, request: SignedRequest, received: Credential, endpoint: str) -> bool:
+    """Whether a secret produces the signature of a request; `endpoint` is the base address of signed URLs.
 
     Raises:
-        IncompleteSignature: it says neither, or no time.
-        RequestExpired: it is not.
+        IncompleteSignature: the header of version 4 is malformed.
+        RequestExpired: version 4, signed too long ago.
     """
-    if given.v4:
+    if received.v4:
+        return _is_good_v4(secret, request, received.v4)
+    return any(
+        _same(received.signature, wanted) for wanted in _expected_signatures(secret, request, endpoint)
+    )
+
+
+def require_recent(request: SignedRequest, received: Credential) -> None:
+    """Check that a request was signed recently or, in version 2, has not yet expired.
+
+    Raises:
+        IncompleteSignature: it has no valid time.
+        RequestExpired: it was signed too long ago, or has expired.
+    """
+    if received.v4:
         _require_now(_stamped(request))
         return
     expires, made = request.params.get("Expires"), request.params.get("Timestamp")
@@ -154,9 +156,9 @@ def _stamped(request: SignedRequest) -> dt.datetime:
         raise IncompleteSignature from None
 
 
-def _wanted(secret: str, request: SignedRequest, endpoint: str) -> list[str]:
-    """Return the signatures of version 2 that are good: with and without the port, and as the URL was given
-    out, whatever a proxy makes of it.
+def _expected_signatures(secret: str, request: SignedRequest, endpoint: str) -> list[str]:
+    """Return the valid signatures of version 2: with and without the port, and for the URL as it was issued,
+    whatever a proxy changes.
     """
     if request.params.get("SignatureVersion", "2") != "2":
         return []
@@ -171,9 +173,9 @@ def _wanted(secret: str, request: SignedRequest, endpoint: str) -> list[str]:
     return [signature_v2(secret, request.verb, host, path, request.params) for host, path in places]
 
 
-def _is_good_v4(secret: str, request: SignedRequest, given: Mapping[str, str]) -> bool:
-    scope = given.get("Credential", "").partition("/")[2]
-    names = given.get("SignedHeaders", "").split(";")
+def _is_good_v4(secret: str, request: SignedRequest, received: Mapping[str, str]) -> bool:
+    scope = received.get("Credential", "").partition("/")[2]
+    names = received.get("SignedHeaders", "").split(";")
     stamp = request.headers.get("x-amz-date", "")
     if scope.count("/") != 3 or "host" not in names or any(name not in request.headers for name in names):
         raise IncompleteSignature
@@ -190,8 +192,8 @@ def _is_good_v4(secret: str, request: SignedRequest, given: Mapping[str, str]) -
         stamp=stamp,
         body_hash=request.body_hash,
     )
-    return _same(given.get("Signature", ""), wanted)
+    return _same(received.get("Signature", ""), wanted)
 
 
-def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+def _same(received: str, wanted: str) -> bool:
+    return hmac.compare_digest(received.encode("utf-8", "surrogatepass"), wanted.encode())

@@ -1,4 +1,4 @@
-"""Signed URLs (docs/internals/rest-api.md §14): good as long as the resource that gave one is there."""
+"""Signed URLs (docs/internals/rest-api.md §14): valid as long as the resource that issued them exists."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Final
 
 from orchestrator.config import Settings
 from orchestrator.security.encryption import Cipher
-from orchestrator.security.signatures import Refused, SignedRequest, is_signed, presented
+from orchestrator.security.signatures import Refused, SignedRequest, is_signed, received_signature
 from orchestrator.store.access import grants
 from orchestrator.store.access.grants import AccessRow
 from orchestrator.store.connections.database import Database
 
-LONGEST: Final = 2_000  # characters of a URL that is remembered; ours have some 400
+MAX_CACHED_LENGTH: Final = 2_000  # characters of a cached URL; ours have about 400
 
 
 def authenticate(database: Database, cipher: Cipher, settings: Settings, request: SignedRequest) -> AccessRow:
-    """Return what the key of a signed request opens.
+    """Return the resource credential that signs a request.
 
     Raises:
-        IncompleteSignature: it is not signed.
-        Refused: no resource gave the key, or the signature is not the secret's.
+        IncompleteSignature: the request is not signed.
+        Refused: the key is unknown, or the signature does not match its secret.
     """
-    given = presented(request)
+    given = received_signature(request)
     found = database.batched(grants.by_key, given.key)
     if found is None or found.secret is None:
         raise Refused("InvalidClientTokenId")
-    if len(request.path) + sum(map(len, request.params.values())) > LONGEST or given.v4:
+    if len(request.path) + sum(map(len, request.params.values())) > MAX_CACHED_LENGTH or given.v4:
         good = is_signed(cipher.open(found.secret), request, given, settings.endpoint)
     else:
         where = (request.verb, request.host, request.path, request.below)
@@ -45,7 +45,9 @@ def _is_good(
     params: tuple[tuple[str, str], ...],
     endpoint: str,
 ) -> bool:
-    """Whether a URL is signed with a sealed secret: one is used again and again, and is good or is not."""
+    """Whether a URL is signed with a sealed secret. Cached: a URL is used repeatedly, and its validity never
+    changes.
+    """
     verb, host, path, below = where
     request = SignedRequest(verb, host, path, below, dict(params), {})
-    return is_signed(cipher.open(sealed), request, presented(request), endpoint)
+    return is_signed(cipher.open(sealed), request, received_signature(request), endpoint)

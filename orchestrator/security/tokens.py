@@ -1,6 +1,6 @@
-"""API tokens: random text shown once, its SHA-256 kept, each for one project.
+"""API tokens: random text, shown once and stored as SHA-256, each for a single project.
 
-A token is 256 random bits, so a plain hash is enough and looking it up by that hash tells a guesser nothing.
+A token is 256 random bits, so a plain hash suffices, and a lookup by that hash leaks no information.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from orchestrator.store.access.api_tokens import TokenRow
 from orchestrator.store.connections.database import Database
 
 TOKEN_BYTES = 32
-MEMBER = "member"  # the role of a token that none is named for
+MEMBER = "member"  # the default role of a token
 
 
 def token_hash(token: str) -> bytes:
-    """Return what is stored of `token`."""
+    """Return the hash that is stored for `token`."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -31,7 +31,7 @@ def create_token(
     expires_at: dt.datetime | None = None,
     roles: Sequence[str] = (MEMBER,),
 ) -> str:
-    """Make a token for `project_id` and return its text, which nothing can show again."""
+    """Create a token for `project_id`; return its text, which is never shown again."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     api_tokens.create(
         database,
@@ -45,17 +45,17 @@ def create_token(
 
 
 def list_tokens(database: Database, project_id: str | None = None) -> list[TokenRow]:
-    """Return the tokens of one project, or of all, the oldest first."""
+    """Return the tokens of a project, or of all projects, oldest first."""
     return api_tokens.list_all(database, project_id)
 
 
 def revoke_token(database: Database, token_id: int) -> bool:
-    """Make a token useless from now on; False when there is none, or it was revoked before."""
+    """Revoke a token; return False if it does not exist or was revoked before."""
     return api_tokens.revoke(database, token_id)
 
 
 def find_token(database: Database, token: str) -> TokenRow | None:
-    """Return the row of a token that may be used now, by the database's clock."""
+    """Return the row of a usable token, by the database's clock."""
     wanted = token_hash(token)
     found = api_tokens.find_usable(database, wanted)
     return found[0] if found is not None and hmac.compare_digest(found[1], wanted) else None

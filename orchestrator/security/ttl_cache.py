@@ -1,4 +1,4 @@
-"""What was right a moment ago and need not be worked out again."""
+"""A cache with a time to live for recent results."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import time as clock
 from typing import Final
 
 
-class Remembered:
-    """Values by key for some seconds, as a memcache client has them: bounded, and shared by threads."""
+class TtlCache:
+    """Values by key, with the interface of a memcache client. Bounded and thread-safe."""
 
     MOST: Final = 10_000
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._kept: dict[str, tuple[float, bytes]] = {}
         self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
-        """Return what is kept under `key`, None when it is too old."""
+        """Return the value of `key`, None if it is absent or expired."""
         with self._lock:
             until, value = self._kept.get(key, (0.0, None))
         return value if until > clock.monotonic() else None
 
     def set(self, key: str, value: bytes, time: float = 0) -> None:
-        """Keep `value` for `time` seconds; the longest kept make room."""
+        """Store `value` for `time` seconds; evict the oldest entries if full."""
         with self._lock:
             self._kept.pop(key, None)
             if time > 0:

@@ -18,7 +18,7 @@ from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs
-from orchestrator.security.authenticators import require_door
+from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.schema import migrate
@@ -50,7 +50,7 @@ def up(
     with one_line_failures():
         settings = load_settings(host=host, port=port, data_dir=data_dir)
         require_safe_binding(settings)
-        require_door(settings)
+        require_authenticator(settings)
         configure_logs(level="INFO")
         logging.getLogger("httpx").setLevel(logging.WARNING)  # our own health checks are no news
         folder = DataDir(settings.data_dir)

@@ -88,7 +88,7 @@ class Delegations:
         if requested.method == "trusts":
             return self._create_trust(requested, trustor, redelegate=redelegate)
         body: dict[str, Any] = {"name": requested.name, "secret": requested.secret, "unrestricted": True}
-        body["description"] = "For what a stack does later; removed with it."
+        body["description"] = "Lets a stack act for you later; removed with the stack."
         if trustor.roles:
             body["roles"] = list(trustor.roles)
         path = f"/users/{trustor.user_id}/application_credentials"

@@ -28,7 +28,7 @@ from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
-from orchestrator.security.policy import policy_of, type_gate
+from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
 from orchestrator.template.fault_locations import placed
@@ -211,7 +211,7 @@ def kinds_of(
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
         fetch=fetcher(settings) if fetching else None,
-        enter=type_gate(policy_of(settings), context.caller),
+        enter=type_policy(policy_of(settings), context.caller),
     )
 
 

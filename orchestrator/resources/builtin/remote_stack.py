@@ -257,7 +257,7 @@ def _found(ctx: Context, physical_id: str) -> Mapping[str, Any]:
 def _act(ctx: Context, physical_id: str, action: Action) -> None:
     stacks = _stacks(ctx, ctx.properties)
     try:
-        stacks.act(physical_id, action)
+        stacks.start_action(physical_id, action)
     except Gone as error:
         raise ProviderError(str(error), "EntityNotFound") from error
     except ProviderBusy:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from orchestrator.cli.main import main
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
-from orchestrator.security.authenticators import require_door
+from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.password_file import CHALLENGE
 from tests.integration.api_world import Client, World, project, root, world  # noqa: F401 - fixtures
 
@@ -92,17 +92,17 @@ def test_a_wrong_file_is_refused_before_anything_starts(tmp_path: Path, text: st
     path = tmp_path / "users.yaml"
     path.write_text(text)
     with pytest.raises(Misconfigured) as refused:
-        require_door(Settings(auth="basic", users_file=path))
+        require_authenticator(Settings(auth="basic", users_file=path))
     assert said in str(refused.value)
     assert "sesame" not in str(refused.value)
 
 
 def test_what_a_way_to_know_callers_needs_is_asked_for_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_USERS_FILE"):
-        require_door(Settings(auth="basic"))
+        require_authenticator(Settings(auth="basic"))
     with pytest.raises(Misconfigured, match="cannot be read"):
-        require_door(Settings(auth="basic", users_file=tmp_path / "none"))
+        require_authenticator(Settings(auth="basic", users_file=tmp_path / "none"))
     with pytest.raises(Misconfigured, match="set ORCHESTRATOR_KEYSTONE_AUTH_URL"):
-        require_door(Settings(auth="keystone"))
+        require_authenticator(Settings(auth="keystone"))
     with pytest.raises(Misconfigured, match="cannot be read"):
-        require_door(Settings(auth="none", policy_file=tmp_path / "none"))
+        require_authenticator(Settings(auth="none", policy_file=tmp_path / "none"))

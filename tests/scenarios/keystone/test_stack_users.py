@@ -19,7 +19,7 @@ import pytest
 from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.keystone.stack_users import stack_user_reaper
-from orchestrator.security.authenticators import require_door
+from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.encryption import new_key
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.keystone import stack_users
@@ -287,7 +287,7 @@ def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: 
 def test_half_a_stack_domain_is_refused_by_the_api(world: World, missing: str) -> None:
     pytest.importorskip("keystonemiddleware")
     with pytest.raises(Misconfigured, match="all or none"):
-        require_door(world.settings.model_copy(update={missing: None}))
+        require_authenticator(world.settings.model_copy(update={missing: None}))
 
 
 def test_half_a_stack_domain_is_refused_by_a_worker(keystone: StandIn) -> None:

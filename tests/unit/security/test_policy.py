@@ -9,7 +9,7 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, Misconfigured
 from orchestrator.security.caller import Caller, for_project
-from orchestrator.security.policy import IS_ADMIN, TABLE, allowed, policy_of, require, type_gate
+from orchestrator.security.policy import IS_ADMIN, TABLE, allowed, policy_of, require, type_policy
 
 READER, MEMBER, ADMIN = (Caller("p", roles=(role,)) for role in ("reader", "member", "admin"))
 STACK_USER = Caller("p", roles=("heat_stack_user",))
@@ -59,7 +59,7 @@ def test_admins_may_all_but_what_nobody_may() -> None:
 
 def test_types_are_refused_by_their_own_rule_and_by_their_namespaces() -> None:
     assert len([name for name in TABLE if name.startswith("resource_types:")]) == 24
-    enter = type_gate(TABLE, MEMBER)
+    enter = type_policy(TABLE, MEMBER)
     with pytest.raises(Forbidden, match=r"^You are not authorized to use resource_types:OS::Nova::Flavor\.$"):
         enter("OS::Nova::Flavor")
     with pytest.raises(Forbidden, match=r"^You are not authorized to use OS::Keystone::User\.$"):
@@ -67,7 +67,7 @@ def test_types_are_refused_by_their_own_rule_and_by_their_namespaces() -> None:
     for name in ("OS::Nova::Server", "OS::Keystone", "Own", ""):
         enter(name)
     for name in ("OS::Nova::Flavor", "OS::Keystone::User"):
-        type_gate(TABLE, ADMIN)(name)
+        type_policy(TABLE, ADMIN)(name)
 
 
 def test_an_operators_file_speaks_for_what_it_names(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_an_operators_file_speaks_for_what_it_names(tmp_path: Path) -> None:
     assert allowed(policy, "stacks:delete", ADMIN)
     assert allowed(policy, "stacks:global_index", Caller("p", roles=("auditor",)))
     assert allowed(policy, "stacks:create", MEMBER)
-    type_gate(policy, Caller("p", roles=("builder",)))("OS::Nova::Server")
+    type_policy(policy, Caller("p", roles=("builder",)))("OS::Nova::Server")
     with pytest.raises(Forbidden):
-        type_gate(policy, ADMIN)("OS::Nova::Server")
+        type_policy(policy, ADMIN)("OS::Nova::Server")
 
 
 def test_a_wrong_file_is_refused_with_every_fault(tmp_path: Path) -> None:
