@@ -5,14 +5,20 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
-RUNNING := tests/clients tests/e2e
-PARTS := tests/integration tests/kills
+# Twice the cores: half of the tests wait for servers. Each process has its own PostgreSQL and Valkey.
+JOBS ?= $(shell expr 2 \* $$(nproc))
+PARALLEL = -n $(JOBS) --dist loadscope
+# T is a file, a folder, a test's id, or an expression for pytest -k.
+PART = $(if $(wildcard $(firstword $(subst ::, ,$(T)))),"$(T)",-k "$(T)")
+FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_create_and_delete.py \
+	tests/scenarios/stacks/test_updates.py tests/scenarios/children/test_nested_stacks.py tests/scenarios/reconcile \
+	tests/scenarios/signals/test_signals.py tests/integration/api/test_api_stacks.py
 
 # What the tests start are hundreds of processes: where nothing compiled is kept, each compiles all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-running test-parts test-engine test-long soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-fast test-long soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,19 +46,11 @@ check: $(STAMP)  ## ruff, mypy strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: $(STAMP)  ## everything that must hold on every change
-	@$(MAKE) --no-print-directory -j3 test-running test-parts test-engine
+test: $(STAMP)  ## everything that must hold on every change; T=path or T=expression for a part
+	@$(PYTEST) -m "not long" -p no:cacheprovider $(if $(T),$(PART),$(PARALLEL))
 
-# The three of `test`, side by side: a whole server and its clients, which mostly wait; parts on servers of
-# their own; and the rest.
-test-running: $(STAMP)
-	@$(PYTEST) -m "not long" -p no:cacheprovider $(RUNNING)
-
-test-parts: $(STAMP)
-	@$(PYTEST) -m "not long" -p no:cacheprovider $(PARTS)
-
-test-engine: $(STAMP)
-	@$(PYTEST) -m "not long" -p no:cacheprovider $(addprefix --ignore=,$(RUNNING) $(PARTS))
+test-fast: $(STAMP)  ## the inner loop: unit tests and the core scenarios, in under two minutes
+	@TEST_PROFILE=fast $(PYTEST) -m "not long" $(PARALLEL) $(if $(T),$(PART),$(FAST))
 
 test-long: $(STAMP)  ## the long runs: many kills, many seeds
 	@$(PYTEST) -m long

@@ -19,12 +19,12 @@ import redis
 from orchestrator.embedded.postgres import DATABASE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
-from orchestrator.store.schema import migrate
+from tests import template_cluster
 
 collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096
 # Safe against killed processes, which is all that tests do to them; not against a power cut.
-IN_A_HURRY = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}
+FAST_SETTINGS = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}
 
 
 class OwnServer:
@@ -60,9 +60,9 @@ class OwnServer:
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     """The session's PostgreSQL, with a migrated database to copy."""
     folder = tmp_path_factory.mktemp("postgres")
-    server = Postgres(folder / "data", IN_A_HURRY)
+    template_cluster.copy_to(folder / "data", FAST_SETTINGS)
+    server = Postgres(folder / "data", FAST_SETTINGS)
     with running(server.child(), folder / "postgres.log"):
-        migrate.upgrade(server.url())
         yield server
 
 
@@ -122,10 +122,10 @@ def broker(broker_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture
 def own_postgres(tmp_path: Path) -> Iterator[OwnServer]:
     """A PostgreSQL of one test, running, with the schema in its database."""
-    server = Postgres(tmp_path / "own-postgres", IN_A_HURRY)
+    template_cluster.copy_to(tmp_path / "own-postgres", FAST_SETTINGS)
+    server = Postgres(tmp_path / "own-postgres", FAST_SETTINGS)
     own = OwnServer(server.child(), tmp_path / "own-postgres.log", server.url())
     own.start()
-    migrate.upgrade(own.url)
     yield own
     own.stop()
 

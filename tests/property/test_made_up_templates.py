@@ -17,6 +17,7 @@ from orchestrator.template.function_view import ResourceProxy
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template, load
+from tests.profiles import examples
 
 LIMITS = Limits(max_depth=50)
 FORMATS = sorted(name for name, form in all_formats().items() if form.key == "heat_template_version")
@@ -39,7 +40,7 @@ def attempt(read: Callable[[], Any]) -> tuple[Any, InvalidTemplate | None]:
         return None, error
 
 
-@settings(patient, max_examples=300)
+@settings(patient, max_examples=examples(300))
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_random_input_is_read_or_refused_and_nothing_else(text: bytes | str) -> None:
     for read in (lambda: load(text, LIMITS), lambda: Environment.parse(text, LIMITS)):
@@ -53,7 +54,7 @@ MORE_KEYS = ["external_id", "value", "default", "constraints", "label", "hidden"
 named = st.dictionaries(words, st.dictionaries(st.sampled_from([*KEYS, *MORE_KEYS]), values))
 
 
-@settings(patient, max_examples=100)
+@settings(patient, max_examples=examples(100))
 @given(st.dictionaries(st.sampled_from(SECTIONS), values | named), st.sampled_from(FORMATS))
 def test_any_document_is_a_template_or_refused(sections: dict[str, Any], version: str) -> None:
     document = {"heat_template_version": version, **sections}
@@ -89,7 +90,7 @@ expressions = st.recursive(
 )
 
 
-@settings(patient, max_examples=500)
+@settings(patient, max_examples=examples(500))
 @given(expressions, st.sampled_from(FORMATS), st.booleans())
 def test_an_expression_that_load_accepts_resolves_or_says_where_it_cannot(
     expression: Any, version: str, strict: bool

@@ -24,6 +24,7 @@ from orchestrator.security.caller import ADMIN_ROLES, Caller
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, load
 from tests.bench.processes import forget_peak, peak_memory
+from tests.profiles import examples
 from tests.property.mutations import SOURCES, files_beside, mutated_documents, mutated_texts
 
 UUID: Final = "5f5a8a0e-3c3a-4b9e-9d6c-1b9b7c2f6a10"
@@ -107,7 +108,7 @@ def test_a_template_as_it_is_is_judged_in_time(path: Path) -> None:
     judge(path.read_text(), path, strict=False, overlook=True)
 
 
-@settings(patient, max_examples=300)
+@settings(patient, max_examples=examples(300))
 @given(mutated_texts(), ways)
 def test_a_text_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
     mutant: tuple[Path, bytes], how: dict[str, bool]
@@ -116,7 +117,7 @@ def test_a_text_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
     judge(data.decode(errors="replace"), path, **how)
 
 
-@settings(patient, max_examples=600)
+@settings(patient, max_examples=examples(600))
 @given(mutated_documents(), ways, st.booleans())
 def test_a_document_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
     mutant: tuple[Path, dict[str, Any]], how: dict[str, bool], as_text: bool

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.parse import Limits, locate, parse
 from orchestrator.template.yaml_scalars import plain
+from tests.profiles import examples
 from tests.property.yaml_reference import Reference, given_twice, places, read
 from tests.property.yaml_texts import yaml_texts
 
@@ -71,7 +72,7 @@ def test_every_place_of_a_document_is_found_again(document):
     assert all(1 <= line <= len(lines) and column >= 1 for line, column in found.values())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_random_input_is_read_or_refused_and_nothing_else(text):
     _, refused = attempt(lambda: parse(text, LIMITS))
@@ -79,7 +80,7 @@ def test_random_input_is_read_or_refused_and_nothing_else(text):
     assert locate(text, [("a", 0)]) is not None
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(yaml_texts())
 def test_yaml_in_every_style_is_read_as_pyyaml_reads_it(text):
     try:
@@ -132,7 +133,7 @@ yaml_pieces = st.lists(st.sampled_from(PIECES + BREAKS), max_size=40).map(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(yaml_pieces)
 def test_what_nearly_is_yaml_is_read_like_pyyaml_or_refused(text):
     try:

@@ -19,6 +19,7 @@ from orchestrator.errors import Misconfigured
 from orchestrator.security.encryption import new_key
 from orchestrator.store.connections.database import Database
 from tests.integration.api_world import Client
+from tests.profiles import examples
 
 TEMPLATE = """
 heat_template_version: 2021-04-16
@@ -187,14 +188,18 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(request=requests, path=st.sampled_from(["/p/stacks", "/p/validate"]))
 def test_no_request_is_ever_an_internal_error(served: Client, request: dict[str, Any], path: str) -> None:
     response = served.http.post(f"/v1{path}", json=request)
     assert response.status_code in {200, 201, 400, 409}, (request, response.text)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     body=st.binary(max_size=200)
     | st.text(max_size=50).map(lambda text: ("{" + text).encode("utf-8", "replace"))
@@ -203,7 +208,9 @@ def test_no_bytes_are_ever_an_internal_error(served: Client, body: bytes) -> Non
     assert served.http.post("/v1/p/stacks", data=body).status_code == 400
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @example(parts=["/"], query={})
 @given(
     parts=st.lists(

@@ -15,7 +15,7 @@ INPUTS = [
     {"name": "size", "type": "Number", "default": "3", "replace_on_change": True, "description": "How much"},
 ]
 OUTPUTS = [{"name": "result"}, {"name": "complaint", "error_output": True}]
-NOBODY = str(uuid.uuid4())
+NOBODY = str(uuid.UUID(int=7))
 
 
 def config(api: Client, project: str, **more: Any) -> dict[str, Any]:

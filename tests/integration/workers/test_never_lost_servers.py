@@ -12,7 +12,7 @@ import pytest
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store.schema import migrate
-from tests.conftest import IN_A_HURRY, OwnServer
+from tests.conftest import FAST_SETTINGS, OwnServer
 from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, local, made_once, thing, tree
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
@@ -21,7 +21,7 @@ from tests.plugins.thing_fixture import THING_DIR, ThingServer
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     """A cluster on servers of its own, all of which may be killed."""
     folder: Path = tmp_path_factory.mktemp("servers")
-    database, broker = Postgres(folder / "postgres", IN_A_HURRY), Valkey(folder / "valkey")
+    database, broker = Postgres(folder / "postgres", FAST_SETTINGS), Valkey(folder / "valkey")
     postgres = OwnServer(database.child(), folder / "postgres.log", database.url())
     valkey = OwnServer(broker.child(), folder / "valkey.log", broker.url())
     things = ThingServer(folder)

@@ -16,6 +16,7 @@ from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import traversals
+from tests.profiles import examples
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -95,7 +96,9 @@ def url(new_database: Callable[[], str]) -> Iterator[str]:
     return new_database()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(40), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     edges=st.lists(st.sets(st.integers(0, 11), max_size=4), min_size=1, max_size=12),
     outside=st.sets(st.integers(0, 11)),

