@@ -55,14 +55,13 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.nodes import action_sql, replacement_sql, repository
 from orchestrator.store.nodes import hooks as store_hooks
-from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes import replacement_sql, repository
+from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 from orchestrator.store.planning import small_create
 
 log = logger()
 
-HALTING = (ending.FAIL, action_sql.FAIL_INVALID_STATE, action_sql.RESTRICT)
 MAX_LOST_LEASES = 10  # leases in a row: whatever it is that ends the worker, it is this node
 
 
@@ -81,7 +80,7 @@ class CheckBatch:
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = StoredStackContext(db, engine.cipher, lease, engine.settings.endpoint)
-        self.writes: dict[str, list[_Write]] = {}
+        self.writes: dict[OutcomeStatement, list[_Write]] = {}
         self.rings: list[CheckMessage] = []
         self.left: list[Visit] = []  # that take a claim after all
         self.inner = False  # whether the visits are in child stacks
@@ -343,7 +342,7 @@ class CheckBatch:
                     drops.append(visit)
                     if self.lease is not None:
                         self._record_orphan(visit, known, row)
-            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement in HALTING}
+            unwinding |= {visit.stack.id for visit, _, _ in items if visit.halted or statement.halts}
             if (
                 self.lease is not None
             ):  # a provider is slow enough for a newer traversal to have come meanwhile

@@ -25,9 +25,12 @@ from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes import action_sql
 from orchestrator.store.nodes import outcome_sql as ending
+from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 
 
-def outcome_statement(visit: Visit, done: StepResult, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+def outcome_statement(
+    visit: Visit, done: StepResult, outcome: Outcome
+) -> tuple[OutcomeStatement, dict[str, Any]]:
     """Return the statement that writes an outcome, and what that takes besides `row_of`."""
     assert visit.resource is not None
     statement, row = ending.SETTLE, dict[str, Any]()
@@ -38,7 +41,7 @@ def outcome_statement(visit: Visit, done: StepResult, outcome: Outcome) -> tuple
             elif isinstance(outcome, Refreshed):
                 statement = action_sql.SETTLE_REFRESHED
             elif visit.stack.action in ACTS and visit.kind == "update":
-                statement = action_sql.SETTLE_ACT
+                statement = action_sql.SETTLE_ACTION
             row |= ready_columns(seen)
             if isinstance(outcome, PreviousOperationEnded) and outcome.failure:
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}

@@ -15,6 +15,7 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import hook_sql as sql
 from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.outcome_builder import render
 
 Db = Connection[TupleRow]
 
@@ -35,7 +36,7 @@ def put(db: Db, words: Mapping[int, Sequence[str]]) -> None:
     """Write the hooks of nodes that were just planned: node id to hooks."""
     if words:
         texts = ["{" + ",".join(found) + "}" for found in words.values()]
-        db.execute(sql.PUT, (list(words), texts))
+        db.execute(sql.SET_HOOKS, {"ids": list(words), "hooks": texts})
 
 
 def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
@@ -48,7 +49,7 @@ def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
         "reason": hooks.pause_reason(hook),
         "lease": lease,
     }
-    statement = sql.PAUSE_UNCLAIMED if lease is None else sql.PAUSE
+    statement = sql.PAUSE_UNCLAIMED if lease is None else sql.PAUSE_CLAIMED
     return bool(repository.retried(db, statement, values))
 
 
@@ -56,7 +57,8 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     """Write what a visit did, as `nodes.write` would, and pause its node; False when the resource was not
     ours.
     """
-    statement = sql.POST_HOOK_FORMS[hook == "post-delete", lease is not None]
+    paused = sql.DELETE_PAUSED if hook == "post-delete" else sql.SETTLE_PAUSED
+    statement = render(paused, leased=lease is not None, rows="one")
     told = {"hook": hook, "paused": hooks.pause_reason(hook), "lease": lease}
     return bool(repository.retried(db, statement, {**repository.of_one(row, statement), **told}))
 

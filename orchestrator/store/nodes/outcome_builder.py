@@ -1,17 +1,29 @@
-"""What the endings of `outcome_sql.py` are made of, and the forms that each comes in: for a node that
-was claimed and for one that was not (operations/adr/0001), for several rows and for just one.
+"""Outcome statements: values made of named parts, and the function that renders them as SQL.
+
+One statement records the outcome of a visit: it writes the resource, changes the node, records events, and
+releases or wakes other nodes. Each `OutcomeStatement` is rendered in up to four forms: for a node that was
+claimed (`leased`) or not (operations/adr/0001), and for one row or many. The rendered texts are in
+tests/golden/sql.
+
+Every statement returns rows of (effect, id, traversal, queue, label). The effects are `ring` (send a
+message), `queued` (released, no message yet), `clean` (released, needs no visit) and `held` (a resource that
+was written).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import Final, Literal
 
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 
-# What a visit writes: column and type. A statement gets its rows as one JSON array or, when there is just
-# one, the columns that it uses one by one: then `i` dissolves into parameters, and the plan is half the size.
-COLUMNS = {
+# The columns of an outcome row, and their types. Many rows are one JSON array. A single row is a list of
+# typed parameters, of which only those in use are listed: `i` then dissolves into the plan, which is half as
+# large.
+COLUMNS: Final = {
     "node_id": "bigint",
     "resource_id": "bigint",
     "stack_id": "bigint",
@@ -47,102 +59,217 @@ COLUMNS = {
     "was_fine": "boolean",
     "was": "text",
 }
-ROWS = f"""
-WITH i AS MATERIALIZED (
-    SELECT *
-        FROM json_to_recordset(%(rows)s) AS x({
-    ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
-})
-    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
-)"""
+
+_COLUMN_IN_USE: Final = re.compile(r"\bi\.(\w+)")
 
 
-def single_row_form(statement: str) -> str:
-    """Return an ending for just one row.
+@dataclass(frozen=True, slots=True)
+class EventRule:
+    """The events that an outcome records."""
 
-    Its events are told in the order they are written in: a list of VALUES, joined with one row, is gone
-    through as it is.
-    """
-    used = set(re.findall(r"\bi\.(\w+)", statement))
-    columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in COLUMNS if name in used)
-    text = statement.replace(ROWS, f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)")
-    return re.sub(r"\s+ORDER BY i\.node_id, .*", "", text)
+    insert: str  # an INSERT ... SELECT without ORDER BY
+    order: str  # of the events of one row
 
 
-# A node is ours to settle while our claim of it stands.
-LEASE_IS_OURS = f"{CHECKING} AND n.lease = %(lease)s"
-
-# A resource may be written while its lease is ours and, for rows with a traversal, while that is the
-# stack's.
-RESOURCE_LEASE_IS_OURS = """r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s AND (i.traversal IS NULL
-        OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
-
-EVENTS = """
-, told AS (
+def state_events(
+    status: str = "(i.status, i.reason)", when: str = "true", unless_silent: str = ""
+) -> EventRule:
+    """Return the rule for IN_PROGRESS, unless recorded before, then the final status and its reason."""
+    return EventRule(
+        f"""
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
         CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
-    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
-    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
-    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), {status}) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE {when} END{unless_silent}""",
+        "x.status <> 'IN_PROGRESS'",
+    )
+
+
+BOTH_EVENTS: Final = state_events()
+STARTED_EVENT: Final = state_events(status="(NULL, NULL)", when="false")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEffect:
+    """The change of the visited node."""
+
+    set: str
+    returning: str = ""
+    source: str = "JOIN r ON r.id = i.resource_id"
+    expired_lease_too: bool = False  # also a node whose lease was taken for lost, while its resource is ours
+    before: str = ""  # CTEs that `set` reads
+    # What the merged form sets in addition, None where the node and its dependents are updated separately.
+    merged_set: str | None = None
+    merged_source: str = "r"  # the CTE whose row permits the change
+
+
+READY: Final = NodeEffect(
+    set="""state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL,
+        leased_until = NULL, last_error = NULL""",
+    returning="n.id, n.needed_by, i.changed",
+    merged_set="",
+)
+
+
+class Next(Enum):
+    """The last part of a statement: which nodes are enqueued."""
+
+    DEPENDENTS = "release the dependents"
+    NODE = "enqueue the node once more"
+    BLOCKED = "wake the node of a newer traversal that waited for the resource"
+    NOTHING = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeStatement:
+    """A statement that records the outcome of a visit; identified by its name."""
+
+    name: str
+    resource: str | None = field(compare=False)  # the SET list; None: the row is deleted
+    node: NodeEffect | None = field(default=READY, compare=False)
+    events: EventRule | None = field(default=BOTH_EVENTS, compare=False)
+    next: Next = field(default=Next.DEPENDENTS, compare=False)
+    replacement: str = field(default="", compare=False)  # the INSERT of one; its id is r.replaced_by
+    returning: str = field(default="r.id", compare=False)  # of the resource
+    failure: str = field(default="", compare=False)  # the INSERT of the failure
+    halts: bool = field(default=False, compare=False)  # the first failure stops the traversal
+    child: str = field(default="", compare=False)  # the CTEs that insert a child stack
+    child_rows: str = field(default="", compare=False)  # the rows that these add to the result
+
+
+def render(statement: OutcomeStatement, *, leased: bool, rows: Literal["one", "many"]) -> str:
+    """Return a statement as SQL.
+
+    `leased`: the node and its resource were claimed with %(lease)s. Otherwise the statement locks both and
+    matches nothing unless they are free.
+    """
+    return _render(statement, leased, rows == "many")
+
+
+@cache
+def _render(statement: OutcomeStatement, leased: bool, many: bool) -> str:
+    node = statement.node
+    merged = (
+        not leased
+        and not many
+        and statement.next is Next.DEPENDENTS
+        and node is not None
+        and node.merged_set is not None
+    )
+    parts = [NEW_IDS] if statement.replacement else []
+    if not leased:
+        parts.append(lock_queued_node(with_dependents=merged))
+    parts.append(_resource(statement, leased))
+    if statement.replacement:
+        parts.append(f", made AS ({statement.replacement})")
+    if node is not None:
+        parts.append(node.before)
+        if not merged:
+            parts.append(_node(node, leased))
+    if statement.failure:
+        parts.append(f", cause AS ({statement.failure})")
+    if statement.halts:
+        parts.append(HALT)
+    if statement.events is not None:
+        order = f"\n    ORDER BY i.node_id, {statement.events.order}" if many else ""
+        parts.append(f", told AS ({statement.events.insert}{order}\n)")
+    parts.append(_next(statement, merged=merged, many=many))
+    body = "".join(parts)
+    return (MANY_ROWS if many else _one_row(body)) + body
+
+
+_COLUMN_LIST: Final = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+MANY_ROWS: Final = f"""
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x({_COLUMN_LIST})
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )"""
 
-# Wakes what waits for a resource just let go: the node of a newer traversal, which this visit held up. The
-# conditions are those of ix_graph_node_at_work, and of no other index: the number of waiting nodes must not
-# matter.
-WOKEN = """
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
-FROM i CROSS JOIN LATERAL (
-    SELECT m.id FROM graph_node m
-    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
-RETURNING n.id, n.traversal, n.queue, n.label
-"""
 
-WAKE = f", woken AS ({WOKEN})"
+def _one_row(body: str) -> str:
+    """Return the CTE of a single row with the columns that `body` reads.
 
-COUNTED = """
-, dec AS (  -- several of the rows may feed the same node
-    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
-    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
-"""
-EACH = """
-, dec AS (
-    SELECT d.id, 1 AS k, done.changed, d.nth
-    FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
-"""
-RELEASE = f"""{COUNTED}), released AS (
-    UPDATE graph_node n
-    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
-        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- locked in this order by everybody: no deadlocks
-    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    Raises:
+        KeyError: `body` reads a column that no row has.
+    """
+    used = set(_COLUMN_IN_USE.findall(body))
+    if unknown := used - COLUMNS.keys():
+        raise KeyError(f"no such column of an outcome: {sorted(unknown)}")
+    columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in COLUMNS if name in used)
+    return f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)"
+
+
+NEW_IDS: Final = """
+, fresh AS MATERIALIZED (
+    SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )"""
 
-SETTLED = """
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
-    queue, label
-FROM released WHERE state = 'queued'
-UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
-"""
 
-MARK_READY = f"""
+def lock_queued_node(*, with_dependents: bool = False) -> str:
+    """Return the CTE that locks a node which nobody claimed.
+
+    It matches a node once, in the current traversal of its stack, while the node still visits the resource
+    that was read: a replacement may have been put in its place.
+    """
+    ids = "n.id, n.id || n.needed_by AS moved" if with_dependents else "n.id"
+    return f"""
+, mine AS MATERIALIZED (
+    SELECT {ids} FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE {QUEUED} AND n.resource_id = i.resource_id AND n.traversal = s.traversal
+        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
+    ORDER BY i.node_id FOR UPDATE OF n
+)"""
+
+
+# The lease fences a claimed resource. A row with a traversal is written only while that is the stack's.
+LEASED_RESOURCE: Final = """i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
+# A resource that was not claimed is written while it is free and has the status that the visit read.
+FREE_RESOURCE: Final = """i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was"""
+
+
+def _resource(statement: OutcomeStatement, leased: bool) -> str:
+    guard = LEASED_RESOURCE if leased else FREE_RESOURCE
+    change = (
+        f"DELETE FROM resource r USING {guard}"
+        if statement.resource is None
+        else f"UPDATE resource r\n    SET {statement.resource}\n    FROM {guard}"
+    )
+    return f"""
+, r AS (
+    {change}
+    RETURNING {statement.returning}
+)"""
+
+
+LEASED_NODE: Final = f"{CHECKING} AND n.lease = %(lease)s"
+LEASED_OR_EXPIRED_NODE: Final = (
+    "(n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))"
+)
+
+
+def _node(node: NodeEffect, leased: bool) -> str:
+    guard = LEASED_OR_EXPIRED_NODE if node.expired_lease_too else LEASED_NODE
+    returning = f"\n    RETURNING {node.returning}" if node.returning else ""
+    return f"""
 , done AS (
     UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL,
-        last_error = NULL
-    FROM i JOIN r ON r.id = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
-    RETURNING n.id, n.needed_by, i.changed
+    SET {node.set}
+    FROM i {node.source}
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND {guard if leased else QUEUED}{returning}
 )"""
 
-# The first failure stops the traversal, once. What of it still runs is waited for, and users read so.
-HALTS = """
+
+# The first failure stops the traversal, once. Operations that are still running are waited for, and the
+# reason says so.
+HALT: Final = """
 , halted AS (
     UPDATE stack s
     SET halted_traversal = s.traversal,
@@ -153,82 +280,90 @@ HALTS = """
         AND s.halted_traversal IS DISTINCT FROM s.traversal
 )"""
 
-OURS_OR_THOUGHT_LOST = "(n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))"
 
-# The same endings for a check that claimed nothing: they take what they write, or match nothing. A node goes
-# once, in the traversal that is the stack's, while it still visits the resource that was seen (it may have
-# gone on to another that took its place), and that only while nobody holds it and it has the status that the
-# visit saw: it may have been marked since.
-LOCK_QUEUED_NODE = f"""
-, mine AS MATERIALIZED (
-    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
-    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
-    WHERE {QUEUED} AND n.resource_id = i.resource_id AND n.traversal = s.traversal
-        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
-    ORDER BY i.node_id FOR UPDATE OF n
-)
-, r AS ("""
-RESOURCE_IS_FREE = """mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was"""
+def _next(statement: OutcomeStatement, *, merged: bool, many: bool) -> str:
+    match statement.next:
+        case Next.DEPENDENTS:
+            assert statement.node is not None
+            return (settle_and_release(statement.node) if merged else release(many=many)) + RELEASED_ROWS
+        case Next.NODE:
+            return HELD_ROWS + "UNION ALL SELECT 'ring', id, traversal, queue, label FROM done\n"
+        case Next.BLOCKED:
+            return WAKE_BLOCKED + statement.child + WOKEN_ROWS + statement.child_rows
+        case Next.NOTHING:
+            return HELD_ROWS
 
 
-def leaseless_form(statement: str) -> str:
-    """Return an ending for a node that no claim was made for."""
-    text = statement.replace("\n, r AS (", LOCK_QUEUED_NODE, 1).replace(
-        f"i WHERE {RESOURCE_LEASE_IS_OURS}", f"i, mine WHERE {RESOURCE_IS_FREE}", 1
-    )
-    for claimed in (LEASE_IS_OURS, OURS_OR_THOUGHT_LOST):
-        text = text.replace(claimed, QUEUED)
-    return text
+# Several of the rows may release the same dependent.
+_DECREMENTS_OF_MANY: Final = """
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id"""
+_DECREMENTS_OF_ONE: Final = """
+    SELECT d.id, 1 AS k, done.changed, d.nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)"""
 
 
-# Of one node that no claim was made for, the lock has its dependents already: it is made ready, and they are
-# released, by one UPDATE. PostgreSQL opens a table's indexes and reads its CHECKs anew for each.
-LOCKED = "SELECT n.id FROM i JOIN graph_node n"
-LOCKED_WITH_DEPENDENTS = "SELECT n.id, n.id || n.needed_by AS moved FROM i JOIN graph_node n"
+def release(*, many: bool) -> str:
+    """Return the CTEs that release the dependents of the nodes in `done`."""
+    return f"""
+, dec AS ({_DECREMENTS_OF_MANY if many else _DECREMENTS_OF_ONE}
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+)"""
 
 
-def settle_and_release(of: str = "r", becomes: str = "") -> str:
-    """Return the UPDATE of a node (the first of them) and its dependents, once `of` has its row; the node is
-    given what `becomes` sets besides.
+def settle_and_release(node: NodeEffect) -> str:
+    """Return the merged form of a node that becomes ready and of `release`: one UPDATE of a node that nobody
+    claimed (number 0) and of its dependents.
+
+    PostgreSQL opens the indexes of a table and reads its CHECK constraints once per UPDATE.
     """
     return f"""
 , released AS (
     UPDATE graph_node n
     SET state = CASE WHEN l.nth = 0 THEN 'ready' WHEN n.blocked_by = 1 THEN 'queued' ELSE 'blocked' END,
         observed_ready = l.nth = 0, observed_ready_at = CASE WHEN l.nth = 0 THEN now() END, last_error = NULL,
-        lease = NULL, leased_until = NULL,{becomes}
+        lease = NULL, leased_until = NULL,{node.merged_set}
         blocked_by = CASE WHEN l.nth = 0 THEN 0 ELSE n.blocked_by - 1 END, dirty = n.dirty OR l.changed,
         rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
             WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
     FROM (
-        SELECT d.id, d.nth - 1 AS nth, i.changed, {of}.id AS made
-        FROM i CROSS JOIN {of} CROSS JOIN mine
+        SELECT d.id, d.nth - 1 AS nth, i.changed, {node.merged_source}.id AS made
+        FROM i CROSS JOIN {node.merged_source} CROSS JOIN mine
         CROSS JOIN LATERAL unnest(mine.moved) WITH ORDINALITY AS d(id, nth)
-        ORDER BY d.id  -- locked in this order by everybody: no deadlocks
+        ORDER BY d.id  -- every statement locks in this order: no deadlocks
     ) l
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = CASE WHEN l.nth = 0 THEN 'queued' ELSE 'blocked' END
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )"""
 
 
-def merged_release_form(statement: str, marked: str, released: str) -> str:
-    """Return an unclaimed ending of one row that does with `released` what `marked` and RELEASE do."""
-    if marked not in statement or RELEASE not in statement:
-        return statement
-    text = statement.replace(LOCKED, LOCKED_WITH_DEPENDENTS, 1)
-    return text.replace(marked, "", 1).replace(RELEASE, released, 1)
+RELEASED_ROWS: Final = """
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+    queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
+"""
+HELD_ROWS: Final = """
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+"""
 
-
-def variants(
-    endings: Collection[str], marked: str = MARK_READY, released: str = settle_and_release()
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the forms for nodes that no claim was made for, and those of all for just one row.
-
-    `marked` is what marks the node in these endings, and `released` what stands for that and for RELEASE
-    where there is just one.
-    """
-    free = {ending: leaseless_form(ending) for ending in endings}
-    one = {ending: ending for ending in endings}
-    one |= {ending: merged_release_form(ending, leaseless_form(marked), released) for ending in free.values()}
-    return free, {ending: single_row_form(form).replace(COUNTED, EACH) for ending, form in one.items()}
+# The node of a newer traversal that waits for a resource which this statement releases. The conditions are
+# those of ix_graph_node_at_work and of no other index: the number of waiting nodes must not matter.
+WAKE_WAITING_NODE: Final = """
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+"""
+WAKE_BLOCKED: Final = f", woken AS ({WAKE_WAITING_NODE})"
+WOKEN_ROWS: Final = HELD_ROWS + "UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken\n"

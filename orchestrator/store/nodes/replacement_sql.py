@@ -1,50 +1,21 @@
-"""How a visit ends that made what takes its resource's place at once, as types that call nobody can
-(operations/adr/0004): the statements REPLACE and SETTLE in one. In the forms of `outcome_sql.py`,
-though only those for nodes that no claim was made for are ever used.
+"""The outcome of a visit that creates the replacement of its resource at once, which only local types can
+(operations/adr/0004): the statements REPLACE and SETTLE in one. Only the forms without a lease are used.
 """
 
 from __future__ import annotations
 
-from orchestrator.store.nodes.outcome_builder import (
-    LEASE_IS_OURS,
-    RELEASE,
-    RESOURCE_LEASE_IS_OURS,
-    ROWS,
-    SETTLED,
-    settle_and_release,
-    variants,
-)
+from typing import Final
 
-MARK_READY = f"""
-, done AS (
-    UPDATE graph_node n
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id, lease = NULL,
-        leased_until = NULL, retry_count = 0, last_error = NULL
-    FROM i JOIN made m ON m.replaces = i.resource_id
-    WHERE n.id = ANY (ARRAY[i.node_id]) AND {LEASE_IS_OURS}
-    RETURNING n.id, n.needed_by, i.changed
-)"""
-MOVED = settle_and_release(
-    "made",
-    """
-        resource_id = CASE WHEN l.nth = 0 THEN l.made ELSE n.resource_id END, retry_count = 0,""",
-)
+from orchestrator.store.nodes.outcome_builder import EventRule, NodeEffect, OutcomeStatement
+from orchestrator.store.nodes.outcome_sql import DEPOSE
 
-# What is written is the heir's, but for the id of the resource: that of the one whose place it takes. Users
-# read of the old one that its update is over (`was_fine`), then how the new one was made.
-SETTLE_INLINE_REPLACEMENT = (
-    ROWS
-    + f"""
-, fresh AS MATERIALIZED (
-    SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
-)
-, r AS (
-    UPDATE resource r
-    SET leftover = true, lease = NULL, leased_until = NULL,
-        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
-    FROM i WHERE {RESOURCE_LEASE_IS_OURS}
-    RETURNING r.id, r.replaced_by, r.type, r.physical_id
-), made AS (
+# The row is the replacement's, except for the id of the resource, which is the deposed one's. The deposed
+# resource gets the events of a completed update (`was_fine`), then the replacement those of its creation.
+SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
+    "settle_inline_replacement",
+    resource=DEPOSE,
+    returning="r.id, r.replaced_by, r.type, r.physical_id",
+    replacement="""
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces, action, status, status_reason,
         physical_id, reference_id, properties, attributes, metadata, data, sealed, definition_id,
         built_digest, requires, input_digests, value_digest, attempt, updated_at, observed, observed_at)
@@ -56,10 +27,18 @@ SETTLE_INLINE_REPLACEMENT = (
         CASE WHEN i.action = 'CREATE' THEN NULL ELSE now() END, i.observed, now()
     FROM i JOIN r ON r.id = i.resource_id
     RETURNING id, replaces
-)"""
-    + MARK_READY
-    + """
-, told AS (
+""",
+    node=NodeEffect(
+        set="""state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id,
+        lease = NULL, leased_until = NULL, retry_count = 0, last_error = NULL""",
+        source="JOIN made m ON m.replaces = i.resource_id",
+        returning="n.id, n.needed_by, i.changed",
+        merged_set="""
+        resource_id = CASE WHEN l.nth = 0 THEN l.made ELSE n.resource_id END, retry_count = 0,""",
+        merged_source="made",
+    ),
+    events=EventRule(
+        """
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
@@ -71,10 +50,7 @@ SETTLE_INLINE_REPLACEMENT = (
         (3, i.started, i.type, i.physical_id, i.action, 'IN_PROGRESS', 'state changed'),
         (4, true, i.type, i.physical_id, i.action, i.status, i.reason)
     ) AS x(nth, told, type, physical_id, action, status, reason)
-    WHERE x.told ORDER BY i.node_id, x.nth
-)"""
-    + RELEASE
-    + SETTLED
+    WHERE x.told""",
+        "x.nth",
+    ),
 )
-
-UNCLAIMED, OF_ONE = variants((SETTLE_INLINE_REPLACEMENT,), MARK_READY, MOVED)

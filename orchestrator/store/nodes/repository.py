@@ -22,14 +22,12 @@ from orchestrator.errors import Superseded
 from orchestrator.store.connections.prepared import fetch_prepared, numbered
 from orchestrator.store.nodes import action_sql as act
 from orchestrator.store.nodes import outcome_sql as ending
-from orchestrator.store.nodes import replacement_sql as heir
 from orchestrator.store.nodes import visit_sql as sql
+from orchestrator.store.nodes.outcome_builder import OutcomeStatement, render
 
 CheckConnection = Connection[TupleRow]
 
 PASSED_AT_ONCE = 512
-UNCLAIMED = ending.UNCLAIMED | act.UNCLAIMED | heir.UNCLAIMED
-OF_ONE = ending.OF_ONE | act.OF_ONE | heir.OF_ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
     Raises:
         Superseded: nobody claimed it, and it is gone meanwhile.
     """
-    return _looked_again(db, visit, sql.LOOK_AS_ADOPTED)
+    return _looked_again(db, visit, sql.READ_FOR_ADOPTION)
 
 
 def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
@@ -127,29 +125,30 @@ def _looked_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
 
 def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
     """Open an operation, durably, before its provider is called; return the resources that were ours."""
-    return frozenset(row[0] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
+    return frozenset(row[1] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
 def write_outcome(
     db: CheckConnection,
-    statement: str,
+    statement: OutcomeStatement,
     rows: Sequence[Mapping[str, Any]],
     lease: int | None,
     root: str,
     ring: int = 0,
 ) -> Settled:
-    """Run one of the endings over `rows`; ring at most `ring` released nodes.
+    """Write the outcomes of visits that end alike; enqueue at most `ring` released nodes.
 
-    Without a lease nothing was claimed, and the statement takes what it writes.
+    Without a lease nothing was claimed, and the statement locks the nodes and resources that it writes.
     """
-    statement = statement if lease is not None else UNCLAIMED[statement]
+    leased = lease is not None
     values: dict[str, Any]
     if len(rows) == 1:
-        statement = OF_ONE[statement]
-        values = of_one({**rows[0], "lease": lease, "ring": ring}, statement)
+        text = render(statement, leased=leased, rows="one")
+        values = of_one({**rows[0], "lease": lease, "ring": ring}, text)
     else:
+        text = render(statement, leased=leased, rows="many")
         values = {"rows": Json(list(rows)), "lease": lease, "ring": ring}
-    return settled(retried(db, statement, values), root)
+    return settled(retried(db, text, values), root)
 
 
 def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
@@ -232,7 +231,7 @@ def upsert_resource_snapshot(
     assert resource is not None
     named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
     where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
-    statement = act.UPSERT_RESOURCE_SNAPSHOT if visit.act == "SNAPSHOT" else act.COPY_BEGUN
+    statement = act.UPSERT_RESOURCE_SNAPSHOT if visit.act == "SNAPSHOT" else act.UNFINISHED_RESOURCE_SNAPSHOT
     row = db.execute(statement, {**named, **where, **values}).fetchone()
     return (values["token"], None) if row is None else (row[0], row[1])
 

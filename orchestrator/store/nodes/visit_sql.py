@@ -17,13 +17,25 @@ from __future__ import annotations
 QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
-# What `nodes.visit_of` reads, out of n (node), s (stack), r (resource) and d (definition).
-NODE_SEEN = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
-STACK_SEEN = """s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal,
-    s.action, s.status, s.revision_id, (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id"""
-VISIT_COLUMNS = f"""
-{NODE_SEEN},
-    {STACK_SEEN},
+NODE_COLUMNS = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
+
+
+def stack_columns(revision: str = "s.revision_id") -> str:
+    """Return the columns of a `StackView`; `revision` is the id of the revision to be used."""
+    return f"""s.id, s.uuid::text, s.name, s.project_id, s.root_id, s.traversal, s.halted_traversal,
+    s.action, s.status, {revision}, (s.timeout_mins * 60)::float8, s.converge, s.retain, s.request_id"""
+
+
+STACK_COLUMNS = stack_columns()
+
+
+def visit_columns(revision: str = "s.revision_id") -> str:
+    """Return the columns that `repository.visit_of` reads: of n (node), s (stack), r (resource),
+    d (definition) and the required resources.
+    """
+    return f"""
+{NODE_COLUMNS},
+    {stack_columns(revision)},
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
@@ -35,12 +47,24 @@ VISIT_COLUMNS = f"""
     inputs.handed_on, nullif(n.hooks, '{{}}')
 """
 
-# What it reads from. What a subquery in SEEN would be is joined: PostgreSQL goes through all expressions of a
-# statement with a subquery in one of them, each time that it runs.
-VISIT_JOINS = """
+
+VISIT_COLUMNS = visit_columns()
+
+
+def visit_joins(
+    definition: str = "coalesce(n.definition_id, r.definition_id)",
+    requirement: str = "q.name = ANY(d.requires) AND NOT q.leftover",
+) -> str:
+    """Return the tables that VISIT_COLUMNS reads, joined to n.
+
+    `definition` is the id of the definition, `requirement` the condition on a required resource q. Every
+    table is joined: PostgreSQL walks all expressions of a statement that has a subquery in one of them, each
+    time that it runs.
+    """
+    return f"""
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
 LEFT JOIN resource r ON r.id = ANY (ARRAY[n.resource_id])
-LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[coalesce(n.definition_id, r.definition_id)])
+LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[{definition}])
 CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(
         q.id, q.name, q.physical_id, q.reference_id, q.action, q.status,
@@ -53,10 +77,12 @@ CROSS JOIN LATERAL (
         END,
         convert_from(q.sealed, 'UTF8'), q.value_digest)) AS handed_on
     FROM resource q
-    WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires)
-        AND NOT q.leftover
+    WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND {requirement}
 ) AS inputs
 """
+
+
+VISIT_JOINS = visit_joins()
 
 READ_CLAIMED = f"""
 SELECT {VISIT_COLUMNS}
@@ -65,23 +91,28 @@ FROM graph_node n
 ORDER BY n.id
 """
 
-# The same for a resource that is to be taken over, with the definition that it has, whatever the node's, and
-# the revision that this came with.
-LOOK_AS_ADOPTED = (
-    READ_CLAIMED.replace("coalesce(n.definition_id, r.definition_id)", "r.definition_id")
-    .replace("n.id = ANY(%(ids)s) AND n.lease = %(lease)s", "n.id = %(id)s")
-    .replace(" AND NOT q.leftover", "")
-    .replace(
-        "s.revision_id,",
-        "coalesce((SELECT v.id FROM revision v WHERE v.stack_id = s.id AND v.number = d.valid_from), "
-        "s.revision_id),",
-    )
-)
+# The revision that the definition of the resource came with.
+_BUILT_REVISION = """coalesce((SELECT v.id FROM revision v
+        WHERE v.stack_id = s.id AND v.number = d.valid_from), s.revision_id)"""
 
-# The same for an operation that is open, with what it was begun with. Of all it stands on, that has a digest.
-READ_WITH_OPERATION_INPUTS = LOOK_AS_ADOPTED.replace(
-    "q.name = ANY(d.requires)",
-    "q.id = ANY(r.requires) AND r.input_digests[array_position(r.requires, q.id)] <> ''",
+
+def _read_as_built(requirement: str) -> str:
+    """Return the statement that reads a node with the definition its resource has, not the node's."""
+    return f"""
+SELECT {visit_columns(_BUILT_REVISION)}
+FROM graph_node n
+{visit_joins("r.definition_id", requirement)}WHERE n.id = %(id)s
+ORDER BY n.id
+"""
+
+
+# A resource to be adopted, with the definition that it was adopted with.
+READ_FOR_ADOPTION = _read_as_built("q.name = ANY(d.requires)")
+
+# A resource with an open operation, with the inputs that this was started with: the requirements that have a
+# digest.
+READ_WITH_OPERATION_INPUTS = _read_as_built(
+    "q.id = ANY(r.requires) AND r.input_digests[array_position(r.requires, q.id)] <> ''"
 )
 
 CLAIM = f"""

@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import StackView, Visit
 from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.nodes.visit_sql import NODE_SEEN, QUEUED, STACK_SEEN
+from orchestrator.store.nodes.visit_sql import NODE_COLUMNS, QUEUED, STACK_COLUMNS
 from orchestrator.store.planning.bulk_writer import DefinitionRow, NodeRow
 
 Db = Connection[TupleRow]
@@ -41,8 +41,8 @@ WHERE s.id = %(stack_id)s::bigint AND s.traversal = %(traversal)s::bigint
 # The same by the plan node, where nobody claims that: what the visit is, and what it will need. Of any other
 # node, nothing.
 GLANCE = f"""
-SELECT {NODE_SEEN},
-    {STACK_SEEN},
+SELECT {NODE_COLUMNS},
+    {STACK_COLUMNS},
     {PLAN_INPUT_COLUMNS}FROM graph_node n
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id]) JOIN revision v ON v.id = ANY (ARRAY[s.revision_id])
 WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_leases = 0

@@ -20,15 +20,15 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage, SignalMessage
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
-from orchestrator.store.nodes.hook_sql import TELL
-from orchestrator.store.nodes.outcome_builder import WOKEN
+from orchestrator.store.nodes.hook_sql import STATE_EVENT
+from orchestrator.store.nodes.outcome_builder import WAKE_WAITING_NODE
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.signals import watchers as peers
 
 Db = Connection[TupleRow]
 
 REFUSE = f"""
-{TELL} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
+{STATE_EVENT} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
 """
 
 PLANNING = """
@@ -99,7 +99,7 @@ WRITTEN = """, data = %(data)s, metadata = %(metadata)s, attributes = %(attribut
 
 WAKE = f"""
 i AS (SELECT 0::bigint AS node_id, r.stack_id, r.id AS resource_id FROM r),
-woken AS ({WOKEN})
+woken AS ({WAKE_WAITING_NODE})
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
@@ -184,7 +184,7 @@ WITH r AS (
         AND CASE WHEN %(status)s::text = 'FAILED' THEN r.action <> 'DELETE'
             ELSE r.action = 'CHECK' AND r.status = 'FAILED' END
     RETURNING *
-), told AS ({TELL} FROM r)
+), told AS ({STATE_EVENT} FROM r)
 SELECT id FROM r
 """
 LOCKED = """

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
@@ -20,8 +20,9 @@ from sqlalchemy import text
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.outcome_builder import render
+from orchestrator.store.nodes.outcome_sql import WAIT
 from orchestrator.store.nodes.repository import Settled
 from orchestrator.store.traversals.accept import INSERT_CONTENT, LOCK_CONTENT
 from orchestrator.store.traversals.traversals import STACK_EVENT, start_traversal
@@ -44,11 +45,9 @@ UPDATE stack SET parent_resource_id = NULL
 WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
 """
 
-# All of it at once: the resource's node waits, and there are the stack, its first revision, its plan and
-# finish nodes, and the event. What is not said is as with the stack around it. Without `r` there is nothing.
-INSERT_CHILD_SQL = (
-    """
-, p AS MATERIALIZED (
+# The child stack, its first revision, its plan and finish nodes, and its event. Whatever is not given is
+# inherited from the parent. Nothing is inserted unless the resource's row `r` was written.
+_INSERT_CHILD: Final = f""", p AS MATERIALIZED (
     SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
 ), born AS MATERIALIZED (
     SELECT nextval('stack_id_seq') AS id,
@@ -67,9 +66,7 @@ INSERT_CHILD_SQL = (
         p.user_project_id, p.converge, p.request_id
     FROM i CROSS JOIN born CROSS JOIN p
     RETURNING *
-), first_event AS ("""
-    + STACK_EVENT
-    + """ RETURNING id
+), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
         outline, created_by, traversal, first_event, adopted)
@@ -80,7 +77,7 @@ INSERT_CHILD_SQL = (
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
         state, rung_at)
-    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
+    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{{}}'::bigint[], 1, 'blocked',
         NULL::timestamptz
     FROM born CROSS JOIN p
     UNION ALL
@@ -89,23 +86,14 @@ INSERT_CHILD_SQL = (
     FROM born CROSS JOIN p
 )
 """
+
+# The node of a resource waits, and the child stack that it waits for is inserted, in one statement.
+WAIT_FOR_NEW_CHILD: Final = replace(
+    WAIT,
+    name="wait_for_new_child",
+    child=_INSERT_CHILD,
+    child_rows="UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born\n",
 )
-
-
-def insert_child_statement(wait: str) -> str:
-    """Return a statement that lets a node wait, and makes the child that it waits for."""
-    head, held = wait.split("\nSELECT 'held'")
-    return (
-        head
-        + INSERT_CHILD_SQL
-        + "\nSELECT 'held'"
-        + held
-        + "\nUNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born"
-    )
-
-
-SPAWN = insert_child_statement(ending.OF_ONE[ending.WAIT])
-SPAWN_UNCLAIMED = insert_child_statement(ending.OF_ONE[ending.UNCLAIMED[ending.WAIT]])
 
 REVISE = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
@@ -282,7 +270,7 @@ def spawn(
         db.execute(DETACH_DELETED_CHILD, {"resource_id": str(row["resource_id"])})
     if hashlib.sha256(wanted.template).digest() not in _stored:
         store(db, wanted)
-    statement = SPAWN if lease is not None else SPAWN_UNCLAIMED
+    statement = render(WAIT_FOR_NEW_CHILD, leased=lease is not None, rows="one")
     values = {
         **repository.of_one(row, statement),
         **_revision(wanted),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from types import ModuleType
 
 import psycopg
 import pytest
@@ -12,7 +11,16 @@ import pytest
 from orchestrator.store.connections.database import ConnectBackoff, Database
 from orchestrator.store.connections.prepared import numbered
 from orchestrator.store.nodes import action_sql, outcome_sql, replacement_sql, visit_sql
+from orchestrator.store.nodes.outcome_builder import OutcomeStatement, render
 from orchestrator.store.planning import bulk_writer
+
+OUTCOMES = (*outcome_sql.STATEMENTS, *action_sql.STATEMENTS, replacement_sql.SETTLE_INLINE_REPLACEMENT)
+FORMS = [
+    render(statement, leased=leased, rows=rows)
+    for statement in OUTCOMES
+    for leased in (True, False)
+    for rows in ("one", "many")
+]
 
 
 @pytest.mark.parametrize(
@@ -31,18 +39,20 @@ def test_placeholders_are_numbered_in_the_order_in_which_they_first_come(
 
 
 def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
-    statements = [*outcome_sql.OF_ONE.values(), *outcome_sql.UNCLAIMED.values()]
-    statements += [*action_sql.OF_ONE.values(), *action_sql.UNCLAIMED.values()]
-    statements += [*replacement_sql.OF_ONE.values(), *replacement_sql.UNCLAIMED.values()]
-    statements += [visit_sql.READ_CLAIMED, visit_sql.READ_QUEUED_ONE, bulk_writer.STILL_OURS]
+    statements = [*FORMS, visit_sql.READ_CLAIMED, visit_sql.READ_QUEUED_ONE, bulk_writer.STILL_OURS]
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
 
-@pytest.mark.parametrize("module", [action_sql, outcome_sql, replacement_sql])
-def test_an_ending_that_nothing_was_claimed_for_asks_for_no_lease(module: ModuleType) -> None:
-    texts = [text for form in module.UNCLAIMED.values() for text in (form, module.OF_ONE[form])]
-    assert texts
-    assert [text for text in texts if "%(lease)s" in text] == []
+@pytest.mark.parametrize("statement", OUTCOMES, ids=lambda statement: statement.name)
+def test_an_outcome_of_an_unclaimed_node_needs_no_lease(statement: OutcomeStatement) -> None:
+    assert "%(lease)s" in render(statement, leased=True, rows="one")
+    assert "%(lease)s" not in render(statement, leased=False, rows="one")
+    assert "%(lease)s" not in render(statement, leased=False, rows="many")
+
+
+def test_a_column_that_no_outcome_has_is_refused() -> None:
+    with pytest.raises(KeyError, match="nonsense"):
+        render(OutcomeStatement("wrong", resource="type = i.nonsense"), leased=True, rows="one")
 
 
 def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
@@ -50,17 +60,10 @@ def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
     assert numbered(statement)[0] is numbered(statement)[0]
 
 
-@pytest.mark.parametrize("module", [action_sql, outcome_sql, replacement_sql, visit_sql])
-def test_no_table_is_joined_in_a_way_that_lets_it_be_walked(module: ModuleType) -> None:
+def test_no_table_is_joined_in_a_way_that_lets_it_be_walked() -> None:
     """The aliases are those of the tables; a lone `r` is also what a statement calls the rows it wrote."""
-    texts = [text for text in vars(module).values() if isinstance(text, str)]
-    texts += [
-        text
-        for texts in vars(module).values()
-        if isinstance(texts, dict)
-        for text in texts.values()
-        if isinstance(text, str)
-    ]
+    modules = (action_sql, outcome_sql, visit_sql)
+    texts = FORMS + [text for module in modules for text in vars(module).values() if isinstance(text, str)]
     joins = {found for text in texts for found in re.findall(r"\w+ \b[nrsdq]\.id = \w+\.\w+", text)}
     assert {join for join in joins if not join.startswith("ON r.id = ")} == set()
 

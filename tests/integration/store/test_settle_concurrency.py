@@ -19,6 +19,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import outcome_sql as sql
 from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.outcome_builder import render
 
 THREADS = 8
 LEASE = 77
@@ -107,7 +108,7 @@ def settle_unclaimed(
 ) -> repository.Settled:
     """Settle a node that nobody claimed, with its own resource."""
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
-    statement = sql.OF_ONE[sql.UNCLAIMED[sql.SETTLE_CLEANUP_KEPT]]
+    statement = render(sql.SETTLE_CLEANUP_KEPT, leased=False, rows="one")
     values = repository.of_one(row | {"changed": False, "continued": False}, statement)
     return repository.settled(fetch_prepared(db, statement, {**values, "ring": ring}), "root")
 

@@ -1,0 +1,58 @@
+WITH i AS NOT MATERIALIZED (
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(sealed)s::text AS sealed, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(was)s::text AS was
+)
+, mine AS MATERIALIZED (
+    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
+        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
+    ORDER BY i.node_id FOR UPDATE OF n
+)
+, r AS (
+    UPDATE resource r
+    SET action = CASE WHEN i.status IS NULL THEN r.action ELSE i.action END,
+        status = coalesce(i.status, r.status),
+        status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
+        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
+        lease = NULL, leased_until = NULL
+    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = CASE i.action WHEN 'CHECK' THEN i.name || ': ' || i.reason ELSE i.reason END
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
+    RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name,
+        n.last_error AS reason, i.type, i.physical_id, i.action, n.retry_count
+), cause AS (
+    INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
+        attempts)
+    SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.status IS NOT NULL END
+)
+, dec AS (
+    SELECT d.id, 1 AS k, done.changed, d.nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+)
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+    queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

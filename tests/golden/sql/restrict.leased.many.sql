@@ -1,0 +1,58 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, r AS (
+    UPDATE resource r
+    SET action = CASE WHEN i.status IS NULL THEN r.action ELSE i.action END,
+        status = coalesce(i.status, r.status),
+        status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
+        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
+        lease = NULL, leased_until = NULL
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = 'ResourceActionRestricted: resources.' || i.name || ': ' || i.reason
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
+    RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name,
+        n.last_error AS reason, i.type, i.physical_id, i.action, n.retry_count
+), cause AS (
+    INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
+        attempts)
+    SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done
+)
+, halted AS (
+    UPDATE stack s
+    SET halted_traversal = s.traversal,
+        status_reason = 'Stack ' || s.action || ' is winding down: ' || f.reason
+    FROM (SELECT stack_id, traversal, (array_agg(reason ORDER BY id))[1] AS reason FROM done
+        GROUP BY stack_id, traversal) f
+    WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), ('FAILED', i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+), woken AS (
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken

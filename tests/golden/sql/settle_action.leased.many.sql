@@ -1,0 +1,52 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, r AS (
+    UPDATE resource r
+    SET action = i.action, status = 'COMPLETE', status_reason = i.reason,
+        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
+        metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
+        value_digest = i.value_digest, updated_at = now(),
+        suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
+        observed = i.observed, observed_at = now(),
+        op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL,
+        leased_until = NULL, last_error = NULL
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
+    RETURNING n.id, n.needed_by, i.changed
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+)
+, dec AS (
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+)
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+    queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

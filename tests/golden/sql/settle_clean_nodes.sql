@@ -1,0 +1,28 @@
+WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
+clean AS MATERIALIZED (
+    SELECT n.id FROM unnest(%(ids)s::bigint[]) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE x.id > 0 AND n.state = 'queued' AND NOT n.dirty AND s.traversal = n.traversal
+        AND s.halted_traversal IS DISTINCT FROM s.traversal
+    ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
+), done AS (
+    UPDATE graph_node n SET state = 'ready', observed_ready = true, observed_ready_at = now(), rung_at = NULL
+    FROM clean WHERE n.id = ANY (ARRAY[clean.id])
+    RETURNING n.id, n.needed_by, false AS changed
+)
+, dec AS (
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+)
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+    queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

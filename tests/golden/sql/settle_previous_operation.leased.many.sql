@@ -1,0 +1,40 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, r AS (
+    UPDATE resource r
+    SET action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,
+        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
+        metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
+        built_digest = (SELECT d.digest FROM resource_definition d WHERE d.id = ANY (ARRAY[r.definition_id])),
+        suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
+        value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
+        requires = i.requires, input_digests = i.input_digests,
+        observed = i.observed, observed_at = now(),
+        op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
+        last_error = NULL
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
+    RETURNING n.id, n.traversal, n.queue, n.label
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM done

@@ -1,0 +1,57 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, mine AS MATERIALIZED (
+    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
+        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
+    ORDER BY i.node_id FOR UPDATE OF n
+)
+, r AS (
+    UPDATE resource r
+    SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
+            WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
+        op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
+        physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
+        sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+        input_digests = i.input_digests,
+        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        lease = NULL, leased_until = NULL
+    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
+), told AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (NULL, NULL)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE false END
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+), woken AS (
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
