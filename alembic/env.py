@@ -10,14 +10,17 @@ from orchestrator.config import Settings
 from orchestrator.store.tables import (
     access,
     client_requests,
-    core,
     credentials,
+    events,
+    graph,
+    snapshots,
     software,
     stack_users,
+    stacks,
     webhooks,
     workers,
 )
-from orchestrator.store.tables.base import Xid8
+from orchestrator.store.tables.base import Base, Xid8
 
 
 def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
@@ -32,7 +35,7 @@ def run(connection: Connection) -> None:
     """Run them, each in its own transaction, so that one may build an index concurrently outside of any."""
     context.configure(
         connection=connection,
-        target_metadata=core.Base.metadata,
+        target_metadata=Base.metadata,
         transaction_per_migration=True,
         render_item=render,
     )

@@ -19,7 +19,7 @@ from sqlalchemy import Row, Select, select, tuple_
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.tables.core import ResourceSnapshot, Snapshot
+from orchestrator.store.tables.snapshots import ResourceSnapshot, Snapshot
 from orchestrator.store.traversals.traversals import StartedTraversal, start_traversal
 
 Db = Connection[TupleRow]

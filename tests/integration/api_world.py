@@ -37,7 +37,9 @@ from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
-from orchestrator.store.tables.core import Content, Event, Resource, ResourceDefinition, Revision, Stack
+from orchestrator.store.tables.events import Event
+from orchestrator.store.tables.graph import Resource, ResourceDefinition
+from orchestrator.store.tables.stacks import Content, Revision, Stack
 
 START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
 TEMPLATE = {

@@ -25,7 +25,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
 from orchestrator.store.stacks.stacks import Direction, StackRow
 from orchestrator.store.tables.base import Xid8
-from orchestrator.store.tables.core import Event
+from orchestrator.store.tables.events import Event
 
 _LOW: Final = (1 << 64) - 1
 

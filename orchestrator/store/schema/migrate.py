@@ -1,7 +1,7 @@
 """How a database gets to the schema this code needs.
 
 The migrations are in `alembic/` of the source tree and in the folder `migrations` of the package in the
-wheel. To add one after a change of `tables/core.py`, with ORCHESTRATOR_DATABASE_URL naming a database that is
+wheel. To add one after a change in `tables/`, with ORCHESTRATOR_DATABASE_URL naming a database that is
 at the head: `alembic revision --autogenerate --rev-id 0002 -m "what it does"`. Then read what it wrote: it
 sees neither CHECK nor storage settings (tests/integration/store/test_migrations.py does).
 """

@@ -12,7 +12,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.tables.core import Resource, Stack
+from orchestrator.store.tables.graph import Resource
+from orchestrator.store.tables.stacks import Stack
 
 
 @dataclass(frozen=True, slots=True)

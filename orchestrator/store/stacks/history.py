@@ -17,7 +17,8 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow, by_ids
-from orchestrator.store.tables.core import Failure, Revision, Stack
+from orchestrator.store.tables.graph import Failure
+from orchestrator.store.tables.stacks import Revision, Stack
 
 LARGEST: Final = (1 << 63) - 1
 

@@ -11,7 +11,8 @@ from sqlalchemy import select
 from orchestrator.engine.check.visit import NodeData
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision, Stack
+from orchestrator.store.tables.graph import Resource, ResourceDefinition
+from orchestrator.store.tables.stacks import Revision, Stack
 
 REVISION: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"
 RESOURCES: Final = """

@@ -23,7 +23,8 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
 from orchestrator.store.stacks.stacks import StackRow, descendants
-from orchestrator.store.tables.core import Resource, ResourceDefinition, Revision, Stack
+from orchestrator.store.tables.graph import Resource, ResourceDefinition
+from orchestrator.store.tables.stacks import Revision, Stack
 
 LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
 COUNT_UP_TO: Final = """

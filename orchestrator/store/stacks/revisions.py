@@ -14,7 +14,7 @@ from sqlalchemy import LargeBinary, func, select
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.tables.core import Content, Revision
+from orchestrator.store.tables.stacks import Content, Revision
 
 SLICE_BYTES: Final = 1 << 20
 

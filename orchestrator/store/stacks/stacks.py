@@ -35,7 +35,7 @@ from sqlalchemy.types import DateTime, Text
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import streamed
-from orchestrator.store.tables.core import Stack
+from orchestrator.store.tables.stacks import Stack
 
 Direction = Literal["asc", "desc"]
 

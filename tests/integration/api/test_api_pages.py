@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import select
 
 from orchestrator.store.nodes.hooks import Paused
-from orchestrator.store.tables.core import Snapshot, Stack
+from orchestrator.store.tables.snapshots import Snapshot
+from orchestrator.store.tables.stacks import Stack
 from tests.integration.api_world import START, Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from orchestrator.store.stacks import resources, stacks
-from orchestrator.store.tables.core import Resource
+from orchestrator.store.tables.graph import Resource
 from tests.integration.api_world import START, Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from sqlalchemy import text
 
-from orchestrator.store.tables.core import Failure, GraphNode
+from orchestrator.store.tables.graph import Failure, GraphNode
 from tests.integration.api_world import Client, Made, World, api, project, world
 
 __all__ = ["api", "project", "world"]

@@ -1,0 +1,202 @@
+"""Tables of resources and of the graph: definitions, incarnations, pending visits, failures, orphans.
+
+Some columns keep older names, because renaming a column is not safe while older code runs: `leftover` is
+*deposed or pending delete*, `rung_at` and `rings` are the time and the number of the *check messages* sent,
+and the table `stray` holds *orphans*.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+
+from sqlalchemy import CheckConstraint, Identity, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, Json, now
+
+
+class ResourceDefinition(Base):
+    """One resource's snippet as written, valid from one revision number to before another."""
+
+    __tablename__ = "resource_definition"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int]
+    name: Mapped[str]
+    digest: Mapped[bytes]  # of the snippet and every parameter value and file it uses
+    body: Mapped[Json]
+    requires: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    dep_attrs: Mapped[Json] = mapped_column(
+        JSONB, server_default=text("'{}'")
+    )  # required name -> attribute names it uses
+    valid_from: Mapped[int]
+    valid_to: Mapped[int | None]
+
+    __table_args__ = (
+        UniqueConstraint("stack_id", "name", "valid_from"),
+        CheckConstraint("valid_to > valid_from", name="valid_range"),
+        Index(
+            "ix_resource_definition_closed",
+            "stack_id",
+            "valid_to",
+            postgresql_where=text("valid_to IS NOT NULL"),
+        ),
+    )
+
+
+class Resource(Base):
+    """One incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was
+    observed.
+    """
+
+    __tablename__ = "resource"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID]
+    stack_id: Mapped[int]
+    name: Mapped[str]
+    type: Mapped[str]  # as written
+    runs_as: Mapped[str | None]  # the type that the environment puts in its place
+    definition_id: Mapped[int | None]  # what it was last built from
+    physical_id: Mapped[str | None]
+    reference_id: Mapped[str | None]  # what get_resource gives, when it is not the physical id
+    action: Mapped[str] = mapped_column(EnumText("resource_action"), server_default="INIT")
+    status: Mapped[str] = mapped_column(EnumText("resource_status"), server_default="COMPLETE")
+    status_reason: Mapped[str] = mapped_column(server_default="state changed")
+    properties: Mapped[Json | None]  # resolved, as it was built with
+    attributes: Mapped[Json | None]
+    metadata_: Mapped[Json | None] = mapped_column("metadata")
+    data: Mapped[Json | None]  # the type's own notes
+    sealed: Mapped[bytes | None]  # the last four and reference_id, encrypted, when any of it is secret
+    attempt: Mapped[int] = mapped_column(server_default=text("0"))
+    op: Mapped[str | None] = mapped_column(EnumText("resource_op"))
+    op_started_at: Mapped[dt.datetime | None]
+    lost_at: Mapped[dt.datetime | None]  # until when a worker that lost its lease may still have been calling
+    lease: Mapped[int | None]
+    leased_until: Mapped[dt.datetime | None]
+    requires: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
+    input_digests: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # parallel to requires
+    built_digest: Mapped[bytes | None]
+    value_digest: Mapped[str | None]  # of what it hands on: its reference id and attributes
+    replaces: Mapped[int | None]
+    replaced_by: Mapped[int | None]
+    leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # no template has it: it is to go
+    suspended: Mapped[bool] = mapped_column(server_default=text("false"))
+    observed: Mapped[str | None]
+    observed_at: Mapped[dt.datetime | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    updated_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (
+        CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
+        CheckConstraint("(op IS NULL) = (op_started_at IS NULL)", name="op_has_a_start"),
+        CheckConstraint("op IS NULL OR attempt > 0", name="op_has_a_token"),
+        CheckConstraint("action <> 'INIT' OR status = 'COMPLETE'", name="init_is_complete"),
+        CheckConstraint("cardinality(requires) = cardinality(input_digests)", name="digest_per_requirement"),
+        CheckConstraint(
+            "sealed IS NULL OR coalesce(properties, attributes, data) IS NULL", name="sealed_or_plain"
+        ),
+        CheckConstraint("(observed IS NULL) = (observed_at IS NULL)", name="observed_has_a_time"),
+        Index("ix_resource_stack_name", "stack_id", "name"),
+        Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
+        Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
+        {"postgresql_with": {"fillfactor": "60", **AGGRESSIVE_AUTOVACUUM}},
+    )
+
+
+class GraphNode(Base):
+    """One visit a traversal owes. Every state and move is in `engine/states.py`."""
+
+    __tablename__ = "graph_node"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int]
+    root_id: Mapped[int]
+    traversal: Mapped[int]
+    kind: Mapped[str] = mapped_column(EnumText("node_kind"))
+    resource_id: Mapped[int | None]
+    definition_id: Mapped[int | None]  # what an update node builds from
+    queue: Mapped[str]
+    label: Mapped[str]  # for people: the resource's name
+    needed_by: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
+    blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
+    dirty: Mapped[bool] = mapped_column(server_default=text("true"))
+    hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # to pause at; paused: at the first
+    state: Mapped[str] = mapped_column(EnumText("node_state"))
+    observed_ready: Mapped[bool] = mapped_column(server_default=text("false"))
+    observed_ready_at: Mapped[dt.datetime | None]
+    retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    lost_leases: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    due_at: Mapped[dt.datetime | None]
+    rung_at: Mapped[dt.datetime | None]
+    rings: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    waiting_since: Mapped[dt.datetime | None]
+    lease: Mapped[int | None]
+    leased_until: Mapped[dt.datetime | None]
+    last_error: Mapped[str | None]
+
+    __table_args__ = (
+        CheckConstraint("observed_ready = (observed_ready_at IS NOT NULL)", name="ready_has_a_time"),
+        CheckConstraint("observed_ready = (state = 'ready')", name="ready_is_a_state"),
+        CheckConstraint("blocked_by >= 0", name="blocked_by_counts"),
+        CheckConstraint("(state = 'blocked') = (blocked_by > 0)", name="blocked_is_counted"),
+        CheckConstraint("(state = 'waiting') = (due_at IS NOT NULL)", name="waiting_has_an_end"),
+        CheckConstraint("(state = 'checking') = (lease IS NOT NULL)", name="checking_has_a_lease"),
+        CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
+        CheckConstraint(
+            "(kind IN ('update', 'cleanup')) = (resource_id IS NOT NULL)", name="visits_a_resource"
+        ),
+        CheckConstraint("rung_at IS NULL OR state <> 'blocked'", name="blocked_is_not_rung"),
+        Index("ix_graph_node_visit", "stack_id", "traversal", "kind", "resource_id"),
+        Index("ix_graph_node_queued", "root_id", "rung_at", postgresql_where=text("state = 'queued'")),
+        Index("ix_graph_node_due", "due_at", postgresql_where=text("state = 'waiting'")),
+        Index("ix_graph_node_leased", "leased_until", postgresql_where=text("state = 'checking'")),
+        Index(
+            "ix_graph_node_at_work",
+            "stack_id",
+            "resource_id",
+            postgresql_where=text("state IN ('checking', 'waiting', 'paused')"),
+        ),
+        {"postgresql_with": {"fillfactor": "70", **AGGRESSIVE_AUTOVACUUM}},
+    )
+
+
+class Failure(Base):
+    """One cause of a traversal's failure; a stack's reason is made of them."""
+
+    __tablename__ = "failure"
+
+    stack_id: Mapped[int] = mapped_column(primary_key=True)
+    traversal: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    resource_name: Mapped[str]
+    reason: Mapped[str]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    resource_type: Mapped[str | None]  # null, like what follows: written before it was kept
+    physical_id: Mapped[str | None]
+    action: Mapped[str | None]  # that failed, the resource's own
+    attempts: Mapped[int | None] = mapped_column(SmallInteger)
+
+
+class Stray(Base):
+    """Something made under a token whose worker had lost its lease: to be looked at by the next holder, and
+    removed if doubled.
+    """
+
+    __tablename__ = "stray"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int]
+    resource_id: Mapped[int]
+    token: Mapped[str]
+    type: Mapped[str]
+    physical_id: Mapped[str]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    handled_at: Mapped[dt.datetime | None]
+
+    __table_args__ = (
+        Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),
+        Index("ix_stray_handled", "handled_at", postgresql_where=text("handled_at IS NOT NULL")),
+    )

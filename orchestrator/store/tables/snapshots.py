@@ -1,0 +1,65 @@
+"""Tables of snapshots: one row per snapshot of a stack, and one per resource in it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from orchestrator.engine.states import STATUSES
+from orchestrator.store.tables.base import Base, Json, check_in, now
+
+
+class Snapshot(Base):
+    """What a stack was at one moment: the revision, and a row for each of its resources."""
+
+    __tablename__ = "snapshot"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    name: Mapped[str | None]
+    action: Mapped[str] = mapped_column(server_default="CREATE")  # or DELETE: it and its copies are to go
+    status: Mapped[str]
+    status_reason: Mapped[str]
+    traversal: Mapped[int]
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"))
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    due_at: Mapped[dt.datetime | None]  # of a DELETE: when to go on with it
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+
+    __table_args__ = (
+        CheckConstraint(check_in("action", ("CREATE", "DELETE")), name="action_known"),
+        CheckConstraint(check_in("status", STATUSES), name="status_known"),
+        CheckConstraint("(action = 'DELETE') = (due_at IS NOT NULL)", name="delete_is_due"),
+        Index("ix_snapshot_stack", "stack_id", "created_at"),
+        Index("ix_snapshot_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        Index("ix_snapshot_revision_id", "revision_id"),
+    )
+
+
+class ResourceSnapshot(Base):
+    """One resource as a snapshot has it; `kept` is what its type needs to make it again, encrypted."""
+
+    __tablename__ = "resource_snapshot"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    snapshot_id: Mapped[int] = mapped_column(ForeignKey("snapshot.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    type: Mapped[str]
+    runs_as: Mapped[str | None]
+    token: Mapped[str]  # with which the copy was asked for
+    physical_id: Mapped[str | None]
+    action: Mapped[str]
+    status: Mapped[str]
+    metadata_: Mapped[Json | None] = mapped_column("metadata")
+    data: Mapped[Json | None]
+    sealed: Mapped[bytes | None]  # the last two, encrypted, when any of it is secret
+    kept: Mapped[bytes | None]
+
+    __table_args__ = (
+        UniqueConstraint("snapshot_id", "name"),
+        CheckConstraint("sealed IS NULL OR coalesce(metadata, data) IS NULL", name="sealed_or_plain"),
+    )

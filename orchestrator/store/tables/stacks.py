@@ -1,0 +1,174 @@
+"""Tables of stacks, their revisions, and the templates and files that revisions name.
+
+Declarations only (docs/internals/protocol.md "Rows"). A change here needs a migration in `alembic/`; a test
+compares the two.
+
+The tables with a row per resource or event have no foreign key to the stack: checking one locks the stack's
+row, and all checks of a stack would queue for it (invariant 7). `operations/maintenance/purge.py` deletes the
+rows that a stack leaves.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from orchestrator.engine.states import OUTCOMES, STACK_ACTIONS, STATUSES
+from orchestrator.store.tables.base import Base, Json, check_in, now
+
+
+class Content(Base):
+    """Templates and files, stored once, by the SHA-256 of their bytes."""
+
+    __tablename__ = "content"
+
+    hash: Mapped[bytes] = mapped_column(primary_key=True)
+    body: Mapped[bytes]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (CheckConstraint("length(hash) = 32", name="hash_is_sha256"),)
+
+
+class Stack(Base):
+    """One stack; `traversal` only grows and is its version."""
+
+    __tablename__ = "stack"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
+    project_id: Mapped[str]
+    name: Mapped[str]
+    owner_id: Mapped[int | None] = mapped_column(ForeignKey("stack.id"))
+    parent_resource_id: Mapped[int | None] = mapped_column(unique=True)  # one child per resource row
+    parent_resource: Mapped[str | None]
+    root_id: Mapped[int]
+    depth: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    action: Mapped[str]
+    status: Mapped[str]
+    status_reason: Mapped[str] = mapped_column(server_default="")
+    traversal: Mapped[int] = mapped_column(server_default=text("0"))
+    halted_traversal: Mapped[int | None]  # set once, by the first failure of that traversal
+    revision_id: Mapped[int | None]  # the desired one
+    good_revision_id: Mapped[int | None]  # the last that was COMPLETE
+    disable_rollback: Mapped[bool] = mapped_column(server_default=text("true"))
+    timeout_mins: Mapped[int | None]
+    tags: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
+    delete_on_failure: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # a create that fails is deleted, not rolled back
+    convergence_policy: Mapped[str] = mapped_column(server_default="report")
+    keep_going: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # a failure stops what needs it only
+    converge: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # this traversal looks before it compares
+    retain: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # this traversal leaves all things alone
+    credentials: Mapped[bytes | None]  # encrypted
+    username: Mapped[str] = mapped_column(server_default="")
+    user_project_id: Mapped[str | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    updated_at: Mapped[dt.datetime | None]  # when the last action other than create was requested
+    action_started_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    deleted_at: Mapped[dt.datetime | None]
+    request_id: Mapped[str | None]  # of whoever asked for this traversal: for the log alone
+
+    __table_args__ = (
+        CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
+        CheckConstraint(check_in("status", STATUSES), name="status_known"),
+        CheckConstraint("halted_traversal <= traversal", name="halted_is_past"),
+        CheckConstraint("(owner_id IS NULL) = (depth = 0)", name="root_has_no_owner"),
+        CheckConstraint("(owner_id IS NULL) = (root_id = id)", name="root_is_its_own"),
+        CheckConstraint(
+            "(deleted_at IS NOT NULL) = (action = 'DELETE' AND status = 'COMPLETE')",
+            name="deleted_is_complete",
+        ),
+        CheckConstraint(check_in("convergence_policy", ("off", "report", "heal")), name="policy_known"),
+        Index(
+            "uq_stack_live_name",
+            "project_id",
+            "name",
+            unique=True,
+            postgresql_where=text("deleted_at IS NULL AND owner_id IS NULL"),
+        ),
+        Index(
+            "ix_stack_nested_name",
+            "project_id",
+            "name",
+            postgresql_where=text("deleted_at IS NULL AND owner_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_stack_user_project",
+            "user_project_id",
+            "name",
+            postgresql_where=text("deleted_at IS NULL AND user_project_id IS NOT NULL"),
+        ),
+        Index("ix_stack_project_created", "project_id", "created_at", "id"),
+        Index("ix_stack_root", "root_id"),
+        Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),
+        Index("ix_stack_in_progress", "action_started_at", postgresql_where=text("status = 'IN_PROGRESS'")),
+        Index("ix_stack_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
+    )
+
+
+class DisturbedStack(Base):
+    """A stack in another that somebody has changed by themselves, or has changed one below it: the next
+    update of the stack around it sees to it. A row of its own: no visit that read before writes over it.
+    """
+
+    __tablename__ = "disturbed_stack"
+
+    stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
+class Revision(Base):
+    """One template with its environment, files and parameters, as once asked for; never changed afterwards.
+
+    `outline` is what answers need without reading the template: version, description, parameter schemas,
+    outputs.
+    `sealed` holds hidden parameter values, encrypted; their names stay in `parameters` with a null.
+    """
+
+    __tablename__ = "revision"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    action: Mapped[str]
+    template_hash: Mapped[bytes] = mapped_column(ForeignKey("content.hash"))
+    environment: Mapped[Json] = mapped_column(server_default=text("'{}'"))
+    files: Mapped[Json] = mapped_column(JSONB, server_default=text("'{}'"))  # name -> hex hash
+    parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
+    sealed: Mapped[bytes | None]
+    outline: Mapped[Json]
+    adopted: Mapped[bytes | None]  # of an ADOPT: name -> what is there already, encrypted
+    restores: Mapped[int | None]  # of a RESTORE: the snapshot; it may be gone by now
+    traversal: Mapped[int | None]  # that brings the stack to it
+    first_event: Mapped[int | None]  # that tells of its beginning
+    outcome: Mapped[str | None]
+    ended_at: Mapped[dt.datetime | None]
+    copy_of: Mapped[int | None]  # the number of the revision whose template a rollback took
+    created_by: Mapped[str] = mapped_column(server_default="")
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (
+        UniqueConstraint("stack_id", "number"),
+        CheckConstraint(check_in("outcome", OUTCOMES), name="outcome_known"),
+        CheckConstraint("(outcome IS NULL) = (ended_at IS NULL)", name="outcome_has_a_time"),
+        CheckConstraint("outcome IS NULL OR traversal IS NOT NULL", name="outcome_of_a_traversal"),
+        CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
+        Index("ix_revision_template_hash", "template_hash"),
+        Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
+        Index(
+            "ix_revision_file_hashes",  # which revisions name a file, for the purge
+            text("jsonb_path_query_array(files, '$.*')"),
+            postgresql_using="gin",
+            postgresql_with={"fastupdate": "off"},
+        ),
+    )
