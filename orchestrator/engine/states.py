@@ -35,11 +35,15 @@ Outcome = Literal["complete", "failed", "cancelled", "superseded"]
 OUTCOMES: Final = get_args(Outcome)
 # Those that visit what is there and bring the stack to no other template.
 ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
+# Actions whose completion makes the desired revision the last good one.
+TEMPLATE_ACTIONS: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
 # Open until their end was observed.
 # A CHECK is one of a nested stack: all else is looked at at once.
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK")
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
+RESOURCE_KINDS: Final = ("update", "cleanup")  # of nodes that visit a resource
+INNER_KINDS: Final = ("update", "cleanup", "join")  # of all but a traversal's first and last node
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
 
 NODE_MOVES: Final = frozenset(
@@ -70,4 +74,7 @@ NODE_MOVES: Final = frozenset(
         ("paused", "dropped"),
     }
 )
-NODE_ENDS: Final = frozenset({"ready", "failed", "dropped"})
+NODE_ENDS: Final = ("ready", "failed", "dropped")
+# States of nodes that hold, or wait for, a resource; the first two are those of a visit.
+STATES_AT_WORK: Final = ("checking", "waiting", "paused")
+STATES_VISITED: Final = ("checking", "waiting")

@@ -10,7 +10,9 @@ from typing import Final
 
 from sqlalchemy import text
 
+from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
+from orchestrator.store.tables.base import check_in
 
 PATIENCE: Final = "SET LOCAL statement_timeout = '2s'"  # figures are not worth more
 
@@ -31,11 +33,11 @@ GROUP BY x.queue
 """
 
 # Blocked nodes have no index: they are as many as were counted for the stacks at work, when that was.
-NODES: Final = """
+NODES: Final = f"""
 SELECT 'queued', count(*) FROM graph_node WHERE state = 'queued'
 UNION ALL SELECT 'checking', count(*) FROM graph_node WHERE state = 'checking'
 UNION ALL SELECT 'waiting', count(*) FROM graph_node WHERE state = 'waiting'
-UNION ALL SELECT 'paused', count(*) FROM graph_node WHERE state IN ('checking', 'waiting', 'paused')
+UNION ALL SELECT 'paused', count(*) FROM graph_node WHERE {check_in("state", STATES_AT_WORK)}
     AND state = 'paused'
 UNION ALL SELECT 'blocked', coalesce(sum((counts ->> 'blocked')::bigint), 0)::bigint FROM progress
     WHERE NOT final

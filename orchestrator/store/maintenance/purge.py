@@ -15,14 +15,17 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.states import STATES_VISITED
+from orchestrator.store.tables.base import check_in
+
 Db = Connection[TupleRow]
 Values = Mapping[str, Any]
 
 AGO = "now() - make_interval(secs => %({0})s::float8)"
 
 # A stack that nothing runs for: no traversal, and no visit of an ended one that still finishes.
-STACK_IDLE = """s.status <> 'IN_PROGRESS' AND NOT EXISTS (
-        SELECT 1 FROM graph_node w WHERE w.stack_id = s.id AND w.state IN ('checking', 'waiting'))"""
+STACK_IDLE = f"""s.status <> 'IN_PROGRESS' AND NOT EXISTS (
+        SELECT 1 FROM graph_node w WHERE w.stack_id = s.id AND {check_in("w.state", STATES_VISITED)})"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.states import STATES_AT_WORK
+from orchestrator.store.tables.base import check_in
 from orchestrator.store.traversals import traversals
 
 Db = Connection[TupleRow]
@@ -20,12 +22,12 @@ Db = Connection[TupleRow]
 QUIET_SECONDS: Final = 30.0  # into an action before it can stand still
 
 # Queued nodes are found by the root alone. One of another stack of the tree hides a stall while it lasts.
-_LIFELESS = """
+_LIFELESS = f"""
     s.status = 'IN_PROGRESS' AND s.action_started_at < now() - make_interval(secs => %(seconds)s)
     AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.state = 'queued')
     AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
-            AND n.state IN ('checking', 'waiting', 'paused'))
+            AND {check_in("n.state", STATES_AT_WORK)})
 """
 # What is left of a stack that keeps going over failures may be blocked behind them.
 STALLED = f"""

@@ -13,6 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.states import RESOURCE_KINDS, STATES_AT_WORK
+from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
@@ -118,25 +120,25 @@ SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversa
 """
 
 # Those of them that can end now: what others still do must not keep them from being found.
-WOUND_DOWN = """
+WOUND_DOWN = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
     AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.op IS NOT NULL)
     AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
-            AND n.state IN ('checking', 'waiting', 'paused') AND n.kind IN ('update', 'cleanup')
+            AND {check_in("n.state", STATES_AT_WORK)} AND {check_in("n.kind", RESOURCE_KINDS)}
             AND n.lease IS NOT NULL)
 LIMIT %(limit)s
 """
 
 # Those that go on after a failure, and have come to where nothing can be done any more.
-EXHAUSTED = """
+EXHAUSTED = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTINCT FROM s.traversal
     AND EXISTS (SELECT 1 FROM failure f WHERE f.stack_id = s.id AND f.traversal = s.traversal)
     AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
-            AND n.state IN ('checking', 'waiting', 'paused'))
+            AND {check_in("n.state", STATES_AT_WORK)})
     AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.stack_id = s.id
             AND n.traversal = s.traversal AND n.state = 'queued')

@@ -18,7 +18,9 @@ from enum import Enum
 from functools import cache
 from typing import Final, Literal
 
+from orchestrator.engine.states import STATES_VISITED
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
+from orchestrator.store.tables.base import check_in
 
 # The columns of an outcome row, and their types. Many rows are one JSON array. A single row is a list of
 # typed parameters, of which only those in use are listed: `i` then dissolves into the plan, which is half as
@@ -356,12 +358,12 @@ SELECT 'held', r.id, NULL, NULL, NULL FROM r
 
 # The node of a newer traversal that waits for a resource which this statement releases. The conditions are
 # those of ix_graph_node_at_work and of no other index: the number of waiting nodes must not matter.
-WAKE_WAITING_NODE: Final = """
+WAKE_WAITING_NODE: Final = f"""
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+        AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
 WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 """

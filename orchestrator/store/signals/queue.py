@@ -18,12 +18,14 @@ from psycopg.types.json import Json
 
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage, SignalMessage
+from orchestrator.engine.states import NODE_ENDS, STATES_VISITED
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import STATE_EVENT
 from orchestrator.store.nodes.outcome_builder import WAKE_WAITING_NODE
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.signals import watchers as peers
+from orchestrator.store.tables.base import check_in, check_not_in
 
 Db = Connection[TupleRow]
 
@@ -31,23 +33,23 @@ REFUSE = f"""
 {STATE_EVENT} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
 """
 
-PLANNING = """
+PLANNING = f"""
 SELECT EXISTS (
     SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
     WHERE s.id = %s AND n.kind = 'plan' AND n.label = 'plan'
-        AND n.state NOT IN ('ready', 'failed', 'dropped'))
+        AND {check_not_in("n.state", NODE_ENDS)})
 """
 
 # A lease that ran out is taken over only when its check is known to be lost: the check would otherwise end
 # without a word, and its node with it.
-CLAIM = """
+CLAIM = f"""
 UPDATE resource r
 SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
     leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
 WHERE r.id = %(resource_id)s
     AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
-            AND n.state IN ('checking', 'waiting') AND n.lease = r.lease))
+            AND {check_in("n.state", STATES_VISITED)} AND n.lease = r.lease))
     AND (SELECT g.tries = 0 OR g.due_at <= clock_timestamp()
         FROM signal g WHERE g.resource_id = r.id ORDER BY g.id LIMIT 1)
 RETURNING r.id
@@ -140,7 +142,7 @@ WITH w AS MATERIALIZED (
     FROM w JOIN stack s ON s.id = ANY (ARRAY[w.stack_id]) CROSS JOIN LATERAL (
         SELECT m.id FROM graph_node m
         WHERE m.stack_id = w.stack_id AND m.resource_id = w.id
-            AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
     WHERE w.op IS NOT NULL AND n.id = ANY (ARRAY[held_up.id]) AND n.traversal + 0 = s.traversal
         AND n.state IN ('waiting', '') AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id

@@ -14,9 +14,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from orchestrator.engine.states import RESOURCE_KINDS, STATES_AT_WORK
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import by_keys
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.base import check_in
 
 SCAN_LIMIT: Final = (
     20_000  # nodes one page looks at, and how far apart a node and what holds it are looked for
@@ -122,7 +124,7 @@ class StackState:
     cause_count: int  # COUNTED at most
 
 
-DETAIL: Final = """
+DETAIL: Final = f"""
 SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retry_count, n.lost_leases,
     nullif(n.due_at, 'infinity') AS due_at, coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at,
     n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
@@ -136,7 +138,7 @@ LEFT JOIN LATERAL (SELECT k.* FROM resource k WHERE k.id = n.resource_id OFFSET 
 LEFT JOIN LATERAL (
     SELECT m.traversal, m.kind FROM graph_node m
     WHERE m.stack_id = n.stack_id AND m.resource_id = n.resource_id AND m.id <> n.id
-        AND m.state IN ('checking', 'waiting', 'paused')
+        AND {check_in("m.state", STATES_AT_WORK)}
     ORDER BY m.id LIMIT 1) o ON n.state = 'waiting'
 LEFT JOIN LATERAL (
     SELECT k.uuid, k.name, k.action, k.status FROM stack k
@@ -155,9 +157,9 @@ WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind IN ('plan',
 ORDER BY n.id + 0
 """
 # Also of older traversals: what they began is waited for.
-ACTIVE: Final = """
+ACTIVE: Final = f"""
 SELECT n.id, n.resource_id FROM graph_node n
-WHERE n.stack_id = :stack_id AND n.state IN ('checking', 'waiting', 'paused')
+WHERE n.stack_id = :stack_id AND {check_in("n.state", STATES_AT_WORK)}
     AND (n.resource_id, n.id) > (:resource_id, :node_id)
 ORDER BY n.resource_id, n.id LIMIT :limit
 """
@@ -182,13 +184,13 @@ RESOURCE: Final = """
 SELECT r.action, r.status, r.status_reason FROM resource r
 WHERE r.stack_id = :stack_id AND r.name = :name ORDER BY r.leftover, r.id DESC LIMIT 1
 """
-OF_RESOURCE: Final = """
+OF_RESOURCE: Final = f"""
 SELECT n.id FROM resource r CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
-    WHERE m.stack_id = r.stack_id AND m.traversal = :traversal AND m.kind IN ('update', 'cleanup')
+    WHERE m.stack_id = r.stack_id AND m.traversal = :traversal AND {check_in("m.kind", RESOURCE_KINDS)}
         AND m.resource_id = r.id AND m.state <> 'dropped'
     UNION SELECT m.id FROM graph_node m
-    WHERE m.stack_id = r.stack_id AND m.resource_id = r.id AND m.state IN ('checking', 'waiting', 'paused')
+    WHERE m.stack_id = r.stack_id AND m.resource_id = r.id AND {check_in("m.state", STATES_AT_WORK)}
 ) n
 WHERE r.stack_id = :stack_id AND r.name = :name
 ORDER BY n.id LIMIT 100
@@ -221,7 +223,7 @@ WHERE f.id > :first AND f.id <= :last AND f.stack_id = :stack_id AND f.traversal
 ORDER BY y.id, f.label LIMIT :most
 """
 
-HELD_UP: Final = """
+HELD_UP: Final = f"""
 SELECT n.id, (array_agg(d.label ORDER BY d.id DESC))[1:10], count(*)
 FROM unnest(CAST(:ids AS bigint[])) AS x(id)
 CROSS JOIN LATERAL (SELECT k.id, k.needed_by FROM graph_node k WHERE k.id = x.id OFFSET 0) n
@@ -235,11 +237,11 @@ CROSS JOIN LATERAL (
                 SELECT k.needed_by FROM graph_node k WHERE k.id = a.id AND k.kind = 'join' OFFSET 0) g
             CROSS JOIN LATERAL unnest(g.needed_by) AS b(id) CROSS JOIN LATERAL (
                 SELECT k.id, k.label, k.kind, k.state FROM graph_node k WHERE k.id = b.id OFFSET 0) h
-    ) e WHERE e.kind IN ('update', 'cleanup') AND e.state = 'blocked' LIMIT :most) d
+    ) e WHERE {check_in("e.kind", RESOURCE_KINDS)} AND e.state = 'blocked' LIMIT :most) d
 GROUP BY n.id
 """
 
-STANDING: Final = """
+STANDING: Final = f"""
 SELECT
     (SELECT e.created_at FROM event e
         WHERE e.stack_id = :stack_id AND e.resource_type = 'OS::Heat::Stack' AND e.resource_name = :name
@@ -249,7 +251,7 @@ SELECT
     + (SELECT count(*) FROM (
         SELECT 1 FROM (
             SELECT n.resource_id, n.state FROM graph_node n
-            WHERE n.stack_id = :stack_id AND n.state IN ('checking', 'waiting', 'paused')
+            WHERE n.stack_id = :stack_id AND {check_in("n.state", STATES_AT_WORK)}
                 AND n.resource_id > 0 LIMIT :most) m
         CROSS JOIN LATERAL (SELECT k.op FROM resource k WHERE k.id = m.resource_id OFFSET 0) r
         WHERE m.state = 'checking' AND r.op IS NULL) b) AS running,

@@ -15,9 +15,11 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.states import RESOURCE_KINDS
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.base import check_in
 
 FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
 EVERY_SECONDS: Final = 2.0  # between two counts of a stack
@@ -40,20 +42,20 @@ WHERE NOT EXISTS (
 ORDER BY o.counted_at NULLS FIRST LIMIT %(limit)s
 """
 
-COUNT: Final = """
+COUNT: Final = f"""
 INSERT INTO progress (stack_id, traversal, counts, counted_at, seconds, final)
-SELECT %(stack_id)s, %(traversal)s, coalesce(jsonb_object_agg(c.state, c.n), '{}'), clock_timestamp(),
+SELECT %(stack_id)s, %(traversal)s, coalesce(jsonb_object_agg(c.state, c.n), '{{}}'), clock_timestamp(),
     extract(epoch FROM clock_timestamp() - statement_timestamp()), %(final)s
 FROM (
     SELECT n.state, count(*) AS n FROM graph_node n
-    WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND n.kind IN ('update', 'cleanup')
+    WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s AND {check_in("n.kind", RESOURCE_KINDS)}
     GROUP BY n.state) c
 ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = excluded.counts,
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
 # What was counted last and, of a traversal that is small and not over, how it stands now.
-READ: Final = """
+READ: Final = f"""
 SELECT p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
 FROM (SELECT %(stack_id)s::bigint AS stack_id, %(traversal)s::bigint AS traversal) AS x
 LEFT JOIN progress p ON p.stack_id = x.stack_id AND p.traversal = x.traversal
@@ -61,7 +63,8 @@ LEFT JOIN LATERAL (
     SELECT json_object_agg(c.state, c.n) AS counts, sum(c.n)::bigint AS total FROM (
         SELECT n.state, count(*) AS n FROM (
             SELECT g.state FROM graph_node g
-            WHERE g.stack_id = x.stack_id AND g.traversal = x.traversal AND g.kind IN ('update', 'cleanup')
+            WHERE g.stack_id = x.stack_id AND g.traversal = x.traversal
+                AND {check_in("g.kind", RESOURCE_KINDS)}
             LIMIT %(most)s) n
         GROUP BY n.state) c
     ) fresh ON p.final IS NOT TRUE

@@ -51,9 +51,18 @@ class EnumText(UserDefinedType[str]):
         return self.name
 
 
-def check_in(column: str, words: tuple[str, ...]) -> str:
-    """Return a CHECK that `column` is one of `words`."""
-    return f"{column} IN ({', '.join(repr(w) for w in words)})"
+def check_in(column: str, values: tuple[str, ...]) -> str:
+    """Return the SQL condition that `column` is one of `values`, which are constants of the code."""
+    return f"{column} IN ({_literals(values)})"
+
+
+def check_not_in(column: str, values: tuple[str, ...]) -> str:
+    """Return the SQL condition that `column` is none of `values`, which are constants of the code."""
+    return f"{column} NOT IN ({_literals(values)})"
+
+
+def _literals(values: tuple[str, ...]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
 
 
 DOMAINS = {

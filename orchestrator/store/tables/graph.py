@@ -14,7 +14,8 @@ from sqlalchemy import CheckConstraint, Identity, Index, SmallInteger, UniqueCon
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, Json, now
+from orchestrator.engine.states import RESOURCE_KINDS, STATES_AT_WORK
+from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, Json, check_in, now
 
 
 class ResourceDefinition(Base):
@@ -146,7 +147,7 @@ class GraphNode(Base):
         CheckConstraint("(state = 'checking') = (lease IS NOT NULL)", name="checking_has_a_lease"),
         CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
         CheckConstraint(
-            "(kind IN ('update', 'cleanup')) = (resource_id IS NOT NULL)", name="visits_a_resource"
+            f"({check_in('kind', RESOURCE_KINDS)}) = (resource_id IS NOT NULL)", name="visits_a_resource"
         ),
         CheckConstraint("rung_at IS NULL OR state <> 'blocked'", name="blocked_is_not_rung"),
         Index("ix_graph_node_visit", "stack_id", "traversal", "kind", "resource_id"),
@@ -157,7 +158,7 @@ class GraphNode(Base):
             "ix_graph_node_at_work",
             "stack_id",
             "resource_id",
-            postgresql_where=text("state IN ('checking', 'waiting', 'paused')"),
+            postgresql_where=text(f"{check_in('state', STATES_AT_WORK)}"),
         ),
         {"postgresql_with": {"fillfactor": "70", **AGGRESSIVE_AUTOVACUUM}},
     )

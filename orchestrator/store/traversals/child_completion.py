@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.states import TEMPLATE_ACTIONS
 from orchestrator.store.nodes import repository
+from orchestrator.store.tables.base import check_in
 from orchestrator.store.traversals.traversals import STACK_EVENT, WOKEN
 
 # The stack before the node, as everybody takes them: an update may come at this very moment. What is to be
 # removed first (operations/adr/0002), and snapshots that go with their stack, hold it up.
 END: Final = (
-    """
+    f"""
 WITH k AS MATERIALIZED (
     SELECT s.id, s.traversal FROM graph_node g JOIN stack s ON s.id = ANY (ARRAY[g.stack_id])
     WHERE g.id = %(node_id)s::bigint AND g.kind = 'finish' AND s.owner_id IS NOT NULL
@@ -33,8 +35,8 @@ WITH k AS MATERIALIZED (
 ), s AS (
     UPDATE stack
     SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
-        good_revision_id = CASE WHEN action IN ('DELETE', 'SUSPEND', 'RESUME') THEN good_revision_id
-            ELSE revision_id END,
+        good_revision_id = CASE WHEN {check_in("action", TEMPLATE_ACTIONS)}
+            THEN revision_id ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = ANY (ARRAY[n.stack_id])
     RETURNING stack.id, stack.uuid, stack.name, stack.action, stack.status, stack.status_reason,

@@ -19,11 +19,13 @@ from sqlalchemy import text
 
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.states import NODE_ENDS
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import render
 from orchestrator.store.nodes.outcome_sql import WAIT
 from orchestrator.store.nodes.repository import Settled
+from orchestrator.store.tables.base import check_not_in
 from orchestrator.store.traversals.accept import INSERT_CONTENT, LOCK_CONTENT
 from orchestrator.store.traversals.traversals import STACK_EVENT, start_traversal
 
@@ -159,7 +161,7 @@ WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
 # A child that its resource's policy retains is a stack of its own from then on.
 DETACH = (
     BELOW
-    + """
+    + f"""
 , own AS (
     UPDATE stack SET owner_id = NULL, parent_resource_id = NULL, root_id = stack.id, depth = 0
     FROM (SELECT x.id, x.depth FROM stack x WHERE x.id = %(stack_id)s) AS was
@@ -167,7 +169,7 @@ DETACH = (
 ), moving AS (  -- the sweep finds queued nodes by their root
     UPDATE graph_node n SET root_id = own.id FROM own
     WHERE n.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
-        AND n.state NOT IN ('ready', 'failed', 'dropped')
+        AND {check_not_in("n.state", NODE_ENDS)}
 )
 UPDATE stack s SET root_id = own.id, depth = s.depth - own.depth FROM below, own WHERE s.id = below.id
 """

@@ -15,10 +15,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.engine.states import Outcome
+from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, STATES_VISITED, TEMPLATE_ACTIONS, Outcome
 from orchestrator.logs import request_id
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import hooks
+from orchestrator.store.tables.base import check_in, check_not_in
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -47,13 +48,13 @@ FROM s CROSS JOIN told
 
 # A child's end wakes the node of the resource that it stands for (docs/internals/protocol.md rule 12). The
 # conditions are those of ix_graph_node_at_work.
-WOKEN = """
+WOKEN = f"""
 , woken AS (
     UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
     FROM s CROSS JOIN LATERAL (
         SELECT m.id FROM graph_node m
         WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
-            AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
+            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
     WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
 ), followed AS (  -- what a group that was resized has waited for (`signals/group_resize.py`)
@@ -75,15 +76,15 @@ UPDATE revision SET traversal = %(traversal)s, first_event = %(event)s WHERE id 
 """
 
 # What hung on the old traversal's end hangs on the new one's (docs/internals/protocol.md rule 12).
-INHERIT_FINISH = """
+INHERIT_FINISH = f"""
 WITH old AS (
     UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL,
         leased_until = NULL
     WHERE stack_id = %(stack_id)s AND kind = 'finish' AND traversal < %(traversal)s
-        AND state NOT IN ('ready', 'failed', 'dropped')
+        AND {check_not_in("state", NODE_ENDS)}
     RETURNING needed_by
 )
-SELECT coalesce(array_agg(x.id), '{}') FROM old CROSS JOIN LATERAL unnest(old.needed_by) AS x(id)
+SELECT coalesce(array_agg(x.id), '{{}}') FROM old CROSS JOIN LATERAL unnest(old.needed_by) AS x(id)
 """
 
 # A snapshot ends with the traversal that makes it (docs/internals/protocol.md rule 14).
@@ -117,7 +118,7 @@ FROM finish RETURNING id
 
 # The stack before the node, as BUMP and END_FAILED take them: an update may come at this very moment.
 COMPLETE = (
-    """
+    f"""
 WITH k AS MATERIALIZED (
     SELECT s.id FROM stack s WHERE s.id = (SELECT g.stack_id FROM graph_node g WHERE g.id = %(node_id)s)
     FOR UPDATE
@@ -134,7 +135,7 @@ WITH k AS MATERIALIZED (
                 SELECT 1 FROM resource r WHERE r.stack_id = stack.id AND r.action = 'CHECK'
                     AND r.status_reason LIKE 'CHECK not supported for %%')
             THEN '. ''CHECK'' not fully supported (see resources)' ELSE '' END,
-        good_revision_id = CASE WHEN action IN ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')
+        good_revision_id = CASE WHEN {check_in("action", TEMPLATE_ACTIONS)}
             THEN revision_id
             ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
@@ -159,7 +160,7 @@ WITH k AS MATERIALIZED (
 # The end of a failed traversal: when none of its operations is open any more, or at once when told so.
 # Its reason has the first causes, in the order they happened; the others are only counted.
 END_FAILED = (
-    """
+    f"""
 WITH failures AS (
     SELECT id, reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
 ), causes AS (
@@ -178,8 +179,8 @@ WITH failures AS (
         AND (%(at_once)s OR NOT EXISTS (  -- nothing is being operated on, and no operation is open
             SELECT 1 FROM graph_node n
             WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
-                AND n.kind IN ('update', 'cleanup')
-                AND n.state IN ('checking', 'waiting') AND n.lease IS NOT NULL
+                AND {check_in("n.kind", RESOURCE_KINDS)}
+                AND {check_in("n.state", STATES_VISITED)} AND n.lease IS NOT NULL
             UNION ALL SELECT 1 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.op IS NOT NULL))
     RETURNING stack.*
 ), f AS (
@@ -187,7 +188,7 @@ WITH failures AS (
     SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL,
         last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
-        AND n.state NOT IN ('ready', 'failed', 'dropped')
+        AND {check_not_in("n.state", NODE_ENDS)}
 ), r AS (
     UPDATE revision SET outcome = %(outcome)s, ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
@@ -216,7 +217,7 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
 # What older traversals opened and this one, halted, would never have come to is followed to its end: a node
 # that waits for its turn has it now, one that waits to be told is told so, and what has none gets one
 # (docs/internals/protocol.md rule 13).
-FOLLOW_OPEN = """
+FOLLOW_OPEN = f"""
 WITH s AS (
     SELECT id, root_id, traversal FROM stack
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = traversal
@@ -227,7 +228,7 @@ WITH s AS (
 ), there AS MATERIALIZED (
     SELECT n.id, n.resource_id, n.state
     FROM open JOIN graph_node n ON n.stack_id = open.stack_id AND n.traversal = open.traversal
-        AND n.kind IN ('update', 'cleanup') AND n.resource_id = open.id
+        AND {check_in("n.kind", RESOURCE_KINDS)} AND n.resource_id = open.id
 ), freed AS (
     UPDATE graph_node n SET state = 'queued', blocked_by = 0, due_at = NULL
     FROM there
@@ -237,7 +238,7 @@ INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, 
 SELECT stack_id, root_id, traversal, kind, id, 'provider', name, 'queued' FROM open
 WHERE NOT EXISTS (
     SELECT 1 FROM there
-    WHERE there.resource_id = open.id AND there.state NOT IN ('ready', 'failed', 'dropped'))
+    WHERE there.resource_id = open.id AND {check_not_in("there.state", NODE_ENDS)})
 """
 
 
