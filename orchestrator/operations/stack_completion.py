@@ -13,7 +13,7 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
-from orchestrator.store.traversals import child_completion, children, traversals
+from orchestrator.store.traversals import child_completion, children, completion, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from orchestrator.store.traversals.traversals import StartedTraversal
 
@@ -33,12 +33,12 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Chec
         copied = snapshots.undeleted(db, stack.id)
         if copied is not None:
             reason = f"Snapshot {copied[0]} is being removed: {copied[1]}"
-            traversals.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
+            completion.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
             return []
-    if stack.action == "CHECK" and traversals.has_failures(db, stack.id, visit.traversal):
+    if stack.action == "CHECK" and completion.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # it went on to the end, and ends as failed
     else:
-        woken = traversals.complete(db, visit.node_id, lease)
+        woken = completion.complete(db, visit.node_id, lease)
         if woken is not None:
             log.info("stack_complete", stack=stack.uuid, action=stack.action)
             return woken
@@ -101,7 +101,7 @@ def _end(
     db: Connection[TupleRow], stack_id: int, traversal: int, reason: str | None, *, at_once: bool = False
 ) -> list[CheckMessage]:
     at_once = at_once or reason is not None
-    ended = traversals.end_failed(db, stack_id, traversal, reason=reason, at_once=at_once)
+    ended = completion.end_failed(db, stack_id, traversal, reason=reason, at_once=at_once)
     if ended is None:
         return []
     log.info("stack_failed", stack_id=stack_id, action=ended.action)

@@ -32,7 +32,7 @@ from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.stacks import revisions, stacks
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_reads
 from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
@@ -282,7 +282,7 @@ class ChildStackLoader:
         """
         most = self.settings.max_resources_per_stack
         with self.database.engine.connect() as connection:
-            found = children.count_below(connection, root_id, most, child_uuid)
+            found = child_reads.count_below(connection, root_id, most, child_uuid)
         if found + count > most:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
@@ -291,7 +291,7 @@ class ChildStackLoader:
 
     def _around_of(self, stack: StackView) -> InheritedContext:
         with self.database.borrow() as db:
-            environment, files, depth = children.around(db, stack.id, stack.revision_id)
+            environment, files, depth = child_reads.around(db, stack.id, stack.revision_id)
         return self._shared_by(environment, files, depth)
 
     def _shared_by(
@@ -399,11 +399,11 @@ class StoredChildView:
         """The text that it was last asked to be."""
         if self._child is None or self._child.revision_id is None:
             return None
-        return children.template(self._db, self._child.revision_id)
+        return child_reads.template(self._db, self._child.revision_id)
 
     def sibling(self, id_: str) -> Sibling | None:
         """Return the resource of the stack around it with this reference or physical id."""
-        for name, properties, metadata, sealed in children.beside(self._db, self._stack_id, id_):
+        for name, properties, metadata, sealed in child_reads.beside(self._db, self._stack_id, id_):
             opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
             self.used_secret = self.used_secret or bool(opened)
             return Sibling(
@@ -416,7 +416,7 @@ class StoredChildView:
         if self._child is None:
             return []
         found = []
-        for name, type_, action, status, id_, reference, at, attributes, sealed, bad in children.members(
+        for name, type_, action, status, id_, reference, at, attributes, sealed, bad in child_reads.members(
             self._db, self._child.id
         ):
             opened: Mapping[str, Any] = self._stacks.cipher.open(sealed.encode()) if sealed else {}
@@ -428,7 +428,7 @@ class StoredChildView:
 
     def failed(self) -> Collection[str]:
         """Return the names of its broken resources."""
-        return () if self._child is None else children.failed(self._db, self._child.id)
+        return () if self._child is None else child_reads.failed(self._db, self._child.id)
 
     def outputs(self) -> Mapping[str, Any]:
         """Return the values of its outputs."""

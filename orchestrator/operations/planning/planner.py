@@ -44,7 +44,7 @@ from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.planning import bulk_writer, group_diff, small_create
 from orchestrator.store.planning.bulk_writer import PlanTarget
 from orchestrator.store.stacks import revisions
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_reads
 from orchestrator.template.group_template import load_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -286,7 +286,7 @@ class Planner:
         }
         forced.update(self._always(drafts, stack.action))
         if stack.traversal > 1:
-            forced.update(children.stale_resources(db, stack.id))
+            forced.update(child_reads.stale_resources(db, stack.id))
         if stack.action == "RESTORE":  # what is inside is restored, too
             forced.update(drafts.nested)
         return forced

@@ -28,7 +28,7 @@ from orchestrator.schema.properties import join
 from orchestrator.store.planning import bulk_writer, preview_reads
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_reads
 from orchestrator.template.parameters import ParameterValues
 
 Found = tuple[list[UpdatePreview], list[Diagnostic]]
@@ -120,7 +120,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
             name=child.name,
             uuid=str(child.uuid),
             child=StoredChildView(
-                db, around_it, children.state(db, row.id), preview.kinds, preview.stack.id, name
+                db, around_it, child_reads.state(db, row.id), preview.kinds, preview.stack.id, name
             ),
         )
     if inside is None:

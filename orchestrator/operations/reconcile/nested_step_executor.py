@@ -61,7 +61,7 @@ from orchestrator.resources.nested_type import NestedType, Pause, SetChild, Sett
 from orchestrator.store import snapshots
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.signals import group_resize
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_reads
 from orchestrator.store.traversals.children import ChildWanted
 from orchestrator.template.function_view import ParentResourceProxy
 
@@ -78,7 +78,7 @@ class NestedStepExecutor(StepExecutor):
         """Read the child; `stacks` knows what children are made from."""
         self.db, self.stacks = db, stacks
         fresh = self.resource.attempt == 0  # nothing was ever asked for
-        self.child = None if fresh else children.state(db, self.resource.id)
+        self.child = None if fresh else child_reads.state(db, self.resource.id)
         self.asked, self.known.data = split_request(self.known.data)
         return self
 
@@ -308,7 +308,7 @@ class NestedStepExecutor(StepExecutor):
 
     def _failed(self, child: ChildState) -> StepResult:
         name = self.resource.name
-        told = children.causes(self.db, child)
+        told = child_reads.causes(self.db, child)
         if child.action == "CHECK":  # each begins with whose it is, and says so again
             told = [cause.partition(": ")[2] or cause for cause in told]
         found = [flattened(cause, name) for cause in told]

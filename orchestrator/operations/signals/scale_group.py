@@ -29,7 +29,7 @@ from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
 from orchestrator.store.signals import group_resize
 from orchestrator.store.signals.queue import Pending
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_reads, children
 from orchestrator.template.function_view import ParentResourceProxy
 
 log = logger()
@@ -84,9 +84,9 @@ def after_child_finished(
     assert visit.resource is not None
     told, root = details[FOLLOW], visit.stack.uuid
     with db.transaction():
-        child = children.state(db, visit.resource.id)
+        child = child_reads.state(db, visit.resource.id)
         if child is not None and children.lock_child(db, child.id) is not None:
-            child = children.state(db, visit.resource.id)
+            child = child_reads.state(db, visit.resource.id)
             if child is not None and child.status == "IN_PROGRESS":
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
     known = load_state(visit, engine.cipher)
@@ -110,7 +110,7 @@ def _send(
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     assert resource is not None
-    known, child = load_state(visit, engine.cipher), children.state(db, resource.id)
+    known, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
     _, kept = split_request(known.data)

@@ -14,7 +14,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals import children, completion, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from orchestrator.store.traversals.traversals import Locked
 
@@ -71,7 +71,7 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
         traversals.halt(db, stack.id, running.traversal)
         traversals.enqueue_open_operations(db, stack.id, running.traversal)
         reason = f"Stack {running.action} cancelled"
-        ended = traversals.end_failed(
+        ended = completion.end_failed(
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
     with context.database.connect() as db:

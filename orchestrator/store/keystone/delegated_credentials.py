@@ -1,7 +1,7 @@
 """Delegated credentials: each root stack has at most one; its children use it too.
 
 The statement that completes the delete of a stack also starts the removal of its credential
-(`traversals.COMPLETE`).
+(`traversals/completion.py`).
 """
 
 from __future__ import annotations

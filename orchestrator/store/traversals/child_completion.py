@@ -13,7 +13,8 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import TEMPLATE_ACTIONS
 from orchestrator.store.nodes import repository
 from orchestrator.store.tables.base import check_in
-from orchestrator.store.traversals.traversals import STACK_EVENT, WOKEN
+from orchestrator.store.traversals.completion import WOKEN
+from orchestrator.store.traversals.traversals import STACK_EVENT
 
 # The stack before the node, as everybody takes them: an update may come at this very moment. What is to be
 # removed first (operations/adr/0002), and snapshots that go with their stack, hold it up.

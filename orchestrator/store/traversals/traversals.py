@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, STATES_VISITED, TEMPLATE_ACTIONS, Outcome
+from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, Outcome
 from orchestrator.logs import request_id
-from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import hooks
 from orchestrator.store.tables.base import check_in, check_not_in
 
@@ -46,24 +44,6 @@ FROM s CROSS JOIN told
 """
 )
 
-# A child's end wakes the node of the resource that it stands for (docs/internals/protocol.md rule 12). The
-# conditions are those of ix_graph_node_at_work.
-WOKEN = f"""
-, woken AS (
-    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
-    FROM s CROSS JOIN LATERAL (
-        SELECT m.id FROM graph_node m
-        WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
-            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-    WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
-    RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
-), followed AS (  -- what a group that was resized has waited for (`signals/group_resize.py`)
-    UPDATE signal g SET due_at = now() FROM s
-    WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
-)"""
-RINGS = """(
-    SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))
-    FROM woken w JOIN stack x ON x.id = w.root_id)"""
 
 # The history: the revision that was being carried out is so no longer, and another one is, unless the action
 # has none.
@@ -87,12 +67,6 @@ WITH old AS (
 SELECT coalesce(array_agg(x.id), '{{}}') FROM old CROSS JOIN LATERAL unnest(old.needed_by) AS x(id)
 """
 
-# A snapshot ends with the traversal that makes it (docs/internals/protocol.md rule 14).
-END_SNAPSHOT = """
-UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
-    FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
-        AND x.action = 'CREATE' AND x.status = 'IN_PROGRESS'
-"""
 FAIL_UNFINISHED_SNAPSHOT = """
 UPDATE snapshot
 SET status = 'FAILED', status_reason = 'Stack ' || %(action)s || ' began before it was complete'
@@ -116,93 +90,6 @@ SELECT %(stack_id)s, %(root_id)s, %(traversal)s, 'plan', 'bulk', 'plan', ARRAY[f
 FROM finish RETURNING id
 """
 
-# The stack before the node, as BUMP and END_FAILED take them: an update may come at this very moment.
-COMPLETE = (
-    f"""
-WITH k AS MATERIALIZED (
-    SELECT s.id FROM stack s WHERE s.id = (SELECT g.stack_id FROM graph_node g WHERE g.id = %(node_id)s)
-    FOR UPDATE
-), n AS (
-    UPDATE graph_node g
-    SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
-    FROM k WHERE g.id = %(node_id)s AND g.stack_id = k.id AND g.state IN ('checking', '')
-        AND g.lease = %(lease)s AND g.blocked_by = 0
-    RETURNING g.stack_id, g.traversal
-), s AS (
-    UPDATE stack
-    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully' || CASE
-            WHEN action = 'CHECK' AND EXISTS (
-                SELECT 1 FROM resource r WHERE r.stack_id = stack.id AND r.action = 'CHECK'
-                    AND r.status_reason LIKE 'CHECK not supported for %%')
-            THEN '. ''CHECK'' not fully supported (see resources)' ELSE '' END,
-        good_revision_id = CASE WHEN {check_in("action", TEMPLATE_ACTIONS)}
-            THEN revision_id
-            ELSE good_revision_id END,
-        deleted_at = CASE WHEN action = 'DELETE' THEN now() END
-    FROM n WHERE stack.id = ANY (ARRAY[n.stack_id]) AND stack.traversal = n.traversal
-        AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status IN ('IN_PROGRESS', '')
-    RETURNING stack.*
-), r AS (
-    UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
-    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), let_go AS (  -- what the stack held of its user's rights (`operations/keystone/delegated_credentials.py`)
-    UPDATE credential c SET state = 'going', due_at = now() FROM s
-    WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
-), snapshot_ended AS ("""
-    + END_SNAPSHOT
-    + """), told AS ("""
-    + STACK_EVENT
-    + ")"
-    + WOKEN
-    + f"\nSELECT action, {RINGS} FROM s"
-)
-
-# The end of a failed traversal: when none of its operations is open any more, or at once when told so.
-# Its reason has the first causes, in the order they happened; the others are only counted.
-END_FAILED = (
-    f"""
-WITH failures AS (
-    SELECT id, reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
-), causes AS (
-    SELECT (SELECT string_agg(CASE WHEN length(reason) > %(longest)s
-                THEN left(reason, %(longest)s) || '…' ELSE reason END, '; ' ORDER BY id)
-            FROM (SELECT id, reason FROM failures ORDER BY id LIMIT %(most)s) AS first)
-        || CASE WHEN count(*) > %(most)s THEN '; and ' || count(*) - %(most)s || ' more' ELSE '' END AS text
-    FROM failures
-), s AS (
-    UPDATE stack
-    SET status = 'FAILED',
-        status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text, 'Unknown')
-    FROM causes
-    WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s
-        AND status = 'IN_PROGRESS'
-        AND (%(at_once)s OR NOT EXISTS (  -- nothing is being operated on, and no operation is open
-            SELECT 1 FROM graph_node n
-            WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
-                AND {check_in("n.kind", RESOURCE_KINDS)}
-                AND {check_in("n.state", STATES_VISITED)} AND n.lease IS NOT NULL
-            UNION ALL SELECT 1 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.op IS NOT NULL))
-    RETURNING stack.*
-), f AS (
-    UPDATE graph_node n
-    SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL,
-        last_error = s.status_reason
-    FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
-        AND {check_not_in("n.state", NODE_ENDS)}
-), r AS (
-    UPDATE revision SET outcome = %(outcome)s, ended_at = now() FROM s
-    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), snapshot_ended AS ("""
-    + END_SNAPSHOT
-    + """), told AS ("""
-    + STACK_EVENT
-    + ")"
-    + WOKEN
-    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {RINGS} FROM s"
-)
-
-MOST_CAUSES = 10  # that a stack's reason tells
-LONGEST_CAUSE = 1_000  # characters of each
 
 LOCK = """
 SELECT traversal, action, status, good_revision_id FROM stack WHERE id = %s AND deleted_at IS NULL FOR UPDATE
@@ -357,78 +244,6 @@ def attach_revision(
         "ended": ended,
     }
     db.execute(BRING, values)
-
-
-POSTPONE = """
-UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
-    waiting_since = coalesce(waiting_since, now()), last_error = %(reason)s, rung_at = NULL, rings = 0,
-    lease = NULL, leased_until = NULL
-WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
-"""
-
-
-def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float, reason: str) -> None:
-    """Let a claimed finish node come due again: the traversal's end waits for what is no node of it."""
-    db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
-
-
-def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMessage] | None:
-    """Settle a claimed finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is
-    no longer the stack's, or has failed.
-    """
-    for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
-        return _rings(row[1])
-    return None
-
-
-def _rings(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
-    return [CheckMessage(*one) for one in found or ()]
-
-
-@dataclass(frozen=True, slots=True)
-class EndedFailed:
-    """How a traversal failed, and what its end wakes."""
-
-    action: str
-    rollback_disabled: bool
-    delete_on_failure: bool
-    good_revision_id: int | None
-    rings: list[CheckMessage]
-
-
-def end_failed(
-    db: Connection[TupleRow],
-    stack_id: int,
-    traversal: int,
-    *,
-    reason: str | None = None,
-    at_once: bool = False,
-    outcome: Outcome = "failed",
-) -> EndedFailed | None:
-    """End a halted traversal as FAILED once nothing of it runs; None when that is not now.
-
-    `outcome` is what the history says of its revision.
-    """
-    values: dict[str, Any] = {
-        "stack_id": stack_id,
-        "traversal": traversal,
-        "reason": reason,
-        "at_once": at_once,
-        "outcome": outcome,
-        "most": MOST_CAUSES,
-        "longest": LONGEST_CAUSE,
-    }
-    hooks.give_up(db, stack_id)
-    for row in fetch_prepared(db, END_FAILED, values):
-        return EndedFailed(row[0], row[1], row[2], row[3], _rings(row[4]))
-    return None
-
-
-def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> bool:
-    """Whether anything failed in a traversal."""
-    query = "SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %s AND traversal = %s)"
-    row = db.execute(query, (stack_id, traversal)).fetchone()
-    return row is not None and row[0]
 
 
 @dataclass(frozen=True, slots=True)

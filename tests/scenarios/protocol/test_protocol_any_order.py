@@ -15,7 +15,7 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
-from orchestrator.store.traversals import traversals
+from orchestrator.store.traversals import completion
 from tests.profiles import examples
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -136,7 +136,7 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
         world.database.connect().execute(f"TRUNCATE {TABLES} CASCADE").connection.close()
         for step in STEPS:
             patch.setattr(repository, step, fragile(chosen, faults, getattr(repository, step)))
-        patch.setattr(traversals, "complete", fragile(chosen, faults, traversals.complete))
+        patch.setattr(completion, "complete", fragile(chosen, faults, completion.complete))
         try:
             uuid = world.create("s", resources)
             world.run()

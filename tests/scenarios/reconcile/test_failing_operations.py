@@ -16,7 +16,7 @@ from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.resources.base import Context
 from orchestrator.store.maintenance import sweep_queries
 from orchestrator.store.stacks import history
-from orchestrator.store.traversals import traversals
+from orchestrator.store.traversals import completion, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
@@ -430,7 +430,7 @@ def test_a_cancel_and_the_end_at_the_same_moment_agree(world: World):
             ending = Together(world, lambda: check_nodes(world.engine, [finish.node_id], 1, durable=True))
             assert ending.is_held_up()
             traversals.halt(db, row.id, 1)
-            traversals.end_failed(
+            completion.end_failed(
                 db, row.id, 1, reason="Stack CREATE cancelled", at_once=True, outcome="cancelled"
             )
         ending.end()

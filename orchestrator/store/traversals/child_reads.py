@@ -1,0 +1,121 @@
+"""Reads of child stacks and of what they inherit from the parent (docs/internals/engine-semantics.md §13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from sqlalchemy import text
+
+from orchestrator.engine.check.child_status import ChildState
+from orchestrator.store.connections.prepared import fetch_prepared
+
+Db = Connection[TupleRow]
+
+
+STATE = """
+SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
+    c.revision_id, c.deleted_at IS NOT NULL,
+    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id)
+FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
+"""
+
+DISTURBED = """
+SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
+WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
+"""
+
+CAUSES = """
+SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LIMIT %s
+"""
+
+MEMBERS = """
+SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
+    extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
+    coalesce(observed = 'failed', false)
+FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+"""
+
+SIBLINGS = """
+SELECT name, properties, metadata, convert_from(sealed, 'UTF8') FROM resource
+WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+    AND (physical_id = %(id)s OR reference_id = %(id)s)
+LIMIT 1
+"""
+
+FAILED = """
+SELECT name FROM resource
+WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
+"""
+
+INHERITED = """
+SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
+WHERE v.id = %(revision_id)s::bigint
+"""
+
+TEMPLATE = """
+SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
+"""
+
+MOST_CAUSES = 1_000  # of one child's failure that are told further up
+
+
+def state(db: Db, resource_id: int) -> ChildState | None:
+    """Return the child of a resource, None when it has none."""
+    for row in fetch_prepared(db, STATE, {"resource_id": str(resource_id)}):
+        return ChildState(*row)
+    return None
+
+
+def stale_resources(db: Db, stack_id: int) -> list[str]:
+    """Return the names of the resources whose stacks, or what is below them, others have changed."""
+    return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
+
+
+def causes(db: Db, child: ChildState) -> list[str]:
+    """Return why a child failed, in the order of the failures."""
+    return [row[0] for row in db.execute(CAUSES, (child.id, child.traversal, MOST_CAUSES)).fetchall()]
+
+
+COUNT_BELOW = text("""
+SELECT count(*) FROM (
+    SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
+    WHERE s.root_id = :root AND s.uuid <> CAST(:but AS uuid) AND s.deleted_at IS NULL AND NOT r.leftover
+    LIMIT :most) AS found
+""")
+
+
+def count_below(connection: Any, root_id: int, most: int, but: str) -> int:
+    """Return how many resources a tree has without those of one stack, counting no further than `most`."""
+    values = {"root": root_id, "most": most, "but": but}
+    found: int = connection.execute(COUNT_BELOW, values).scalar_one()
+    return found
+
+
+def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
+    """Return a child's resources, the oldest first."""
+    return db.execute(MEMBERS, (child_id,)).fetchall()
+
+
+def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
+    """Return the resource of a stack with this reference or physical id, if there is one."""
+    return db.execute(SIBLINGS, {"stack_id": stack_id, "id": id_}).fetchall()
+
+
+def failed(db: Db, child_id: int) -> list[str]:
+    """Return the names of a child's broken resources."""
+    return [row[0] for row in db.execute(FAILED, (child_id,)).fetchall()]
+
+
+def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
+    """Return what a stack says about its children: a revision's environment and files, and its own depth."""
+    values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
+    [(environment, files, depth)] = fetch_prepared(db, INHERITED, values)
+    return environment or {}, files or {}, depth
+
+
+def template(db: Db, revision_id: int) -> str | None:
+    """Return a revision's template as stored."""
+    row = db.execute(TEMPLATE, (revision_id,)).fetchone()
+    return None if row is None else row[0]
