@@ -39,7 +39,7 @@ def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callabl
     move, moves = child_transitions.apply_child_transition, []
 
     def late(db: Any, visit: Any, done: Any, *rest: Any) -> Any:
-        moves.append(done.outcome.move.verb)
+        moves.append(done.outcome.step.verb)
         if moves[-1] == verb and moves.count(verb) == 1:
             happens()
         return move(db, visit, done, *rest)

@@ -20,7 +20,16 @@ from tests.profiles import examples
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
-STEPS = ("claim", "glance", "look", "begin", "write", "settle_nodes", "drop", "top_up")
+STEPS = (
+    "claim",
+    "read_queued",
+    "read_claimed",
+    "begin",
+    "write_outcome",
+    "settle_nodes",
+    "drop",
+    "top_up",
+)
 TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 
 
