@@ -210,7 +210,7 @@ done AS (
     RETURNING n.id, n.needed_by, n.dirty AS changed
 ){release(many=True)}{RELEASED_ROWS}"""
 
-# Nodes whose requirements have unchanged outputs need no visit (PROTOCOL.md 8).
+# Nodes whose requirements have unchanged outputs need no visit (docs/internals/protocol.md rule 8).
 SETTLE_CLEAN_NODES: Final = f"""
 WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
 clean AS MATERIALIZED (

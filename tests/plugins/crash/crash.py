@@ -21,7 +21,7 @@ from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.planning import row_writer, small_create, small_delete
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
-from orchestrator.store.traversals import traversals
+from orchestrator.store.traversals import completion
 from tasks.publisher import Dispatcher
 
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
@@ -40,7 +40,7 @@ POINTS: tuple[tuple[Any, str, str], ...] = (
     (Dispatcher, "publish", "publish"),
     (bulk_writer, "slice_of", "slice"),
     (bulk_writer, "copy_nodes", "copy"),
-    (traversals, "complete", "complete"),
+    (completion, "complete", "complete"),
     (Sweep, "run", "sweep"),
 )
 
