@@ -65,6 +65,9 @@ def plan_changes(
 ) -> Changes:
     """Return what brings `rows` to what is `wanted`; `started` are names the traversal visits already. On the
     way `back`, what was there first is preferred: its definition may be the same, and its inputs again too.
+
+    The rule for rows without requirements has a second copy in SQL, CHANGED_MEMBERS in
+    `store/planning/group_diff.py`. Change both together; a property test compares them.
     """
     by_name: dict[str, list[Row]] = {}
     for row in rows:

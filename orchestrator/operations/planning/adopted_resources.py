@@ -1,4 +1,4 @@
-"""What an adopted stack takes over, told to the rows that are to be it while they are planned."""
+"""Write an adopted stack's physical ids and data to its planned rows."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import PlanTarget
 
-SLICE: Final = 5_000  # rows of each table a transaction writes
+SLICE: Final = 5_000  # rows of each table that one transaction writes
 
 
 class AdoptedResources:
-    """The things of one adopted stack: name to id, data and metadata, and whether those are secret."""
+    """The resources of one adopted stack, by name: id, data, metadata, and whether these are secret."""
 
     def __init__(self, cipher: Cipher, sealed: bytes | None) -> None:
-        """Take them as the revision has them."""
+        """`sealed` is the revision's record of the adoption."""
         self.cipher = cipher
-        self.things: Mapping[str, Any] = cipher.open(sealed) if sealed else {}
+        self.resources: Mapping[str, Any] = cipher.open(sealed) if sealed else {}
 
     def write(self, db: Connection[TupleRow], places: Mapping[str, tuple[int, int]]) -> None:
-        """Write them for some new resources: name to the ids of its row and its definition."""
+        """Write the adopted state of some new resources; `places` has the ids of row and definition."""
         rows = []
         for name, (row, definition) in places.items():
-            if thing := self.things.get(name):
-                kept = {key: thing[key] for key in ("data", "metadata", "secret")}
-                if "nested" in thing:
-                    kept["data"] = {**kept["data"], ADOPTED: thing["nested"]}
-                rows.append((row, thing["resource_id"], self.cipher.seal(kept), definition))
+            if adopted := self.resources.get(name):
+                state = {key: adopted[key] for key in ("data", "metadata", "secret")}
+                if "nested" in adopted:
+                    state["data"] = {**state["data"], ADOPTED: adopted["nested"]}
+                rows.append((row, adopted["resource_id"], self.cipher.seal(state), definition))
         bulk_writer.take_over(db, rows)
 
     def apply_interrupted_adoption(
-        self, db: Connection[TupleRow], target: PlanTarget, drafts: PlannedDefinitions, number: int
+        self, db: Connection[TupleRow], target: PlanTarget, planned: PlannedDefinitions, number: int
     ) -> None:
-        """Write the rows that the adoption did not come to, as revision `number` has them.
+        """Write the rows that an interrupted adoption has not written, as of its revision `number`.
 
-        So they are taken over as they are before anything else is made of them. Nothing visits them yet.
+        They are adopted unchanged before a newer plan compares them. No node visits them yet.
         """
-        have = {row.name for row in bulk_writer.rows(db, target.stack_id)}
-        names = [name for name in drafts.wanted if name in self.things and name not in have]
+        existing = {row.name for row in bulk_writer.rows(db, target.stack_id)}
+        names = [name for name in planned.desired if name in self.resources and name not in existing]
         then = replace(target, revision_number=number)
         for start in range(0, len(names), SLICE):
             part = names[start : start + SLICE]
             with bulk_writer.slice_of(db, target):
                 rows = bulk_writer.new_ids(db, "resource", len(part))
                 definitions = bulk_writer.new_ids(db, "resource_definition", len(part))
-                places = {name: place for name, *place in zip(part, rows, definitions, strict=True)}
-                made = [(places[name][0], name, *drafts.types_of(name)) for name in part]
-                bulk_writer.copy_resources(db, then, made)
+                places = dict(zip(part, zip(rows, definitions, strict=True), strict=True))
+                resources = [(places[name][0], name, *planned.types_of(name)) for name in part]
+                bulk_writer.copy_resources(db, then, resources)
                 bulk_writer.copy_definitions(
-                    db, then, (drafts.definition_row(name, places[name][1]) for name in part)
+                    db, then, (planned.definition_row(name, places[name][1]) for name in part)
                 )
-                self.write(db, {name: (row, definition) for name, (row, definition) in places.items()})
+                self.write(db, places)

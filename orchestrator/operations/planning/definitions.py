@@ -1,4 +1,4 @@
-"""A template's resources as a plan stores them: each with all that a check will need of it."""
+"""A template's resources as a plan stores them: each with everything that its checks need."""
 
 from __future__ import annotations
 
@@ -20,120 +20,121 @@ from orchestrator.template.template import Template
 
 
 class PlannedDefinitions:
-    """The template's resources as they are to be stored; a snippet is made when it is written."""
+    """A template's resources as desired rows; the stored body of one is built when it is written."""
 
     def __init__(
         self,
         template: Template | None,
         values: ParameterValues,
-        kinds: TypeResolver,
+        resolver: TypeResolver,
         hashes: Mapping[str, str],
     ) -> None:
-        self.template, self.values, self.hashes, self.kinds = template, values, hashes, kinds
+        """`hashes` has the hashes of the files by name; a template of None has no resources."""
+        self.template, self.values, self.hashes, self.resolver = template, values, hashes, resolver
         self.definitions = template.resources if template is not None else {}
-        self._asked = _asked(template, kinds) if template is not None else {}
-        self._inner: dict[int, str] = {}  # by kind
-        self.wanted = {
-            name: self._wanted(definition, kinds.resolved_name(definition))
+        self._used_attributes = _used_attributes(template, resolver) if template is not None else {}
+        self._nested_digests: dict[int, str] = {}  # by id of the type
+        self.desired = {
+            name: self._desired(definition, resolver.resolved_name(definition))
             for name, definition in self.definitions.items()
         }
         self._types = {
             name: definition.type
             for name, definition in self.definitions.items()
-            if definition.type != self.wanted[name].kind
+            if definition.type != self.desired[name].kind
         }
 
     @property
     def nested(self) -> Collection[str]:
-        """The names of those that stand for stacks."""
-        return self._asked.keys()
-
-    def type_of(self, name: str) -> str:
-        """Return a resource's type as written."""
-        return self._types.get(name) or self.wanted[name].kind
+        """The names of the nested stacks."""
+        return self._used_attributes.keys()
 
     def types_of(self, name: str) -> tuple[str, str | None]:
-        """Return a resource's type as written, and what it runs as where that is another."""
-        written, runs_as = self.type_of(name), self.wanted[name].kind
+        """Return a resource's type as written, and the type that runs it, None for the same type."""
+        runs_as = self.desired[name].kind
+        written = self._types.get(name) or runs_as
         return written, None if runs_as == written else runs_as
 
     def discard(self, names: Iterable[str]) -> None:
-        """Let go of snippets that will not be written: of a large stack they are most of a plan's memory."""
+        """Drop definitions that will not be written: in a large stack they are most of a plan's memory."""
         if isinstance(self.definitions, dict):
             for name in names:
                 del self.definitions[name]
 
     def definition_row(self, name: str, id_: int) -> DefinitionRow:
-        """Return a definition to write."""
-        definition, wanted, template = self.definitions[name], self.wanted[name], self.template
+        """Return the row of a definition."""
+        definition, desired, template = self.definitions[name], self.desired[name], self.template
         assert template is not None
-        files, mappings = self._beside(definition)
-        body = _stored(definition, template.version, self.values, files, mappings, wanted.kind)
-        if name in self._asked:
+        files, mappings = self._used_inputs(definition)
+        body = _stored(definition, template.version, self.values, files, mappings, desired.kind)
+        if name in self._used_attributes:
             body |= self._nested(definition)
-        attributes = {one: sorted(names) for one, names in definition.dep_attrs.items()}
-        return DefinitionRow(id_, name, wanted.digest, body, sorted(definition.requires), attributes)
+        attributes = {required: sorted(names) for required, names in definition.dep_attrs.items()}
+        return DefinitionRow(id_, name, desired.digest, body, sorted(definition.requires), attributes)
 
-    def _wanted(self, definition: ResourceDefinition, runs_as: str) -> DesiredRow:
-        """Return what is wanted of a resource; what stands for its type is part of that."""
-        beside: tuple[Any, ...] = self._beside(definition)
-        if definition.name in self._asked:
-            beside = (*beside, self._nested(definition))
+    def _desired(self, definition: ResourceDefinition, runs_as: str) -> DesiredRow:
+        """Return a resource's desired row; the digest covers the files, mappings and type that it uses."""
+        inputs: tuple[Any, ...] = self._used_inputs(definition)
+        if definition.name in self._used_attributes:
+            inputs = (*inputs, self._nested(definition))
         if runs_as != definition.type:
-            beside = (*beside, runs_as)
-        digest = definition.digest(self.values, beside if any(beside) else None)
+            inputs = (*inputs, runs_as)
+        digest = definition.digest(self.values, inputs if any(inputs) else None)
         return DesiredRow(digest, runs_as, definition.requires)
 
     def _nested(self, definition: ResourceDefinition) -> dict[str, Any]:
-        """Return what is kept of a nested resource besides: a digest of all that its stack is made with, and
-        which attributes others ask for.
+        """Return the extra fields of a nested stack: a digest of its files and environment, and the
+        attributes that the parent's template uses.
         """
-        kind = self.kinds.of(definition)
-        digest = self._inner.get(id(kind))
+        resource_type = self.resolver.of(definition)
+        digest = self._nested_digests.get(id(resource_type))
         if digest is None:
-            environment = kind.environment if isinstance(kind, TemplateType) else self.kinds.environment
-            around = environment.to_json()
-            made_with = [
-                _chosen(self.kinds.files_of(kind), self.hashes),
-                around["resource_registry"],
-                around["parameter_defaults"],
+            source = resource_type if isinstance(resource_type, TemplateType) else self.resolver
+            sections = source.environment.to_json()
+            inputs = [
+                _chosen(self.resolver.files_of(resource_type), self.hashes),
+                sections["resource_registry"],
+                sections["parameter_defaults"],
             ]
-            text = orjson.dumps(made_with, option=orjson.OPT_SORT_KEYS)
-            digest = self._inner[id(kind)] = hashlib.sha256(text).hexdigest()
-        return {"nested": digest, "asked": sorted(self._asked[definition.name])}
+            text = orjson.dumps(inputs, option=orjson.OPT_SORT_KEYS)
+            digest = self._nested_digests[id(resource_type)] = hashlib.sha256(text).hexdigest()
+        return {"nested": digest, "asked": sorted(self._used_attributes[definition.name])}
 
-    def _beside(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def _used_inputs(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the file hashes and the mappings that a definition uses."""
         if not definition.files and not definition.mappings:
             return NOTHING, NOTHING
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
 
 
-def _asked(template: Template, kinds: TypeResolver) -> dict[str, set[str]]:
-    """Return which attributes a template uses of those of its resources that are stacks."""
+def _used_attributes(template: Template, resolver: TypeResolver) -> dict[str, set[str]]:
+    """Return the attributes that a template uses of each of its nested stacks."""
     resources = template.resources
-    if isinstance(resources, MemberDefinitions):  # nobody knows what of them the group will be asked for
-        if not any(kinds.is_nested(one) for one in kinds.samples(template)):
+    if isinstance(resources, MemberDefinitions):  # the group's attributes used by the parent are unknown
+        if not any(resolver.is_nested(sample) for sample in resolver.samples(template)):
             return {}
-        nested = {name: kinds.of(one) for name, one in resources.items() if kinds.is_nested(one)}
-        return {name: set() if isinstance(kind, TemplateType) else {ALL} for name, kind in nested.items()}
-    asked: dict[str, set[str]] = {
-        name: set() for name, definition in template.resources.items() if kinds.is_nested(definition)
+        nested = {
+            name: resolver.of(member) for name, member in resources.items() if resolver.is_nested(member)
+        }
+        return {name: set() if isinstance(type_, TemplateType) else {ALL} for name, type_ in nested.items()}
+    attributes: dict[str, set[str]] = {
+        name: set() for name, definition in template.resources.items() if resolver.is_nested(definition)
     }
-    if asked:
-        used = [one.dep_attrs for one in template.resources.values()]
-        used += [one.dep_attrs for one in template.outputs.values()]
-        for attributes in used:
-            for name in asked.keys() & attributes.keys():
-                asked[name] |= attributes[name]
-    return asked
+    if attributes:
+        uses = [definition.dep_attrs for definition in template.resources.values()]
+        uses += [output.dep_attrs for output in template.outputs.values()]
+        for used in uses:
+            for name in attributes.keys() & used.keys():
+                attributes[name] |= used[name]
+    return attributes
 
 
-def _chosen(names: Collection[str], held: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a definition uses of the files or the mappings."""
+def _chosen(names: Collection[str], available: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the files or mappings with these names; ALL among the names means all of them."""
     if not names:
         return NOTHING
-    return held if ALL in names else {name: held[name] for name in names if name in held}
+    return available if ALL in names else {name: available[name] for name in names if name in available}
 
 
 def _stored(
@@ -144,10 +145,10 @@ def _stored(
     mappings: Mapping[str, Any],
     runs_as: str,
 ) -> dict[str, Any]:
-    """Return a snippet as a check needs it: with the language's version, the hashes of the files and the
-    mappings it uses, and its deletion policy resolved.
+    """Return a definition's body as a check needs it: with the version of the language, the hashes of the
+    files and the mappings that it uses, and the resolved deletion policy.
 
-    What was built is removed by the policy it was built with, and no template is read then.
+    A resource is deleted by the policy of the definition it was built from, without reading a template.
     """
     body = {**definition.body, "version": version}
     if runs_as != definition.type:

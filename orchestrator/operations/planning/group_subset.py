@@ -1,7 +1,7 @@
-"""Narrow a plan of a group's child to the members that it has anything to do with.
+"""Restrict the plan of a group's child stack to its changed members.
 
-Members that wait for nobody are judged one by one, and the database can do that: what it finds to be as
-wanted is not read at all.
+Members without requirements are judged independently of each other, and the database can judge them: the plan
+reads no row of an unchanged member.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ from orchestrator.store.planning.group_diff import Span
 from orchestrator.template.group_template import MemberDefinitions, Members
 from orchestrator.template.template import Template
 
-FEW: Final = 2_000  # members that differ: then the plan is made of these alone
+MAX_SUBSET: Final = 2_000  # members; with more changed members the whole group is planned
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSubset:
-    """What is left of a plan: the members that differ, by name, and what is wanted of them."""
+    """The changed members of a group."""
 
-    names: list[str]
-    template: Template
+    names: list[str]  # including members that the template no longer has
+    template: Template  # of the other members
 
 
-def index_spans(members: Members, kinds: TypeResolver) -> list[Span] | None:
-    """Return the members as spans; None when they wait for each other, have names that say nothing, or are
-    stacks or of types that the environment puts others in place of.
+def index_spans(members: Members, resolver: TypeResolver) -> list[Span] | None:
+    """Return the members as spans of indexes.
+
+    None when members require each other (rolling updates), have generated names, are nested stacks, or have a
+    type that the environment maps to another type.
     """
     if members.window or members.seed:
         return None
     for definition in MemberDefinitions(members).samples():
-        if kinds.is_nested(definition) or kinds.resolved_name(definition) != definition.type:
+        if resolver.is_nested(definition) or resolver.resolved_name(definition) != definition.type:
             return None
     return [
         (part.digest, part.type, first, beyond)
@@ -45,23 +47,23 @@ def index_spans(members: Members, kinds: TypeResolver) -> list[Span] | None:
     ]
 
 
-def is_large_group(template: Template, most: int) -> bool:
-    """Whether a template is that of a group with more members than `most`."""
-    return isinstance(template.resources, MemberDefinitions) and len(template.resources) > most
+def is_large_group(template: Template, max_members: int) -> bool:
+    """Whether a template is that of a group with more than `max_members` members."""
+    return isinstance(template.resources, MemberDefinitions) and len(template.resources) > max_members
 
 
 def changed_subset(
-    db: Connection[TupleRow], stack_id: int, template: Template, kinds: TypeResolver
+    db: Connection[TupleRow], stack_id: int, template: Template, resolver: TypeResolver
 ) -> GroupSubset | None:
-    """Return the part of a plan that there is anything to do in; None when it is to be made in full."""
+    """Return the changed part of a group; None when the whole template is to be planned."""
     resources = template.resources
     if not isinstance(resources, MemberDefinitions):
         return None
-    spans = index_spans(resources.members, kinds)
+    spans = index_spans(resources.members, resolver)
     if spans is None:
         return None
-    names = group_diff.changed_members(db, stack_id, spans, FEW + 1)
-    if len(names) > FEW:
+    names = group_diff.changed_members(db, stack_id, spans, MAX_SUBSET + 1)
+    if len(names) > MAX_SUBSET:
         return None
-    few = {name: resources[name] for name in names if name in resources}
-    return GroupSubset(names, replace(template, resources=few))
+    changed = {name: resources[name] for name in names if name in resources}
+    return GroupSubset(names, replace(template, resources=changed))

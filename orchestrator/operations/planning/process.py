@@ -21,30 +21,30 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
 from orchestrator.operations import stack_completion
-from orchestrator.operations.planning.planner import DELETE_ACTIONS, Planner, TooLarge
+from orchestrator.operations.planning.planner import Planner
+from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TooLarge
 from orchestrator.store.nodes import repository
-from orchestrator.store.planning import bulk_writer, small_create
+from orchestrator.store.planning import bulk_writer, small_plans
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
-START_SECONDS = 30.0  # in which a process starts, on however busy a machine
-SMALL = 2_000  # resources whose removal a worker plans by itself
-MANY = 10_000  # leftovers, of which it needs to know less
-
-STOP_SECONDS = 10.0  # in which it lets go of its node
+START_SECONDS = 30.0  # lease of a plan node until its process renews it, enough on a busy machine
+MAX_RESOURCES_IN_PLACE = 2_000  # planned by a worker itself
+MAX_DEPOSED_IN_PLACE = 10_000  # the plan of deposed resources reads less of each
+STOP_SECONDS = 10.0  # time for a planner process to release its node
 
 _children: list[subprocess.Popen[bytes]] = []
 
 
 def start_planner(node_id: int, lease: int) -> None:
-    """Start a planner for a claimed plan node and return at once."""
+    """Start a planner process for a claimed plan node and return at once."""
     _children[:] = [child for child in _children if child.poll() is None]
     command = [sys.executable, "-m", "orchestrator.operations.planner_process", str(node_id), str(lease)]
     _children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
 
 
 def stop_planners() -> None:
-    """Let the planners that this process started hand their plans over to others: it is about to end."""
+    """Stop the planner processes that this process started; another worker resumes their plans."""
     running = [child for child in _children if child.poll() is None]
     for child in running:
         child.terminate()
@@ -52,7 +52,7 @@ def stop_planners() -> None:
     for child in running:
         try:
             child.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:  # its lease runs out
+        except subprocess.TimeoutExpired:  # its lease expires
             child.kill()
             child.wait()
 
@@ -64,63 +64,69 @@ class PlanNodeHandler:
     planner: Planner
     start_process: Callable[[int, int], None] = start_planner
 
-    def __call__(self, visit: Visit, lease: int, allowance: int | None = None) -> list[CheckMessage]:
-        """Plan in place when the stack is small, elsewhere when it is not; return what to enqueue, of a small
-        one's first plan or removal `allowance` rings at most.
+    def __call__(self, visit: Visit, lease: int, max_enqueued: int | None = None) -> list[CheckMessage]:
+        """Plan a small stack in place, or start a process for a large one; return the messages to send.
+
+        A plan written in one statement returns at most `max_enqueued` messages.
         """
         planner, stack = self.planner, visit.stack
         if visit.lost_leases > planner.settings.action_retry_limit:
             reason = "Planning failed repeatedly; see the log"
             return stack_completion.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.check_connection(durable=True)
-        if is_small_plan_candidate(visit) and allowance is not None:
-            small = planner.plan_in_one_statement(db, visit, lease, allowance)
+        if is_small_plan_candidate(visit) and max_enqueued is not None:
+            small = planner.plan_in_one_statement(db, visit, lease, max_enqueued)
             if small is not None:
                 return small.rings
         if not self._is_large(db, visit):
             with suppress(TooLarge):
-                return planner.run(db, visit, lease, members=SMALL)
+                return planner.run(db, visit, lease, max_members=MAX_RESOURCES_IN_PLACE)
         seconds = max(planner.settings.lease_seconds, START_SECONDS)
-        repository.renew(db, [(visit.node_id, None, lease)], seconds)  # until it does so itself
+        repository.renew(db, [(visit.node_id, None, lease)], seconds)
         self.start_process(visit.node_id, lease)
         return []
 
     def small(
-        self, db: Connection[TupleRow], visit: Visit, allowance: int, read: small_create.PlanInputs | None
+        self,
+        db: Connection[TupleRow],
+        visit: Visit,
+        max_enqueued: int,
+        inputs: small_plans.CreateInputs | None,
     ) -> repository.Settled | None:
-        """Plan a small stack's first traversal or its removal without a claim of the node; None when it takes
-        more.
+        """Plan a small stack's first traversal or delete without a claim of the node; None when it needs
+        slices.
         """
-        return self.planner.plan_in_one_statement(db, visit, None, allowance, read)
+        return self.planner.plan_in_one_statement(db, visit, None, max_enqueued, inputs)
 
     def plan_cleanup(self, visit: Visit, lease: int) -> list[CheckMessage] | None:
-        """Plan the removal of what nothing stands on any more; None when there is nothing left to remove."""
+        """Plan the cleanups of deposed resources; None when no deposed resource is left."""
         db = self.planner.database.check_connection(durable=True)
         try:
             plan = self.planner.begin_removals(db, visit, lease)
-        except Superseded:  # since it was looked at
+        except Superseded:  # after the visit was read
             return repository.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
         return None if plan is None else self(plan, lease)
 
     def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:
         stack = visit.stack
         if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
-            return bulk_writer.count_leftovers(db, stack.id, visit.traversal, MANY + 1) > MANY
+            limit = MAX_DEPOSED_IN_PLACE
+            return bulk_writer.count_leftovers(db, stack.id, visit.traversal, limit + 1) > limit
         if stack.action in DELETE_ACTIONS or stack.action in ACTS:
-            return resources.count_up_to(db, stack.id, SMALL + 1) > SMALL
+            limit = MAX_RESOURCES_IN_PLACE
+            return resources.count_up_to(db, stack.id, limit + 1) > limit
         text = bulk_writer.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True
-        if not is_members(text) or len(Members.parse(text).all) <= SMALL:
+        if not is_members(text) or len(Members.parse(text).all) <= MAX_RESOURCES_IN_PLACE:
             return False
         pending = bulk_writer.pending_adoption(db, stack.id) is not None
-        return visit.traversal == 1 or stack.converge or pending  # else it depends on how many differ
+        # Otherwise the number of changed members decides: `Planner.run` raises TooLarge.
+        return visit.traversal == 1 or stack.converge or pending
 
 
 def is_small_plan_candidate(visit: Visit) -> bool:
-    """Whether a plan can be written in one go if the stack is small: that of a first traversal, that of a
-    removal.
-    """
+    """Whether one statement can write the plan if the stack is small: a first traversal or a delete."""
     stack = visit.stack
     if stack.action in DELETE_ACTIONS:
         return visit.label != bulk_writer.CLEANUP_PLAN_LABEL

@@ -83,7 +83,7 @@ class Preview:
         """Compare the stack with what it is to be."""
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
-        self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).wanted
+        self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).desired
         self.outlooks: Mapping[str, PropertyForecast] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, ForecastResource] = {}

@@ -58,7 +58,7 @@ from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import replacement_sql, repository
 from orchestrator.store.nodes.outcome_builder import OutcomeStatement
-from orchestrator.store.planning import small_create
+from orchestrator.store.planning import small_plans
 
 log = logger()
 
@@ -76,7 +76,7 @@ class CheckBatch:
         engine: WorkerContext,
         db: repository.CheckConnection,
         lease: int | None,
-        read: small_create.PlanInputs | None = None,
+        read: small_plans.CreateInputs | None = None,
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
         self.surroundings = StoredStackContext(db, engine.cipher, lease, engine.settings.endpoint)

@@ -17,7 +17,7 @@ from orchestrator.operations.reconcile.batch import CheckBatch
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.nodes import repository
-from orchestrator.store.planning import small_create
+from orchestrator.store.planning import small_plans
 
 
 def check_nodes(
@@ -74,7 +74,7 @@ def _check_without_lease(
     those that take a claim.
     """
     db = engine.database.check_connection(durable=False)
-    planned = small_create.read_plan_node(db, ids[0]) if may_plan and len(ids) == 1 else None
+    planned = small_plans.read_plan_node(db, ids[0]) if may_plan and len(ids) == 1 else None
     visits, busy = repository.read_queued(db, ids, traversal) if planned is None else ([planned[0]], [])
     own: list[Visit] = []
     others: list[Visit] = []

@@ -18,7 +18,7 @@ from typing import Any
 import thing_type
 
 from orchestrator.operations.maintenance.sweep import Sweep
-from orchestrator.operations.planning import row_writer, small_create, small_delete
+from orchestrator.operations.planning import row_writer, small_plans
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.traversals import completion
@@ -79,4 +79,4 @@ for each in POINTS:
     wrap(*each)
 row_writer.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", row_writer.SLICE))
 if "ORCHESTRATOR_TEST_SLICE" in os.environ:
-    small_create.MOST = small_delete.MOST = 0  # else a small stack is planned in one go
+    small_plans.MAX_RESOURCES = 0  # otherwise one statement writes the plan of a small stack

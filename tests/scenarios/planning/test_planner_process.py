@@ -53,7 +53,7 @@ def test_a_plan_that_another_process_makes_is_not_begun_again(
 def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[int, int]] = []
     monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
-    monkeypatch.setattr(process, "MANY", 2)
+    monkeypatch.setattr(process, "MAX_DEPOSED_IN_PLACE", 2)
     world = World(postgres_url, lease_seconds=1.0)
     try:
         uuid = world.create("s", {name: test_resource(update_replace_value="1") for name in "abc"})
@@ -96,8 +96,8 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
     try:
         uuid = world.create("s", group(4))
         world.deliver_all()
-        monkeypatch.setattr(process, "SMALL", 2)
-        monkeypatch.setattr(group_subset, "FEW", 2)
+        monkeypatch.setattr(process, "MAX_RESOURCES_IN_PLACE", 2)
+        monkeypatch.setattr(group_subset, "MAX_SUBSET", 2)
         world.update("s", group(5))
         world.deliver_all()
         assert (world.state(uuid), visited(world), started) == ("UPDATE_COMPLETE", ["4 update"], [])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations.planning import small_delete as plan_small_removal
-from orchestrator.store.planning import small_delete
+from orchestrator.operations.planning import small_plans as small_planner
+from orchestrator.store.planning import small_plans
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
@@ -30,13 +30,14 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def written(world: World, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that tells of each plan that is written how many nodes it has."""
-    write, sizes = small_delete.write, list[int]()
+    write, sizes = small_plans.write, list[int]()
 
-    def telling(db: Any, plan: Any, finish: int, feeders: int, rows: Any, ring: int) -> Any:
-        sizes.append(len(rows))
-        return write(db, plan, finish, feeders, rows, ring)
+    def telling(db: Any, statement: str, plan: Any, finish: int, feeders: int, rows: Any, ring: int) -> Any:
+        if statement == small_plans.WRITE_DELETE:
+            sizes.append(len(rows))
+        return write(db, statement, plan, finish, feeders, rows, ring)
 
-    monkeypatch.setattr(small_delete, "write", telling)
+    monkeypatch.setattr(small_plans, "write", telling)
     return sizes
 
 
@@ -60,7 +61,7 @@ def test_of_two_plans_at_once_one_is_written(world: World, monkeypatch: pytest.M
     world.delete("s")
     while (found := world.messages[0]).label != "plan" or child(world).action != "DELETE":
         world.deliver(1)
-    read, others = small_delete.read, [lambda: world.deliver_one(found)]
+    read, others = small_plans.read_for_delete, [lambda: world.deliver_one(found)]
 
     def late(*given: Any) -> Any:
         seen = read(*given)
@@ -68,7 +69,7 @@ def test_of_two_plans_at_once_one_is_written(world: World, monkeypatch: pytest.M
             others.pop()()
         return seen
 
-    monkeypatch.setattr(small_delete, "read", late)
+    monkeypatch.setattr(small_plans, "read_for_delete", late)
     world.deliver(1)
     nodes = "SELECT label FROM graph_node WHERE stack_id = :s AND kind = 'cleanup' ORDER BY label"
     assert [row.label for row in world.rows(nodes, s=child(world).id)] == ["a", "b", "c", "d"]
@@ -82,7 +83,7 @@ def test_what_is_not_small_or_was_not_made_is_removed_all_the_same(
 ):
     resources = dict(CHAIN)
     if reason == "too large":
-        monkeypatch.setattr(plan_small_removal, "MOST", 3)
+        monkeypatch.setattr(small_planner, "MAX_RESOURCES", 3)
     else:
         resources["a"] = cloud_thing(errors=9, final=True)
     sizes = written(world, monkeypatch)

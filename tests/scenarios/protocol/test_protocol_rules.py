@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ProviderSilent
-from orchestrator.operations.planning import row_writer, small_create
+from orchestrator.operations.planning import row_writer, small_plans
 from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
@@ -248,7 +248,7 @@ def between_slices(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None
     """Plan in slices of three rows and do `action(number)` before each."""
     slice_of, numbers = bulk_writer.slice_of, iter(range(1000))
     monkeypatch.setattr(row_writer, "SLICE", 3)
-    monkeypatch.setattr(small_create, "MOST", 0)  # none is planned in one go
+    monkeypatch.setattr(small_plans, "MAX_RESOURCES", 0)  # none is planned in one go
 
     def watched(*args: Any) -> Any:
         action(next(numbers))

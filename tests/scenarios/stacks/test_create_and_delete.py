@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from orchestrator.graph.layout import lay_out
-from orchestrator.operations.planning import planner
+from orchestrator.operations.planning import traversal_plan
 from tests.scenarios.world import World, test_resource
 
 
@@ -149,7 +149,7 @@ def test_what_waits_is_a_row_with_a_time_and_no_message(world: World):
 def test_what_many_stand_on_and_what_stands_on_many_goes_away_through_joins(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "lay_out", partial(lay_out, width=3))
+    monkeypatch.setattr(traversal_plan, "lay_out", partial(lay_out, width=3))
     feeders = [f"f{n}" for n in range(8)]
     resources = {"first": test_resource(), **{name: test_resource(requires=["first"]) for name in feeders}}
     uuid = world.create("s", {**resources, "last": test_resource(requires=feeders)})

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from orchestrator.errors import InvalidTemplate, NotSupported
 from orchestrator.graph.layout import lay_out
-from orchestrator.operations.planning import planner
+from orchestrator.operations.planning import traversal_plan
 from orchestrator.operations.stacks import update
 from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.world import World, test_resource
@@ -488,7 +488,7 @@ def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, mon
 
 def test_the_removal_of_more_than_one_join_takes_comes_to_its_end(world, monkeypatch):
     """Both plans of the update have joins before the end: the second's are its own."""
-    monkeypatch.setattr(planner, "lay_out", partial(lay_out, width=3))
+    monkeypatch.setattr(traversal_plan, "lay_out", partial(lay_out, width=3))
     wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
     uuid = world.create("s", wanted)
     world.deliver_all()
