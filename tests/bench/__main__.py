@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measure what is asked for, or with --bars what we promise."""
+"""`python -m tests.bench`: measure the selected shapes and sizes, or with --bars the promised figures."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ HUGE_OPERATIONS = ("create", "change-one", "delete")
 
 
 def chosen(value: str, known: Sequence[str]) -> list[str]:
-    """Return the names in a list with commas.
+    """Return the names in a comma-separated list.
 
     Raises:
-        click.BadParameter: a name that nobody knows.
+        click.BadParameter: a name is unknown.
     """
     names = [name.strip() for name in value.split(",") if name.strip()]
     for name in names:
@@ -125,7 +125,7 @@ def main(
 def asked_for(
     sizes: Sequence[int], shapes: str | None, ops: str | None, repeat: int, *, rows: bool
 ) -> list[Wanted]:
-    """Return what to measure; beside HUGE stacks also those of BASE, to compare, and less of all."""
+    """Return the selected measurements; for HUGE stacks also those of BASE, and fewer of all."""
     huge = max(sizes) >= HUGE
     if huge:
         sizes = sorted({BASE, *sizes})
@@ -140,7 +140,7 @@ def asked_for(
 
 
 def measure_requests(on: Servers, results: Results) -> None:
-    """Measure what the API answers, with next to no workers beside it."""
+    """Measure API requests while the workers are idle."""
     with system(on, 1) as running, closing(running.connect()) as db:
         try:
             results.api += measure_api(running, db)
@@ -153,7 +153,7 @@ def measure_requests(on: Servers, results: Results) -> None:
 
 
 def measure_parsing(results: Results) -> None:
-    """Measure in rounds what reading a large template costs, and resolving one resource of it."""
+    """Measure, in rounds, reading a large template and resolving a single resource."""
     for _ in range(ROUNDS):
         run = measure_parse()
         results.parses.append(run)
@@ -196,7 +196,7 @@ def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
 
 
 def _measure(measurement: Measurement, wanted: Wanted, gauge: Gauge, results: Results) -> None:
-    """Measure one stack, with the yardstick before and after each operation."""
+    """Measure a stack, with the yardstick before and after each operation."""
     runs = measurement.measure(
         wanted.shape, wanted.size, wanted.operations, rows=wanted.rows, listing=wanted.listing
     )
@@ -217,7 +217,7 @@ def _measure(measurement: Measurement, wanted: Wanted, gauge: Gauge, results: Re
 
 
 def measure_beside(on: Servers, workers: int, results: Results) -> None:
-    """Measure small stacks on an idle system and beside a large one."""
+    """Measure small stacks on an idle system and next to a large stack."""
     with _measurement(on, workers) as measurement:
         try:
             results.crowds.append(measure_crowd(measurement))

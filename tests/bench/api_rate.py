@@ -1,8 +1,8 @@
-"""What the API answers in a second: a stack shown, looked up by its name, its resources and events listed.
+"""API requests per second: show a stack, look it up by name, list its resources and its events.
 
-The stacks are rows, as if made long ago: a thousand of a hundred resources, and one of a hundred thousand to
-compare with. Requests come over a few connections that stay open, from processes of their own, each to
-another stack of the project.
+The stacks are inserted as rows: a thousand stacks of a hundred resources, and a stack of a hundred thousand
+for comparison. Separate processes send the requests over a few open connections, each request to another
+stack of the project.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PROJECT: Final = "rates"
 STACKS, SIZE, LARGE = 1_000, 100, 100_000
 CLIENTS = 4  # connections, each a process
 REQUESTS = 2_000  # of each kind
-PAIRS = 300  # of requests to the small and the large one in turn
+PAIRS = 300  # requests to the small and the large stack in turn
 PAGE = 100
 KINDS: Final = ("show", "lookup", "resources", "events")
 
 TEMPLATE: Final = b'{"heat_template_version": "2021-04-16", "resources": {}}'
-# Stacks named by %(name)s and a number, with revisions, definitions (each requires the one before it),
+# Stacks named by %(name)s and a number, with revisions, definitions (each requires the previous definition),
 # resources and events; set-based, so that a hundred thousand resources take seconds.
 MAKE: Final = """
 WITH content AS (
@@ -79,23 +79,24 @@ Place = tuple[str, str]  # a stack's name and id
 
 @dataclass(frozen=True, slots=True)
 class ApiRun:
-    """Requests of one kind."""
+    """Requests of a single type."""
 
     kind: str
     per_second: float
     p99_ms: float
     cpu_ms: dict[str, float]  # per request, by role
-    grown: float  # a request to the large stack over one to a small one: the medians, in turn
+    # median of requests to the large stack over median of requests to a small stack, sent in turn
+    grown: float
     others: float | None  # the share of the machine that went to strangers
 
     @property
     def cpu_per_second(self) -> float | None:
-        """Requests that one processor would carry, of the API's process alone."""
+        """Requests per second of processor time, of the API process alone."""
         spent = self.cpu_ms.get("api")
         return 1_000.0 / spent if spent else None
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the run as a line of text."""
         spent = ", ".join(f"{name} {ms:.2f}" for name, ms in sorted(self.cpu_ms.items()))
         return (
             f"api {self.kind}: {self.per_second:,.0f}/s, p99 {self.p99_ms:.0f} ms; CPU ms each: {spent}; "
@@ -104,10 +105,10 @@ class ApiRun:
 
 
 def measure_api(on: System, db: Connection) -> list[ApiRun]:
-    """Make the project, and measure each kind.
+    """Create the project, and measure each type of request.
 
     Raises:
-        Unfinished: an answer was not what it should be.
+        Unfinished: a response had an unexpected status or body.
     """
     small = make(db, "small", STACKS, SIZE)
     [large] = make(db, "large", 1, LARGE)
@@ -125,7 +126,7 @@ def make(db: Connection, name: str, stacks: int, size: int) -> list[Place]:
 
 
 def measure_kind(on: System, kind: str, small: Sequence[Place], large: Place) -> ApiRun:
-    """Measure one kind: as many as go at once, then small and large in turn."""
+    """Measure a request type: maximum concurrency first, then small and large stacks in turn."""
     seconds_of(on.url, kind, small[:20])  # everything was done once
     shares = [small[number::CLIENTS] for number in range(CLIENTS)]
     each = REQUESTS // CLIENTS
@@ -150,10 +151,10 @@ def measure_kind(on: System, kind: str, small: Sequence[Place], large: Place) ->
 
 
 def seconds_of(url: str, kind: str, stacks: Sequence[Place], times: int | None = None) -> list[float]:
-    """Ask for one stack after the other over one connection; return the seconds of each request.
+    """Request stack after stack over a single connection; return the seconds of each request.
 
     Raises:
-        Unfinished: an answer was not what it should be.
+        Unfinished: a response had an unexpected status or body.
     """
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
@@ -181,7 +182,7 @@ def _show(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
 
 
 def _lookup(connection: http.client.HTTPConnection, name: str, uuid: str) -> None:
-    """Follow the redirect too: two requests, counted as one."""
+    """Follow the redirect too: two requests that count as a single lookup."""
     headers = _answer(connection, f"/v1/{PROJECT}/stacks/{name}", 302)
     _answer(connection, urlsplit(headers["Location"]).path, 200)
 

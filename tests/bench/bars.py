@@ -1,5 +1,7 @@
-"""The figures we hold ourselves to. Each is a function of the results and says what it needs measured; none
-measures anything itself, and each can be asked for alone.
+"""The promised figures.
+
+Each bar is a function of the results and declares the measurements it needs. A bar measures nothing itself,
+and each can be selected alone.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ GROWTH = 1.3
 # Rows of a check at 100k against 1k are the same, but for two things that are no matter of size: nine of ten
 # resources have parents at 1k, ninety-nine of a hundred at 100k; and a little is done by the clock.
 SAME_ROWS = 1.15
-UPDATE_SECONDS = 5.0  # of an update of 100,000 that changes nothing or one, beyond parsing and checking it
-FEW_ROWS = 99  # written by it, whatever the size
-SLOWER_BESIDE = 3.0  # small stacks beside a large one
-DEARER_NESTED = 1.3  # a resource of a nested stack, or of a group, over one of a flat stack
+# for an update of 100,000 resources with at most a single change, without parsing and validation
+UPDATE_SECONDS = 5.0
+FEW_ROWS = 99  # maximum of rows written, for any size
+SLOWER_BESIDE = 3.0  # small stacks next to a large stack
+DEARER_NESTED = 1.3  # a resource of a nested stack, or of a group, over that of a flat stack
 CHILD_BYTES = 20_000.0  # of a nested stack in the database, beyond its resources
-GROW_GROUP_SECONDS = 2.0  # of a group of 100,000 that grows by one
+GROW_GROUP_SECONDS = 2.0  # for adding a member to a group of 100,000
 POST_1K_SECONDS, POST_20K_SECONDS = 1.0, 5.0
 LIST_P99_SECONDS = 0.1
 API_PER_SECOND, API_P99_MS, API_GROWTH = 300.0, 100.0, 1.5
@@ -47,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One figure against its bar; `value` is None when it could not be measured."""
+    """A figure and its bar; `value` is None if the measurement failed."""
 
     name: str
     value: float | None
@@ -63,7 +66,7 @@ class Verdict:
         return self.value >= self.bar if self.at_least else self.value <= self.bar
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the verdict as a line of text."""
         found = "not measured" if self.value is None else f"{self.value:,.2f}{self.unit}"
         bound = "at least" if self.at_least else "at most"
         return (
@@ -73,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure to be reached, and what is measured for it."""
+    """A promised figure, and the measurements it needs."""
 
     judge: Callable[[Results], Verdict]
     needs: tuple[Wanted, ...] = ()
@@ -108,7 +111,7 @@ def doing(wanted: Wanted, *operations: str) -> Wanted:
 
 
 def plan(bars: Iterable[Bar]) -> list[Wanted]:
-    """Return what to measure for these: of each stack all that any of them needs, once."""
+    """Return the measurements that these bars need: each stack once, with the union of its operations."""
     found: dict[tuple[str, int], Wanted] = {}
     for wanted in (wanted for one in bars for wanted in one.needs):
         known = found.get((wanted.shape, wanted.size), wanted)
@@ -180,7 +183,7 @@ def no_change(results: Results) -> Verdict:
 
 @bar(doing(LARGE, "no-change", "change-one"))
 def change_one(results: Results) -> Verdict:
-    """An update of 100,000 that changes one value that nobody needs."""
+    """An update of 100,000 resources that changes a single value without dependents."""
     return _quick(results, "change-one")
 
 
@@ -192,7 +195,7 @@ def no_change_rows(results: Results) -> Verdict:
 
 @bar(doing(LARGE, "no-change", "change-one"))
 def change_one_rows(results: Results) -> Verdict:
-    """Rows written by an update of 100,000 that changes one value."""
+    """Rows written by an update of 100,000 resources that changes a single value."""
     return _few(results, "change-one")
 
 
@@ -204,7 +207,7 @@ def no_change_growth(results: Results) -> Verdict:
 
 @bar(doing(USUAL, "no-change", "change-one"), doing(LARGE, "no-change", "change-one"))
 def change_one_growth(results: Results) -> Verdict:
-    """Cost per resource of an update that changes one value, at 100k over that at 10k."""
+    """Cost per resource of an update that changes a single value: at 100,000 over that at 10,000."""
     return _grown(results, "change-one")
 
 
@@ -215,7 +218,7 @@ GROUP = Wanted("group", 100_000, ("create", "change-one"))
 
 @bar(TREE, BESIDE_TREE)
 def nested(results: Results) -> Verdict:
-    """A resource of 1,000 nested stacks of ten, over one of a flat stack as large."""
+    """A resource of 1,000 nested stacks of ten, over that of a flat stack of the same size."""
     return _dearer(results, "nested", 11_000)
 
 
@@ -227,14 +230,14 @@ def group(results: Results) -> Verdict:
 
 @bar(GROUP)
 def group_growth(results: Results) -> Verdict:
-    """A group of 100,000 that grows by one, from the request to COMPLETE."""
+    """A new member of a group of 100,000, from the request to COMPLETE."""
     value = middle(run.request_seconds + run.seconds for run in results.of("group", 100_000, "change-one"))
     return Verdict("a group of 100,000 grows by one", value, " s", GROW_GROUP_SECONDS)
 
 
 @bar(TREE, BESIDE_TREE)
 def child_bytes(results: Results) -> Verdict:
-    """What a nested stack takes in the database beyond its resources."""
+    """Database size of a nested stack beyond its resources."""
     whole, plain = (
         middle(
             run.bytes_per_resource for run in results.of(shape, 11_000, "create") if run.bytes_per_resource
@@ -247,7 +250,7 @@ def child_bytes(results: Results) -> Verdict:
 
 @bar(crowd=True)
 def crowd(results: Results) -> Verdict:
-    """Small stacks made beside a large one, over the same on an idle system."""
+    """Small stacks created next to a large stack, over the same on an idle system."""
     value = middle(run.times_idle for run in results.crowds)
     return Verdict("small stacks beside 100,000", value, " times idle", SLOWER_BESIDE)
 
@@ -341,14 +344,14 @@ def api(results: Results) -> Verdict:
 
 @bar(api=True)
 def api_p99(results: Results) -> Verdict:
-    """How long a request takes at most, but for one of a hundred."""
+    """The 99th percentile of the latency of a request."""
     value = max((run.p99_ms for run in results.api), default=None)
     return Verdict("p99 of the slowest kind of API request", value, " ms", API_P99_MS)
 
 
 @bar(api=True)
 def api_growth(results: Results) -> Verdict:
-    """A request to a stack of 100,000 resources over the same to one of 100."""
+    """A request to a stack of 100,000 resources over the same to a stack of 100."""
     value = max((run.grown for run in results.api), default=None)
     return Verdict("API request, 100,000 resources over 100", value, " times", API_GROWTH)
 
@@ -404,8 +407,9 @@ def _rows(results: Results, name: str, counts: Callable[[Run], dict[str, float] 
 
 
 def _read_by_checks(run: Run) -> dict[str, float] | None:
-    """Return the rows read without what the sweep counts (store/stacks/progress.py), which is rationed by
-    time: all nodes, by their index, for each time it writes a count down.
+    """Return the rows read, without the progress counts of the sweep (store/stacks/progress.py).
+
+    These counts are limited by time: each reads all nodes by their index.
     """
     if run.reads is None or run.writes is None or run.index_entries is None:
         return run.reads

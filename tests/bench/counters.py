@@ -1,8 +1,8 @@
-"""What the database itself says: rows touched, bytes held, how far a stack is. And how to empty it.
+"""Counters of the database: rows touched, bytes stored, progress of a stack. Also empties the database.
 
-Rows are counted by `pg_stat_user_tables`, all processes together: the embedded PostgreSQL has no
-pg_stat_statements. A backend reports what it has counted at the latest FLUSH_SECONDS after it fell idle, so
-counting takes that long before and after.
+Rows are counted by `pg_stat_user_tables`, for all processes together: the embedded PostgreSQL has no
+pg_stat_statements. A backend reports its counts at most FLUSH_SECONDS after it became idle, so counting takes
+that long before and after a measurement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INDEXES = """
 SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = 'public'
 """
 
-# The tables' own pages and their indexes'; the template is stored once, whatever the engine does with it.
+# Pages of the tables and their indexes; the template is stored once, independent of the engine.
 BYTES = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
 FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
@@ -45,9 +45,9 @@ WHERE schemaname = 'public' AND tablename NOT IN ('alembic_version', 'api_token'
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows read, written and removed so far, by table, and entries read, by index: how they were found.
+    """Rows read, written and removed so far, by table, and index entries read, by index.
 
-    What is removed is told apart: the nodes of traversals that are over go with whichever update comes next.
+    Removed rows are counted separately: the nodes of finished traversals are removed by the next update.
     """
 
     read: dict[str, int]
@@ -56,7 +56,7 @@ class Rows:
     entries: dict[str, int]
 
     def since(self, before: Rows) -> Rows:
-        """Return what came after `before`."""
+        """Return the difference to `before`."""
         return Rows(
             _more(before.read, self.read),
             _more(before.written, self.written),
@@ -102,4 +102,5 @@ def empty(db: Connection) -> None:
             break
         except errors.DeadlockDetected:
             continue
-    db.execute("CHECKPOINT")  # writing out what others have dirtied is not the next one's business
+    # write out pages dirtied by earlier runs, so that the next run does not pay for them
+    db.execute("CHECKPOINT")

@@ -1,6 +1,6 @@
-"""Small stacks made on an idle system, and again beside a large one being made: how much slower they are.
+"""Small stacks created on an idle system, and again next to the creation of a large stack: the slowdown.
 
-The time of a stack is from when its request was written down to its last event, by the database's clock.
+The duration of a stack is the time from its accepted request to its last event, by the clock of the database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHAPE = "layered"
 STACKS, SIZE = 100, 50
 LARGE = 100_000
 CLIENTS = 4
-UNDER_WAY = 2_000  # resources of the large one that are made before the small ones begin
+UNDER_WAY = 2_000  # resources of the large stack that are created before the small stacks start
 LIMIT_SECONDS = 600.0
 POLL_SECONDS = 0.2
 
@@ -45,11 +45,11 @@ class CrowdRun:
 
     @property
     def times_idle(self) -> float:
-        """How much longer they took beside the large one."""
+        """Slowdown next to the large stack."""
         return self.beside_seconds / self.idle_seconds
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the run as a line of text."""
         return (
             f"{STACKS} stacks of {SIZE}: {self.idle_seconds:.2f} s when idle, {self.beside_seconds:.2f} s "
             f"beside one of {LARGE:,}, {self.times_idle:.2f} times that (medians)"
@@ -57,10 +57,10 @@ class CrowdRun:
 
 
 def measure_crowd(measurement: Measurement) -> CrowdRun:
-    """Make the small stacks twice; what is left of the large one goes with its system.
+    """Create the small stacks twice; the rest of the large stack is dropped with its system.
 
     Raises:
-        Unfinished: a stack failed or took too long, or the large one was made before the small ones were.
+        Unfinished: a stack failed or took too long, or the large stack was complete before the small stacks.
     """
     counters.empty(measurement.db)
     idle = _small_ones(measurement)

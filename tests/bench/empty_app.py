@@ -1,6 +1,7 @@
-"""The application of the yardstick: one task that does nothing, Celery's and kombu's settings as shipped.
+"""The application of the yardstick: an empty task with the default settings of Celery and kombu.
 
-But for two: acks late, as any task must that may not be lost, and no results, since nobody reads them.
+Two settings differ: late acknowledgement, as for any task that must not be lost, and no results, because no
+client reads them.
 """
 
 from __future__ import annotations

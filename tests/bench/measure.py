@@ -1,6 +1,4 @@
-"""Create, update or delete one stack over HTTP and say what it cost: the clock runs from the answer to
-COMPLETE.
-"""
+"""Create, update or delete a stack over HTTP and measure the cost, from the answer to COMPLETE."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from tests.bench.shapes import FILES, OPERATIONS, UPDATES, template
 PROJECT = "bench"
 POLL_SECONDS = 0.02  # the end is seen this late at most
 LISTING_PAUSE = 0.01  # seconds between two listings of the second client
-TIMEOUT_MINUTES = 600  # of a stack: a million resources take longer than anybody's default
+TIMEOUT_MINUTES = 600  # stack timeout: a million resources exceed any default
 JSON = {"Content-Type": "application/json"}
 
 
@@ -32,7 +30,7 @@ class Unfinished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One operation on one stack."""
+    """An operation on a stack."""
 
     shape: str
     size: int
@@ -50,7 +48,7 @@ class Run:
     index_entries: dict[str, float] | None = None  # entries read per resource, by index
     reading_seconds: float | None = None  # of a request that only parses and checks the same template
     empty_per_second: float | None = None  # empty tasks, just before and just after it
-    empty_cpu_ms: float | None = None  # processor milliseconds of one of those
+    empty_cpu_ms: float | None = None  # processor milliseconds of an empty task
 
     @property
     def per_second(self) -> float:
@@ -64,12 +62,12 @@ class Run:
 
     @property
     def empties_each(self) -> float | None:
-        """What a resource costs, in empty tasks: a machine that is slower meanwhile does not count."""
+        """Cost of a resource in empty tasks: independent of the speed of the machine."""
         return 1 / self.times_empty if self.times_empty else None
 
     @property
     def beyond_reading(self) -> float | None:
-        """Seconds from the request to COMPLETE, beyond what parsing and checking the template takes."""
+        """Seconds from the request to COMPLETE, without parsing and validation of the template."""
         if self.reading_seconds is None:
             return None
         return max(0.0, self.request_seconds - self.reading_seconds) + self.seconds
@@ -99,7 +97,7 @@ class Listing:
     _over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """List until told that it is over."""
+        """List the stacks until the operation has ended."""
         with httpx.Client(timeout=60.0, trust_env=False) as client:
             while not self._over.is_set():
                 begun = time.perf_counter()
@@ -129,7 +127,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 class Measurement:
-    """Measures stacks on one running system, one at a time."""
+    """Measures stacks on a running system, in sequence."""
 
     def __init__(self, on: System, db: Connection) -> None:
         """Ask over HTTP, look on over `db`."""
@@ -252,7 +250,7 @@ class Measurement:
             raise Unfinished(f"{request.method} {request.url}: {error!r}") from error
 
     def _until_complete(self, name: str, operation: str, seconds: float) -> int:
-        """Return how often we had to look until the stack, the only one there, had come to its end."""
+        """Return the number of polls until the only stack reached its final state."""
         action = "UPDATE" if operation in UPDATES else operation.upper()
         query = "SELECT uuid::text, action, status, status_reason FROM stack WHERE project_id = %s"
         deadline = time.monotonic() + seconds
@@ -278,5 +276,5 @@ class Measurement:
 
 
 def _each(counts: dict[str, int], size: int) -> dict[str, float]:
-    """Return counts per resource, tables nobody touched left out."""
+    """Return counts per resource, without untouched tables."""
     return {table: count / size for table, count in sorted(counts.items()) if count}

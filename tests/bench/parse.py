@@ -1,7 +1,7 @@
-"""What reading a large YAML template costs: time against libyaml's bare events, memory against the text.
+"""Cost of reading a large YAML template: time against the bare events of libyaml, memory against the text.
 
-Each round is a process of its own, `python -m tests.bench.parse FILE`: what came before it cannot lend it
-memory. There both are timed, one after the other.
+Each round is a separate process, `python -m tests.bench.parse FILE`, so that no memory is shared between
+rounds. It times both in sequence.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ParseRun:
-    """One round."""
+    """A round."""
 
     text_bytes: int
     events_seconds: float  # of libyaml's parser alone
     parse_seconds: float
-    peak_bytes: float | None  # that the document needed beyond the text; None where nobody counts it
+    peak_bytes: float | None  # memory of the document beyond the text; None if it cannot be measured
 
     @property
     def times_events(self) -> float:
@@ -48,7 +48,7 @@ class ParseRun:
         return None if self.peak_bytes is None else self.peak_bytes / self.text_bytes
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the round as a line of text."""
         memory = "-" if self.times_text is None else f"{self.times_text:.1f}"
         return (
             f"parse {self.text_bytes / MB:.1f} MB of YAML: {self.parse_seconds:.2f} s, "
@@ -78,7 +78,7 @@ def yaml_text(resources: int) -> bytes:
 
 
 def measure_parse(resources: int = RESOURCES) -> ParseRun:
-    """Measure one round, in a process of its own."""
+    """Measure a round, in a separate process."""
     with tempfile.TemporaryDirectory(prefix="orchestrator-bench-") as folder:
         file = Path(folder, "template.yaml")
         file.write_bytes(yaml_text(resources))

@@ -1,6 +1,6 @@
-"""What processes cost, from /proc: who belongs to whom, processor seconds, and the most memory each has held.
+"""Cost of processes, from /proc: families of processes, processor seconds, and peak memory of each process.
 
-On a system without /proc there is nothing to see, and the figures stay empty.
+Without /proc the figures are empty.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROC = Path("/proc")
-INTERVAL = 0.25  # seconds between looks; what a process did after the last one before its end is missed
+INTERVAL = 0.25  # seconds between samples; the activity of a process after its last sample is lost
 MB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One process at one moment."""
+    """A process at a moment."""
 
     parent: int
     command: str
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Usage:
-    """What a block of time cost, by role."""
+    """Cost of a period, by role."""
 
     cpu_seconds: dict[str, float] = field(default_factory=dict)  # of all its processes together
     peak_mb: dict[str, float] = field(default_factory=dict)  # of its largest process
@@ -37,7 +37,7 @@ class Usage:
 
 
 def role(command: str, parent_command: str) -> str:
-    """Return what a process below `orchestrator up` is for."""
+    """Return the role of a process below `orchestrator up`."""
     if "orchestrator.operations.planner_process" in command:
         return "planner"
     if "multiprocessing.forkserver" in command:  # its children have its command line
@@ -50,7 +50,7 @@ def role(command: str, parent_command: str) -> str:
 
 
 def family(roots: Mapping[int, str], seen: Mapping[int, Seen]) -> dict[int, str]:
-    """Return the role of each process at or below a root: the root's own, but below `up` each has one."""
+    """Return the role of each process at or below a root: the role of the root, except below `up`."""
     children: dict[int, list[int]] = {}
     for pid, process in seen.items():
         children.setdefault(process.parent, []).append(pid)
@@ -69,7 +69,7 @@ def look() -> dict[int, Seen]:
     found = {}
     tick = os.sysconf("SC_CLK_TCK")
     for entry in PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # gone meanwhile
+        with contextlib.suppress(OSError):  # the process has ended
             stat = (entry / "stat").read_text().rpartition(")")[2].split()
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             found[int(entry.name)] = Seen(int(stat[1]), command, (int(stat[11]) + int(stat[12])) / tick)
@@ -86,7 +86,7 @@ def peak_memory(pid: int) -> float | None:
 
 
 def forget_peak(pid: int) -> None:
-    """Begin a process's peak anew, where we may."""
+    """Reset the peak memory of a process, if permitted."""
     with contextlib.suppress(OSError):
         (PROC / str(pid) / "clear_refs").write_text("5")
 
@@ -102,10 +102,10 @@ def busy_seconds() -> float | None:
 
 
 class Watch:
-    """Watches families of processes for the duration of a block; then `usage` has what it cost."""
+    """Samples families of processes for the duration of a block; afterwards `usage` has the cost."""
 
     def __init__(self, roots: Mapping[int, str]) -> None:
-        """Watch each root and what is below it."""
+        """Sample each root and its descendants."""
         self.roots = roots
         self.usage = Usage()
         self._first: dict[int, float] = {}

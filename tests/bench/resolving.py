@@ -1,4 +1,4 @@
-"""What resolving one resource's properties costs in a check: ten properties, four functions."""
+"""Cost of resolving the properties of a resource in a check: ten properties, four functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Server(ResourceType):
 
 
 def measure_resolving() -> float:
-    """Return milliseconds for the properties of one resource, what they are seen through made anew."""
+    """Return milliseconds for the properties of a resource, with a new view for each."""
     values = ParameterValues({"prefix": "prod", "image": "linux"})
     proxies = {
         "network": ResourceProxy("network", "net-1", {}, "CREATE", "COMPLETE"),

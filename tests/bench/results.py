@@ -1,4 +1,4 @@
-"""What one call of the benchmark has found, and how it leaves: a table for people, JSON for comparing."""
+"""Results of a benchmark run, printed as a table and written as JSON."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.bench.parse import ParseRun
 from tests.bench.yardstick import Yardstick
 
 FOLDER = Path("bench-results")
-BASE = 10_000  # resources of the stack that others are compared with
-WIDE = 210  # columns, where nobody's terminal says otherwise
+BASE = 10_000  # resources of the reference stack
+WIDE = 210  # columns, if the terminal reports no width
 COLUMNS = (
     *("shape", "resources", "operation", "request s", "s", "per s"),
     *("x empty", "x by CPU", "ms each", "x 10k"),
@@ -35,18 +35,18 @@ COLUMNS = (
 
 @dataclass(slots=True)
 class Results:
-    """Everything measured by one call."""
+    """All measurements of a run."""
 
     yardsticks: list[Yardstick] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     parses: list[ParseRun] = field(default_factory=list)
-    resolve_ms: list[float] = field(default_factory=list)  # of one resource's properties, in each round
+    resolve_ms: list[float] = field(default_factory=list)  # of the properties of a resource, in each round
     crowds: list[CrowdRun] = field(default_factory=list)
     api: list[ApiRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def of(self, shape: str, size: int, operation: str) -> list[Run]:
-        """Return the runs of one kind."""
+        """Return the runs of a shape, size and operation."""
         return [run for run in self.runs if (run.shape, run.size, run.operation) == (shape, size, operation)]
 
 
@@ -57,7 +57,7 @@ def middle(values: Iterable[float]) -> float | None:
 
 
 def show(results: Results, console: Console | None = None) -> None:
-    """Print what parsing costs, the yardstick, a line for each run, and what failed."""
+    """Print the parsing cost, the yardstick, a line for each run, and the failures."""
     console = console or _console()
     for parsing in results.parses:
         console.print(str(parsing), highlight=False)
@@ -102,13 +102,13 @@ def line(run: Run, results: Results) -> Sequence[str]:
 
 
 def grown(run: Run, results: Results) -> float | None:
-    """Return the cost of a resource over that in a stack of BASE, where one was measured."""
+    """Return the cost of a resource over that in a stack of BASE, if measured."""
     base = cost(results.of(run.shape, BASE, run.operation))
     return None if base is None or run.size <= BASE or run.empties_each is None else run.empties_each / base
 
 
 def cost(runs: Iterable[Run]) -> float | None:
-    """Return what a resource costs in empty tasks, the median of runs of one kind."""
+    """Return the cost of a resource in empty tasks: the median of the runs."""
     return middle(run.empties_each for run in runs if run.empties_each is not None)
 
 

@@ -20,7 +20,8 @@ from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey
 
 READY_SECONDS = 120.0
-SYSTEM_DATABASE, YARDSTICK_DATABASE = 0, 1  # of the one Valkey; only one of the two is at work at a time
+# databases of the same Valkey; never in use at the same time
+SYSTEM_DATABASE, YARDSTICK_DATABASE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Servers:
     folder: Path
     postgres: Postgres
     valkey: Valkey
-    pids: dict[int, str]  # their processes and what they are
+    pids: dict[int, str]  # process ids and roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class System:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return our environment without anybody's settings of the orchestrator."""
+    """Return the environment without settings of the orchestrator."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
 
 
@@ -71,7 +72,8 @@ def servers() -> Iterator[Servers]:
     """Keep a database and a broker running for a block."""
     with tempfile.TemporaryDirectory(prefix="orchestrator-bench-") as name:
         folder = Path(name)
-        folder.chmod(0o711)  # as root the database runs as somebody else, who has to pass through here
+        # as root, the database runs under another account, which must be able to enter the folder
+        folder.chmod(0o711)
         postgres, valkey = Postgres(folder / "postgres"), Valkey(folder / "valkey")
         with (
             running(postgres.child(), folder / "postgres.log") as database,
@@ -97,14 +99,14 @@ def system(on: Servers, workers: int) -> Iterator[System]:
             **{name: value for name, value in os.environ.items() if name in TUNABLE},
         },
         ready=lambda _pid: "Ready: " in log.read_text(errors="replace"),
-        death_signal=signal.SIGTERM,  # it has to stop what it started
+        death_signal=signal.SIGTERM,  # the process must stop its children
         stop_seconds=60.0,
     )
     with running(child, log, ready_seconds=READY_SECONDS) as process:
         yield System(on, process, f"http://127.0.0.1:{port}")
 
 
-# Settings of the engine that whoever measures may vary; the defaults are what is promised.
+# Settings of the engine that a benchmark may vary; the promise is for the defaults.
 TUNABLE = frozenset(f"{PREFIX}{name}" for name in ("CHECK_BATCH", "RING_WINDOW", "SWEEP_INTERVAL_SECONDS"))
 
 

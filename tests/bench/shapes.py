@@ -1,7 +1,7 @@
-"""Templates of known shapes: what requires what, nothing else to do, and what an update changes of it.
+"""Templates of known shapes: only dependencies, no other work, and the changes of an update.
 
-A resource's value is made of the reference ids of what it requires, so that values stay short however deep
-the graph is. A join of thousands is made by `depends_on`, for the same reason.
+The value of a resource consists of the reference ids of its requirements, so values stay short for any depth
+of the graph. A join of thousands uses `depends_on`, for the same reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VERSION = "2021-04-16"
 TYPE = "OS::Heat::TestResource"
 WIDEST = 1_000  # resources of a layer
 CHILD = "file:///child.yaml"  # the template of a nested stack
-CHILDREN = 10  # resources of one
+CHILDREN = 10  # resources of a child
 GROUP = "OS::Heat::ResourceGroup"
 
 
@@ -27,7 +27,7 @@ def flat(size: int) -> Resources:
 
 
 def chain(size: int) -> Resources:
-    """Each requires the one before."""
+    """Each resource requires the previous resource."""
     return {f"r{n}": _resource(*([f"r{n - 1}"] if n else [])) for n in range(size)}
 
 
@@ -43,18 +43,18 @@ def layered(size: int) -> Resources:
 
 
 def fan_in(size: int) -> Resources:
-    """All but one require nothing; that one requires all of them."""
+    """The last resource requires all the rest."""
     feeders = [f"r{n}" for n in range(size - 1)]
     return {**{name: _resource() for name in feeders}, "last": {**_resource(), "depends_on": feeders}}
 
 
 def fan_out(size: int) -> Resources:
-    """All but one require that one."""
+    """All resources require the first."""
     return {"first": _resource(), **{f"r{n}": _resource("first") for n in range(size - 1)}}
 
 
 def nested(size: int) -> Resources:
-    """Nested stacks of CHILDREN resources each: `size` counts all of these and what stands for them."""
+    """Nested stacks of CHILDREN resources each: `size` counts these and the resources that represent them."""
     return {
         f"r{n}": {"type": CHILD, "properties": {"value": "made of nothing"}}
         for n in range(size // (CHILDREN + 1))
@@ -62,7 +62,7 @@ def nested(size: int) -> Resources:
 
 
 def group(size: int) -> Resources:
-    """One group of so many members; changing one of it is growing it by one."""
+    """A group with `size` members; `change-one` adds a member."""
     members = {"type": TYPE, "properties": {"value": "made of %index%"}}
     return {"group": {"type": GROUP, "properties": {"count": size, "resource_def": members}}}
 
@@ -101,7 +101,7 @@ def _nothing(_: Resources) -> None:
 
 
 def _one(resources: Resources) -> None:
-    """Change the value of the last resource, which nobody requires; a group grows by a member."""
+    """Change the value of the last resource, which has no dependents; a group grows by a member."""
     last = next(reversed(resources.values()))
     if last["type"] == GROUP:
         last["properties"]["count"] += 1
@@ -110,7 +110,7 @@ def _one(resources: Resources) -> None:
 
 
 def _all(resources: Resources) -> None:
-    """Change the value of each, which is done in place, but not to what `_one` makes of it."""
+    """Change each value in place, to a value other than that of `_one`."""
     for resource in resources.values():
         _revalue(resource, "made again")
 
@@ -130,7 +130,7 @@ CHANGES: Mapping[str, Callable[[Resources], None]] = {
     "replace-all": _replace,
     "delete": _nothing,
 }
-OPERATIONS = tuple(CHANGES)  # in the order in which one stack goes through them
+OPERATIONS = tuple(CHANGES)  # in the order of their application to a stack
 UPDATES = frozenset(OPERATIONS) - {"create", "delete"}
 
 

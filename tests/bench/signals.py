@@ -1,8 +1,8 @@
-"""Signals to one API process at a steady rate: `python -m tests.bench.signals --rate 500 --seconds 10`.
+"""Signals to an API process at a steady rate: `python -m tests.bench.signals --rate 500 --seconds 10`.
 
-A stack has wait conditions that want exactly the signals that are sent, each with an id of its own: it is
-complete if and only if none was lost. Latency is counted from when a signal was to be sent, not from when a
-client that was held up came to it.
+The wait conditions of a stack expect exactly the sent signals, each with its own id: the stack completes if
+and only if no signal was lost. Latency is measured from the scheduled time of a signal, not from the time a
+delayed client sent it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMIT_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How one handle is signalled."""
+    """The URL and headers for signals to a handle."""
 
     method: str
     path: str
@@ -39,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run came to."""
+    """Result of a run."""
 
     transport: str
     sent: int
@@ -51,11 +51,11 @@ class Result:
 
     @property
     def p99(self) -> float:
-        """The latency that one in a hundred exceeds, in seconds."""
+        """The 99th percentile of the latency, in seconds."""
         return sorted(self.latencies)[int(len(self.latencies) * 0.99)]
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the run as a line of text."""
         cpu = ", ".join(f"{role} {1000 * used / self.sent:.2f}" for role, used in self.cpu_seconds.items())
         p50, worst, taken = median(self.latencies), max(self.latencies), self.sent / self.complete_seconds
         return (
@@ -67,7 +67,7 @@ class Result:
 
 
 def measure(on: System, transport: str, rate: int, seconds: float, handles: int) -> Result:
-    """Send signals for some seconds; return what became of them once all were taken in."""
+    """Send signals for some seconds; return the result after all were processed."""
     each = max(1, int(rate * seconds / handles))
     name = f"{transport}-{time.monotonic_ns()}"
     place = _create(on, name, transport, handles, each)
@@ -107,7 +107,7 @@ def measure(on: System, transport: str, rate: int, seconds: float, handles: int)
 
 def _create(on: System, name: str, transport: str, handles: int, each: int) -> str:
     kind = "OS::Heat::WaitConditionHandle"
-    # Whoever signals with the API's own token needs nothing of the handle.
+    # Requests with a token of the API need no credentials of the handle.
     properties = {"signal_transport": HANDLES[transport]} if transport != "api" else {}
     resources: dict[str, object] = {}
     for number in range(handles):

@@ -1,8 +1,8 @@
-"""`python -m tests.bench.updates_size`: how large the database is after many small updates and their purge.
+"""`python -m tests.bench.updates_size`: size of the database after many small updates and their purge.
 
-The real engine and a PostgreSQL of its own, as `orchestrator up` sets it up, without processes in between:
-the updates are the same, only sooner done. Sizes are `pg_database_size`, after autovacuum has had its turn.
-What the policy keeps for a day or an hour counts as that old; of everything else its defaults hold.
+Uses the real engine and its own PostgreSQL, set up as by `orchestrator up`, without processes in between: the
+same updates, only faster. Sizes are `pg_database_size`, after autovacuum. Rows that the purge policy keeps
+for a day or an hour are treated as older; the other defaults apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from orchestrator.store.schema import migrate
 from tests.bench.shapes import layered
 from tests.scenarios.world import World
 
-BAR = 3.0  # times what it was after the first update
+BAR = 3.0  # times the size after the first update
 MB = 1024 * 1024
 VACUUM_SECONDS = 90.0  # the longest wait for autovacuum, which looks every 15 s
 SIZE = "SELECT pg_database_size(current_database()) AS size"
@@ -43,7 +43,7 @@ ORDER BY size DESC LIMIT 8
 
 @dataclass(slots=True)
 class Sizes:
-    """Bytes at each point, and what the purge removed."""
+    """Bytes at each point, and the number of purged rows."""
 
     at: dict[str, int] = field(default_factory=dict)
     purged: Mapping[str, int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Sizes:
 
     @property
     def times(self) -> float:
-        """What it is in the end over what it was after the first update."""
+        """Final size over the size after the first update."""
         return self.at["after the purge"] / self.at["after the first update"]
 
 
@@ -65,7 +65,7 @@ def grow(
     settle: Callable[[World], None],
     tell: Callable[[str], None] = lambda _: None,
 ) -> Sizes:
-    """Make a stack, update it again and again, one change at a time, and purge; `settle` lets vacuum work."""
+    """Create a stack, update it repeatedly with a single change each, and purge; `settle` waits for vacuum."""
     dice, sizes, template = random.Random(0), Sizes(), layered(resources)
 
     def note(point: str) -> None:
@@ -98,7 +98,7 @@ def grow(
 
 
 def _change(template: dict[str, Any], dice: random.Random, number: int) -> None:
-    """Give one resource another value, which those that require it do not see."""
+    """Change the value of a resource; its dependents do not use that value."""
     properties = dice.choice(list(template.values()))["properties"]
     if isinstance(properties["value"], str):
         properties["value"] = f"made in update {number}"
@@ -123,7 +123,8 @@ def main(*, resources: int, updates: int) -> None:
     configure_logs(level="WARNING")
     with tempfile.TemporaryDirectory(prefix="orchestrator-bench-") as name:
         folder = Path(name)
-        folder.chmod(0o711)  # as root the database runs as somebody else, who has to pass through here
+        # as root, the database runs under another account, which must be able to enter the folder
+        folder.chmod(0o711)
         server = Postgres(folder / "postgres")
         with running(server.child(), folder / "postgres.log"):
             migrate.upgrade(server.url())

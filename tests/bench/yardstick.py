@@ -1,9 +1,8 @@
-"""The yardstick: how many empty Celery tasks a second the same workers get done on the same broker, just now.
+"""The yardstick: empty Celery tasks per second, on the same workers and the same broker, at this moment.
 
-Machines are faster at one moment than at the next, so it is measured again and again, between the runs that
-are compared with it. The tasks are in the queue beforehand, out of reach under another name; when every
-worker takes messages the queue gets its own name. So nobody's start is counted, and no publisher competes
-with the workers.
+The speed of a machine varies, so the yardstick is measured repeatedly, between the compared runs. The tasks
+are queued in advance under another queue name; the queue is renamed when every worker consumes. So neither
+the start of a worker nor a publisher affects the rate.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ FRESH_SECONDS = 5.0  # that a measurement says how fast the machine is
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """One run of the empty task."""
+    """A run of the empty task."""
 
     tasks_per_second: float
     worker_cpu_ms: float  # a task, of all workers together
@@ -52,10 +51,10 @@ class Yardstick:
 
 
 class Gauge:
-    """How fast the machine is just now, measured anew when the last time is long ago."""
+    """Current speed of the machine, measured again when the last measurement is old."""
 
     def __init__(self, servers: Servers, workers: int, taken: list[Yardstick]) -> None:
-        """Note what is measured in `taken`."""
+        """Append each measurement to `taken`."""
         self.servers, self.workers, self.taken = servers, workers, taken
         self._at = -FRESH_SECONDS
 

@@ -1,8 +1,7 @@
-"""A world for the API's tests: rows put straight into PostgreSQL, the real application on top.
+"""A world for the tests of the API: rows inserted into PostgreSQL, below the real application.
 
-The operations are a neighbour that answers what it is told to.
-
-Tests share one database and keep apart by project, as callers do.
+The operations are a fake with prepared answers. Tests share a database and are isolated by project, as
+callers are.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Output:
 
 @dataclass
 class Neighbour:
-    """The operations as the API sees them: answers what it is told to, remembers what it was asked."""
+    """A fake of the operations: gives prepared answers and records its calls."""
 
     bodies: list[bytes] = field(default_factory=list)
     in_files: list[Path | None] = field(default_factory=list)
@@ -96,7 +95,7 @@ class Neighbour:
     published: list[CheckMessage] = field(default_factory=list)
     rolled_back: list[tuple[str, int]] = field(default_factory=list)
     projects: list[str] = field(default_factory=list)
-    paused: list[Any] = field(default_factory=list)  # who waits at a hook
+    paused: list[Any] = field(default_factory=list)  # resources paused at a hook
     asked_after: Any = None  # of whom there is on
     patched: bool | None = None  # whether the last update was a PATCH
     error: Exception | None = None
@@ -195,7 +194,7 @@ class Neighbour:
 
 
 class World:
-    """One database with what tests put in, and applications over it."""
+    """A database with the rows of the tests, and applications over it."""
 
     def __init__(self, url: str) -> None:
         self.database = Database(url, "test-api")
@@ -349,7 +348,7 @@ class Client:
         self.http, self.base = client, base
 
     def ask(self, method: str, path: str, status: int, **more: Any) -> Any:
-        """Ask, expect the status, return what JSON the answer holds, None when empty."""
+        """Send a request, expect the status, return the JSON of the answer, None if it is empty."""
         response = self.http.open(self.base + path, method=method, **more)
         assert response.status_code == status, (
             method,
@@ -378,7 +377,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def world(new_database: Callable[[], str]) -> Iterator[World]:
-    """One database for the tests of a module."""
+    """A database for the tests of a module."""
     made = World(new_database())
     yield made
     made.database.engine.dispose()

@@ -1,8 +1,8 @@
-"""Real workers against real servers, with faults at named points: what the tests of "never lost" stand on.
+"""Real workers against real servers, with faults at named points: the basis of the "never lost" tests.
 
-`Cluster` runs the same processes as `orchestrator up` does, each with `tests/plugins/crash` in it, and
-replaces what dies. Requests go straight to the operations; what happened is read from PostgreSQL and from the
-log of the server of things.
+`Cluster` runs the same processes as `orchestrator up`, each with `tests/plugins/crash` in it, and replaces
+dead processes. Requests go directly to the operations; results are read from PostgreSQL and from the log of
+the server of things.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CRASH_DIR = Path(__file__).parents[1] / "plugins" / "crash"
 LEASE_SECONDS = 2.0
-RECOVERY_SECONDS = 60.0  # what a fault may cost at most
+RECOVERY_SECONDS = 60.0  # maximum delay caused by a fault
 
 
 class Cluster:
@@ -56,8 +56,8 @@ class Cluster:
         key: str | None = None,
         **settings: Any,
     ) -> None:
-        """Prepare `checkers` workers for types that call nobody and `providers` for those that do; `key` is
-        what an older installation sealed its secrets with.
+        """Prepare `checkers` workers for local types and `providers` for external types; `key` is the
+        encryption key of an older installation.
         """
         self.folder, self.url, self.broker_url, self.things = folder, database_url, broker_url, things
         self.armed = folder / "armed"
@@ -120,7 +120,7 @@ class Cluster:
         self.processes[name] = Process(self.children[name], self.folder / f"{name}.log")
 
     def mend(self) -> None:
-        """Start again whatever died."""
+        """Restart dead processes."""
         for name, process in list(self.processes.items()):
             if process.returncode is not None:
                 self._start(name)
@@ -130,7 +130,7 @@ class Cluster:
         return next(name for name, process in self.processes.items() if process.pid == pid)
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send one worker a signal."""
+        """Send a signal to a worker."""
         self.processes[name].signal(number)
 
     def kill(self, name: str) -> None:
@@ -151,7 +151,8 @@ class Cluster:
     def arm(self, point: str, when: str, nth: int = 1, *, how: str = "kill") -> None:
         """Let the `nth` passage of a point, in whichever worker, be its last (tests/plugins/crash)."""
         (self.armed / f"{point}.{when}.hit").unlink(missing_ok=True)
-        for number in range(nth, 0, -1):  # the last one first: nobody may take the only one there is so far
+        # from the last to the first: a fault must not match an earlier point
+        for number in range(nth, 0, -1):
             (self.armed / f"{point}.{when}.{number}").write_text(how)
 
     def hit(self, point: str, when: str) -> int | None:
@@ -160,7 +161,7 @@ class Cluster:
             return int((self.armed / f"{point}.{when}.hit").read_text())
         return None
 
-    # What a user does, and sees.
+    # Actions and observations of a user.
 
     def create(self, name: str, resources: Mapping[str, Any], *, ring: bool = True, **request: Any) -> str:
         """Ask for a stack; return its uuid. Without `ring` its first message is lost."""
@@ -178,7 +179,7 @@ class Cluster:
         self.dispatcher.publish(create_delete.delete(self.context, row))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return what a query gives."""
+        """Return the rows of a query."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(query, values).fetchall()
 
@@ -211,7 +212,7 @@ class Cluster:
         return time.monotonic() - started
 
     def unfinished(self, uuid: str) -> list[tuple[Any, ...]]:
-        """Return what a stack still waits for: for messages of failed tests."""
+        """Return the unfinished nodes of a stack, for messages of failed tests."""
         query = """SELECT n.kind, n.label, n.state, n.blocked_by, n.lost_leases, n.retry_count, n.last_error,
                 r.op, r.physical_id
             FROM graph_node n JOIN stack s ON s.id = n.stack_id LEFT JOIN resource r ON r.id = n.resource_id
@@ -219,12 +220,12 @@ class Cluster:
         return self.rows(query, uuid)
 
     def not_hit(self, points: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Return the points that hit nobody."""
+        """Return the fault points that no process reached."""
         return [point for point in points if self.hit(*point[:2]) is None]
 
 
 def eventually(condition: Callable[[], Any], seconds: float, why: Callable[[], str] = str) -> Any:
-    """Return what `condition` gives once it is true."""
+    """Return the value of `condition` when it becomes true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"it never happened. {why()}"
@@ -245,7 +246,7 @@ def local(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
 
 
 def tree(width: int = 3) -> dict[str, Any]:
-    """Two layers of things, a layer of resources that call nobody, and a thing that reads all of them."""
+    """Two layers of things, a layer of local resources, and a thing that requires all of them."""
     first = {f"a{i}": thing(value=f"v{i}") for i in range(width)}
     second = {f"b{i}": local(value={"get_attr": [f"a{i}", "value"]}) for i in range(width)}
     third = {f"c{i}": thing(value={"get_attr": [f"b{i}", "output"]}) for i in range(width)}
@@ -254,7 +255,7 @@ def tree(width: int = 3) -> dict[str, Any]:
 
 
 def made_once(things: ThingServer, stack: str, resources: Mapping[str, Any]) -> None:
-    """Check that of every thing in the template exactly one was made, and that it is still there."""
+    """Check that exactly one object exists for every thing in the template."""
     wanted = sum(1 for snippet in resources.values() if snippet["type"] == "Test::Thing")
     made = things.made(stack)
     assert {name: times for name, times in made.items() if times != 1} == {}

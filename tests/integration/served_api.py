@@ -56,9 +56,9 @@ def served(settings: Mapping[str, str], log: Path, threads: int = 4) -> Iterator
 
 
 def answer(port: int, *pieces: bytes, seconds: float = 20.0, between: float = 0.0) -> bytes:
-    """Send pieces on a connection of their own; return what comes until it ends or is one whole answer.
+    """Send the pieces on a new connection; return its bytes until it closes or an answer is complete.
 
-    Nothing when nobody listens.
+    Returns nothing if the connection is refused.
     """
     try:
         connection = socket.create_connection(("127.0.0.1", port), timeout=seconds)
@@ -76,7 +76,7 @@ def answer(port: int, *pieces: bytes, seconds: float = 20.0, between: float = 0.
 
 
 def received(connection: socket.socket) -> bytes:
-    """Return one answer, or what there is of it when the connection ends."""
+    """Return an answer, or a part of it if the connection closes."""
     data = b""
     try:
         while chunk := connection.recv(65536):
@@ -91,5 +91,5 @@ def received(connection: socket.socket) -> bytes:
 
 
 def status(answered: bytes) -> int:
-    """Return an answer's status; 0 when the connection was closed without one."""
+    """Return the status of an answer; 0 for a connection closed without an answer."""
     return int(answered.split(b" ", 2)[1]) if answered else 0

@@ -53,7 +53,7 @@ def served(database: Database, broker_url: str) -> Client:
 
 
 def rows(database: Database) -> int:
-    """Count what a refused request must not have left behind."""
+    """Count the rows that a refused request must not leave behind."""
     with database.engine.connect() as connection:
         return connection.execute(
             text(

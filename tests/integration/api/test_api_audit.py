@@ -1,4 +1,4 @@
-"""A line of the log for every change: who, what, which stack, how it went; no secrets."""
+"""The audit log: a line for every change with caller, action, stack and result, without secrets."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
@@ -17,7 +17,7 @@ STARTED = {"stack_name": "new", "parameters": {"password": "sesame"}}
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """What is noted."""
+    """Return the audit lines of the log."""
     noted: list[dict[str, Any]] = []
 
     class Log:

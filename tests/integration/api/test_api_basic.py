@@ -23,7 +23,7 @@ def basic(name: str, password: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def hashed() -> str:
-    """What the command makes of a password."""
+    """Return the output of `orchestrator hash-password`."""
     made = CliRunner().invoke(main, ["hash-password"], input="pässword: with colon\n")
     assert made.exit_code == 0
     return made.stdout.strip()

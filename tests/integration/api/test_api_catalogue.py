@@ -247,7 +247,7 @@ def test_a_worker_reports_now_and_then_and_signs_off_and_forgets_who_was_killed(
 
 
 def worker(name: str, *, silent: int) -> dict[str, Any]:
-    """Return the row of one that has said nothing for `silent` seconds."""
+    """Return the row of a worker without a heartbeat for `silent` seconds."""
     then = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=silent)
     told = {"uuid": uuid.uuid4(), "name": name, "hostname": name.partition("@")[2], "queues": "check,observe"}
     return {**told, "report_interval": 20, "created_at": then, "updated_at": then}

@@ -24,7 +24,7 @@ PROJECT = "/p"
 
 @pytest.fixture(scope="module")
 def database(new_database: Callable[[], str]) -> Iterator[Database]:
-    """One database for the tests of this module."""
+    """A database shared by the tests of this module."""
     made = Database(new_database())
     yield made
     made.engine.dispose()

@@ -1,4 +1,4 @@
-"""Nobody else's data: every route there is, asked with another project's ids."""
+"""Isolation of projects: every route, requested with the ids of another project."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
@@ -12,7 +12,7 @@ from api.routes import FOR_ANYBODY, UNVERSIONED
 from orchestrator.security.tokens import create_token
 from tests.integration.api_world import Client, Made, World, root, world  # noqa: F401 - fixtures
 
-# What is the same for everybody: the installation, not anybody's data.
+# Identical for every caller: data of the installation, not of a project.
 SHARED = {
     "catalogue.type_index",
     "catalogue.type_schema",
@@ -40,7 +40,7 @@ REFUSED = {
     "software_configs.create",
     "software_deployments.create",
 }  # without a body, before anything is read
-WORKING = {  # they answer for what they really do, in tests of their own
+WORKING = {  # these routes act on the request; their own tests cover them
     "stacks.act",
     "snapshots.create",
     "snapshots.show",

@@ -1,4 +1,4 @@
-"""Too many requests are refused with a time to come back, by project and by caller, and nobody else is."""
+"""Rate limits: excess requests of a project or a caller are refused with a retry time; other callers are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_bucket_holds_a_burst_and_fills_evenly(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     buckets = TokenBuckets(rate=2.0, burst=3.0)
     assert [buckets.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
-    assert buckets.take("b") == 0.0  # somebody else's
+    assert buckets.take("b") == 0.0  # another caller
     now[0] += 0.5
     assert [buckets.take("a"), buckets.take("a")] == [0.0, 0.5]
     now[0] += 60

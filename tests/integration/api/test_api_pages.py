@@ -1,4 +1,4 @@
-"""Operations beside the much used ones, and pages of lists (docs/internals/rest-api.md §4)."""
+"""Rarely used operations, and pages of lists (docs/internals/rest-api.md §4)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
@@ -78,4 +78,4 @@ def test_a_signed_address_has_its_one_method_and_asks_for_no_token(world: World,
         405,
         "PUT" if word == "waitcondition" else "POST",
     )
-    client.get(f"/{word}/stacks", 401)  # a project of that name is one like any other
+    client.get(f"/{word}/stacks", 401)  # a project of that name is an ordinary project

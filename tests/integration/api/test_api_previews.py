@@ -1,4 +1,4 @@
-"""Previews over HTTP: their shape, what they leave alone, what they refuse."""
+"""Previews over HTTP: response format, absence of side effects, refusals."""
 
 from __future__ import annotations
 

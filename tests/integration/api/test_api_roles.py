@@ -1,4 +1,4 @@
-"""Who may do what, over HTTP: roles of tokens, admins, an operator's own policy."""
+"""Authorization over HTTP: roles of tokens, admins, policies of the operator."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

@@ -25,7 +25,7 @@ INSERT = (
 
 
 class Stream:
-    """One stream of events as a client reads it: message by message."""
+    """A stream of events as a client reads it: message by message."""
 
     def __init__(self, api: Client, path: str, **headers: str) -> None:
         names = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -106,7 +106,7 @@ def test_who_was_cut_off_goes_on_where_he_was(world: World, project: str, follow
 
 
 def test_a_late_committer_is_told_in_its_turn(world: World, project: str, follow: Follow) -> None:
-    """What began earlier and is committed later stands before what was committed meanwhile."""
+    """An earlier transaction that commits later precedes the events committed before it."""
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]
@@ -208,7 +208,9 @@ def test_a_whole_project_is_followed_and_no_other(
 def test_a_page_of_a_project_looks_at_a_bounded_number_of_events(
     api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Much of what happened was other people's: a page may be empty, and says where to go on."""
+    """Most events belonged to other projects: a page may be empty, and still has the position of the next
+    page.
+    """
     monkeypatch.setattr("orchestrator.store.events.stream.WALK", 3)
     begin = api.get(f"{root_of(project)}/events?after=now")["sequence"]
     mine, other = world.stack(project, "mine"), world.stack(world.project(), "other")
@@ -227,7 +229,7 @@ def test_there_is_room_for_so_many_and_for_more_when_one_goes(world: World, proj
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert "1 streams of events are open here" in response.get_json()["error"]["message"]
     first.close()
-    Stream(api, f"{stack.path}/events").close()  # one that was never read lets go as well
+    Stream(api, f"{stack.path}/events").close()  # a stream that was never read is released as well
     Stream(api, f"{stack.path}/events").close()
 
 

@@ -1,4 +1,4 @@
-"""What every request meets before and after its view (docs/internals/rest-api.md §1, §2)."""
+"""Steps of every request before and after its view (docs/internals/rest-api.md §1, §2)."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

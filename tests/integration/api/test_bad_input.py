@@ -1,9 +1,9 @@
-"""Bad input as requests: refusals that clients know by their words (docs/internals/rest-api.md §1, §2),
+"""Bad input as requests: refusals with texts that clients rely on (docs/internals/rest-api.md §1, §2), and
 Heat's limits.
 
-What is bad as bytes is in `test_bad_input_http.py`, what comes under foreign ids in `test_api_isolation.py`,
-addresses that may not be fetched in `tests/unit/clients/test_url_fetcher.py`. An update of a stack that is
-being deleted is taken, which Heat refuses: docs/compatibility.md.
+`test_bad_input_http.py` covers malformed bytes, `test_api_isolation.py` foreign ids,
+`tests/unit/clients/test_url_fetcher.py` addresses that must not be fetched. An update during a delete is
+accepted here and refused by Heat: docs/compatibility.md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def deep(levels: int) -> str:
 
 
 def made(**more: Any) -> dict[str, Any]:
-    """Return the body of a create that would do, but for what is given."""
+    """Return the body of a valid create, with the given changes."""
     return {"stack_name": "s", "template": PLAIN, **more}
 
 
@@ -297,7 +297,7 @@ def test_it_is_refused_in_heats_words_and_leaves_nothing(served: Served, case: s
     before = served.rows()
     more = {} if body is None else {"json": body}
     refused = served.api.ask(method, path.format_map(served.places), status, **more)
-    if case != "signal to a stack that is suspended":  # of which an event tells
+    if case != "signal to a stack that is suspended":  # this refusal writes an event
         assert served.rows() == before
     assert refused["code"] == status
     assert refused["explanation"] == EXPLANATIONS[status]
@@ -431,7 +431,7 @@ def test_every_verb_of_a_lookup_keeps_query_and_prefix_and_what_is_not_looked_up
 
 
 def test_headers_of_the_caller_are_not_told_to_others(served: Served) -> None:
-    """A host, an id or a prefix that is made up shows nowhere but in what the caller gets back as links."""
+    """A forged host, id or prefix appears only in the links of the answer to its own request."""
     headers = {
         "X-Openstack-Request-Id": "req-x\tinjected",
         "X-Forwarded-Host": "evil.example",

@@ -1,6 +1,6 @@
-"""Bad input as bytes, to the API as it is deployed: slow, cut off, malformed and oversized requests.
+"""Bad input as bytes, to the API as deployed: slow, truncated, malformed and oversized requests.
 
-Nothing of it may cost others their answer, leave anything behind, or be a 5xx.
+No such request may delay other answers, leave rows behind, or end in a 5xx.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLES = ("stack", "revision", "resource", "graph_node", "event", "software_conf
 
 @dataclass
 class Server:
-    """The API under test, and who may call it."""
+    """The API under test, and the token of a caller."""
 
     port: int
     token: str
@@ -47,7 +47,7 @@ class Server:
         )
 
     def rows(self) -> list[int]:
-        """Count what a refused request must not have left behind."""
+        """Count the rows that a refused request must not leave behind."""
         with psycopg.connect(self.database_url) as connection:
             counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)
             row = connection.execute(f"SELECT {counts}").fetchone()
@@ -55,7 +55,7 @@ class Server:
         return list(row)
 
     def answers_others(self) -> float:
-        """Ask as anybody else; return how long it took, in seconds."""
+        """Send a request as another caller; return its seconds."""
         begun = time.monotonic()
         assert status(answer(self.port, self.request("GET", "/v1/p/stacks"))) == 200
         return time.monotonic() - begun
@@ -68,7 +68,7 @@ def server(
     broker_numbers: Iterator[int],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
-    """One for all tests: tokens are asked for, Heat's limits hold."""
+    """A server for all tests: tokens are required, Heat's limits apply."""
     url = new_database()
     database = Database(url)
     token = create_token(database, "p", "tests")
@@ -188,7 +188,7 @@ def test_bodies_that_nobody_wants_cost_others_nothing(server: Server) -> None:
 
 
 def test_requests_on_one_connection_are_answered_one_after_another(server: Server) -> None:
-    """So that what is read ahead is neither lost nor mixed up."""
+    """Bytes read ahead are neither lost nor mixed up."""
     asked = server.request("GET", "/v1/p/stacks") + server.request("GET", "/v1/p/build_info")
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(asked + server.create(b'{"stack_name": "1s"}'))

@@ -340,7 +340,7 @@ def test_what_xml_has_no_way_to_write_is_replaced(
 
 @pytest.fixture(scope="module")
 def open_api(world: World) -> Client:
-    """An application that asks nobody who they are."""
+    """An application without authentication."""
     return world.client()
 
 

@@ -1,4 +1,4 @@
-"""Requests that their clients gave tokens to: one of two is accepted, whenever they come."""
+"""Requests with client tokens: of two with the same token, exactly one is accepted, in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples that show the language give what they say, from request to outputs."""
+"""The examples of the language guide produce the documented outputs."""
 
 from __future__ import annotations
 

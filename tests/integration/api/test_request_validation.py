@@ -1,4 +1,4 @@
-"""Everything wrong with one request is answered at once, with its place, and leaves nothing behind."""
+"""All errors of a request are reported together, each with its location, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates on real servers: over HTTP, with worker processes, one of which is killed in the middle."""
+"""Updates on real servers: over HTTP, with worker processes, and kill -9 of a worker during the update."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_large_update_goes_through_a_process_of_its_own(api: httpx.Client) -> 
     assert api.put(place, json={"template": template}).status_code == 202
     stack = ended(api, place)
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("UPDATE_COMPLETE", "just this")
-    found = api.get(f"{place}/revisions/1/diff/2").json()["diff"]["sections"]  # in one as well
+    found = api.get(f"{place}/revisions/1/diff/2").json()["diff"]["sections"]  # the same in a single answer
     assert list(found) == ["resources"]
     [changed] = found["resources"]["changed"]
     assert (changed["name"], changed["changes"][0]["path"]) == ("r799", "properties.value")

@@ -85,7 +85,7 @@ def processes(folder: Path) -> list[str]:
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             place = str((entry / "cwd").readlink())
-        except OSError:  # it has ended meanwhile, or is not ours to look at
+        except OSError:  # the process has ended, or belongs to another user
             continue
         if command and (str(folder) in command or place.startswith(str(folder))):
             found.append(command)

@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server that wants tokens; yields the environment of a caller with one."""
+    """A server that requires tokens; yields the environment of a caller with a token."""
     folder = tmp_path_factory.mktemp("up")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

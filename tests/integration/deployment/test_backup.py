@@ -30,7 +30,7 @@ from tests.plugins.thing_fixture import ThingServer, things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 DOCS = Path(__file__).parents[3] / "docs" / "operations.md"
-# As if the old server had counted further than the new one.
+# Simulates sequences of the old server that are ahead of the new server.
 BUSIER = "UPDATE event SET xid = (xid::text::bigint + 1000000)::text::xid8"
 OPEN = "SELECT count(*) FROM resource WHERE op IS NOT NULL"
 
@@ -57,7 +57,8 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
     tmp_path: Path,
 ) -> None:
     resources = {f"a{number}": thing(value="x") for number in range(3)}
-    resources |= {f"b{number}": thing(["a0"], slow_after=4) for number in range(4)}  # made, not yet told of
+    # created, not yet reported
+    resources |= {f"b{number}": thing(["a0"], slow_after=4) for number in range(4)}
     resources |= {f"c{number}": thing([f"b{number}"]) for number in range(4)}
     resources["secret"] = {"type": "OS::Heat::RandomString"}
     first = new_cluster(postgres_url, valkey_server.url(next(broker_numbers)))

@@ -129,7 +129,7 @@ CHOSEN = {
 
 
 def chosen(text: str) -> str:
-    """Return a value of the file as Compose makes it for somebody who set `CHOSEN`."""
+    """Return a value of the file as Compose renders it with `CHOSEN` in the environment."""
     found = re.fullmatch(r"\$\{(\w+)(?::([-?])(.*))?\}", text)
     if not found:
         return text
@@ -144,7 +144,7 @@ class Containers:
         self.places = {"/run/secrets": str(folder / "run-secrets"), "/tmp/": f"{folder}/", **places}
 
     def child(self, name: str, number: int = 1) -> Child:
-        """Return one container of a service: its command and environment, at home on loopback."""
+        """Return a container of a service: its command and environment, adapted to loopback."""
         service = self.services[name]
         home = self.folder / f"{name}-{number}"
         home.mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ class Containers:
             return found.sub(lambda match: places[match[0]], text)
 
         tools = Path(sys.executable).parent
-        # What the image has and we do not: its own PATH, and nothing of this machine's settings.
+        # The image has its own PATH and none of this machine's settings.
         mine = {key: value for key, value in os.environ.items() if not key.startswith("ORCHESTRATOR_")}
         env = {key: here(str(value)) for key, value in service["environment"].items()}
         program, *arguments = service["command"]
@@ -183,7 +183,7 @@ class Containers:
         subprocess.run(child.argv, env=dict(child.env), cwd=child.cwd, check=True, timeout=60)
 
     def run(self, name: str, *arguments: str, **env: str) -> str:
-        """Return what the command line says inside a container: `docker compose exec`."""
+        """Return the output of a command inside a container: `docker compose exec`."""
         return subprocess.run(
             [sys.executable, "-m", "orchestrator.cli.main", *arguments],
             env=dict(self.child(name).env) | env,
@@ -273,13 +273,13 @@ def test_the_services_commands_run_a_stack_together(
 
 
 def make_database(url: str) -> None:
-    """Do what POSTGRES_DB does in the image."""
+    """Create the database, as POSTGRES_DB does in the image."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {DATABASE}")
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -287,7 +287,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody accepts connections there."""
+    """Return whether the port accepts connections."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False

@@ -119,7 +119,7 @@ def test_a_killed_database_starts_again_with_its_rows_while_a_query_was_running(
         )
         first.kill_group()
         begun = time.monotonic()
-        start(server.child())  # the busy process outlives the postmaster until somebody ends it
+        start(server.child())  # the busy process outlives the postmaster until it is killed
         assert read(server.url()) == ["committed"]
         assert time.monotonic() - begun < 10
         asking.join()

@@ -1,4 +1,6 @@
-"""Children are started in stages, replaced when they die, and stopped in reverse, whoever asks how often."""
+"""Children start in stages, are replaced when they die, and stop in reverse order, for any number of stop
+requests.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from orchestrator.embedded.process import AUTOGROUP, Child, Process
 from orchestrator.embedded.supervisor import Stopped, supervising
 from orchestrator.errors import Misconfigured
 
-# Notes its start and its end in a file shared by all children; deaf ones ignore the polite signal.
+# Writes its start and its end to a file shared by all children; deaf children ignore SIGTERM.
 PROGRAM = """
 import os, signal, sys
 name, notes, deaf = sys.argv[1], sys.argv[2], sys.argv[3] == "deaf"
@@ -34,7 +36,7 @@ while True:
 
 
 class Notes:
-    """What the children wrote down."""
+    """The lines written by the children."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,7 +67,7 @@ def child(name: str, notes: Notes, manner: str = "polite", stop_seconds: float =
 
 
 def meanwhile(act: Callable[[], None]) -> threading.Thread:
-    """Do something beside the watching main thread, then say stop, also when it failed."""
+    """Run something in parallel with the watching main thread, then request the stop, also on failure."""
 
     def work() -> None:
         try:

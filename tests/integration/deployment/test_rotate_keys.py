@@ -80,7 +80,7 @@ def opened(url: str, *keys: str) -> list[object]:
 
 @pytest.fixture
 def command(sealed: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Run the command with the new key before the old one."""
+    """Run the command with the new key before the old key."""
     monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", sealed)
     monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", f"{NEW},{OLD}")
     return lambda *arguments: CliRunner().invoke(main, ["rotate-keys", *arguments])

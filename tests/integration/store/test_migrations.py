@@ -1,4 +1,4 @@
-"""The migrations make what the models declare, and nobody works on a schema that is not theirs."""
+"""The migrations produce the declared tables, and no process works on a schema of another version."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ def test_an_upgrade_waits_for_nobody_longer_than_its_lock_timeout(
     url = empty_database(postgres_server, "contended")
     monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "100ms")
     with psycopg.connect(url) as other:
-        other.execute("CREATE TABLE api_token (id int)")  # not committed: whoever makes the same one waits
+        # not committed: a second transaction that creates the same table waits
+        other.execute("CREATE TABLE api_token (id int)")
         with pytest.raises(Misconfigured, match=r"did not finish, run it again: .*lock timeout"):
             migrate.upgrade(url)
         other.rollback()

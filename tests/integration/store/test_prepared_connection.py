@@ -42,7 +42,7 @@ def test_a_statement_is_prepared_once_for_values_of_the_same_types(db: psycopg.C
     [(count,)] = fetch_prepared(
         db, "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%+ 0'", {}
     )
-    assert count == 2  # small numbers and large ones
+    assert count == 2  # for small and for large numbers
 
 
 def test_a_statement_that_gives_no_rows_gives_none(db: psycopg.Connection) -> None:

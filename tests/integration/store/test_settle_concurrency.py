@@ -26,7 +26,7 @@ LEASE = 77
 
 
 class Graph:
-    """A stack whose nodes a test puts there one by one."""
+    """A stack with nodes inserted by the test."""
 
     def __init__(self, url: str) -> None:
         self.database = Database(url, "orchestrator-test")
@@ -37,7 +37,7 @@ class Graph:
         [(self.stack_id,)] = self.db.execute(query, (uuid.uuid4(),)).fetchall()
 
     def blocked(self, feeders: int) -> int:
-        """Put a node there that `feeders` others hold back."""
+        """Insert a node that is blocked by `feeders` nodes."""
         return self._node("blocked", blocked_by=feeders)
 
     def checking(self, needed_by: Sequence[int]) -> int:
@@ -73,7 +73,7 @@ class Graph:
         return Counter(self.db.execute(query, (list(ids),)).fetchall())
 
     def at_once(self, work: Callable[[psycopg.Connection[Any], int], Any]) -> list[Any]:
-        """Do `work(connection, number)` in THREADS threads that start together; return what each gave."""
+        """Run `work(connection, number)` in THREADS threads that start together; return their results."""
         barrier, results, errors = threading.Barrier(THREADS), [], []
 
         def run(number: int) -> None:
@@ -98,7 +98,7 @@ class Graph:
 def settle(
     db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, ring: int = 1000
 ) -> list[int]:
-    """Settle visited nodes in one statement; return those it released."""
+    """Settle visited nodes in one statement; return the released nodes."""
     rows = db.execute(sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}).fetchall()
     return [row[1] for row in rows if row[0] in {"ring", "queued"}]
 
@@ -106,7 +106,7 @@ def settle(
 def settle_unclaimed(
     db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, ring: int = 1000
 ) -> repository.Settled:
-    """Settle a node that nobody claimed, with its own resource."""
+    """Settle an unclaimed node, with its own resource."""
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
     statement = render(sql.SETTLE_CLEANUP_KEPT, leased=False, rows="one")
     values = repository.of_one(row | {"changed": False, "continued": False}, statement)

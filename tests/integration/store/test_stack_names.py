@@ -1,4 +1,4 @@
-"""Stacks by their names, in projects with very many: nobody walks through all of them."""
+"""Stacks by name, in projects with very many stacks: no query scans them all."""
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations

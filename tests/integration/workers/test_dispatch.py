@@ -19,7 +19,7 @@ RING = CheckMessage(7, 3, "check", "web", "6d9b4d2c-0000-4000-8000-000000000001"
 
 
 def check(self, node_ids, traversal):
-    """Nobody runs it here."""
+    """Never executed in this process."""
 
 
 def signal(self, resource_id):
@@ -37,7 +37,7 @@ def app(broker_url: str):
 
 
 def arrived(broker: redis.Redis, queue: str, count: int) -> list[bytes]:
-    """Return a queue's messages once there are so many: nobody answers the sender when they are."""
+    """Return the messages of a queue when they have arrived: the sender gets no confirmation."""
     eventually(lambda: broker.llen(queue) >= count, 5)
     messages: list[bytes] = broker.lrange(queue, 0, -1)
     assert len(messages) == count
@@ -59,7 +59,7 @@ def dispatcher_to():
 
 
 def taken(broker: redis.Redis, queue: str) -> dict:
-    """Return the one message in a queue, its body decoded."""
+    """Return the only message of a queue, with a decoded body."""
     [raw] = arrived(broker, queue, 1)
     message = orjson.loads(raw)
     message["body"] = orjson.loads(base64.b64decode(message["body"]))
@@ -79,10 +79,10 @@ def test_a_rendered_message_equals_what_apply_async_sends(
     )
     theirs = taken(broker, queue)
     assert ours["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
-    assert ours["headers"].pop("argsrepr") == "(web)"  # for people: the one thing that is meant to differ
+    assert ours["headers"].pop("argsrepr") == "(web)"  # for display: the only intended difference
     assert theirs["headers"].pop("argsrepr") == "([7], 3)"
     for message in (ours, theirs):
-        message["properties"].pop("reply_to", None)  # nobody answers
+        message["properties"].pop("reply_to", None)  # no reply queue is used
     assert ours == theirs
 
 

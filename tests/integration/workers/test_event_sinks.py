@@ -1,4 +1,4 @@
-"""Event sinks of environments that are webhooks: who is told, from when on, and what is shown of them."""
+"""Event sinks of environments that are webhooks: delivery, its first event, and their representation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_sink_is_told_from_the_first_event_on_until_no_environment_names_it(
     stack = create(context, sink(receiver.url, secret=SECRET))
     work(world, courier)
     assert told(receiver) == [("s", "Stack CREATE started")]
-    update.update(context, stack, body(sink(receiver.url)))  # the same one, its secret left out
+    update.update(context, stack, body(sink(receiver.url)))  # the same sink without its secret
     work(world, courier)
     assert told(receiver)[1:] == [("s", "Stack UPDATE started")]
     [seen] = api.get(f"{root_of(stack.project_id)}/webhooks")["webhooks"]

@@ -1,4 +1,4 @@
-"""A large stack shares the queue with a small one, and what waits holds no worker."""
+"""A large stack shares the queue with a small stack, and a waiting node occupies no worker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 LARGE = 5_000
-SMALL_SECONDS = 15.0  # what a stack of five may take while a large one is being made, tests beside it
+# maximum for a stack of five during the creation of a large stack, with other tests running
+SMALL_SECONDS = 15.0
 
 
 @pytest.fixture
 def idle(new_cluster, postgres_url: str, broker_url: str) -> Cluster:
-    """A cluster of one worker with everything as shipped."""
+    """A cluster with a single worker and default settings."""
     made: Cluster = new_cluster(
         postgres_url, broker_url, checkers=1, providers=0, lease_seconds=30.0, ring_again_seconds=5.0
     )

@@ -1,4 +1,4 @@
-"""Leases: a slow worker keeps its own, a stopped one loses it and can no longer write."""
+"""Leases: a slow worker renews its lease; a stopped worker loses it and can no longer write."""
 
 from __future__ import annotations
 

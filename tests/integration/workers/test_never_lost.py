@@ -1,7 +1,7 @@
-"""A worker may be killed at any instant: the stack completes by itself, and everything was made once.
+"""A worker may be killed at any instant: the stack completes without help, and everything is created once.
 
-What is asserted is what the log of the things' server says. Each test arms a few points of the engine's path
-at once, one kill each; one cluster serves all of them, its workers replaced as they die.
+The assertions use the log of the server of things. Each test arms several points on the path of the engine,
+one kill each; a single cluster serves all tests and replaces its dead workers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def cluster(
     valkey_server: Valkey,
     broker_numbers: Iterator[int],
 ) -> Iterator[Cluster]:
-    """One cluster for the module, planning in slices of three rows."""
+    """A cluster for the module; it plans in slices of three rows."""
     folder = tmp_path_factory.mktemp("never-lost")
     things = ThingServer(folder)
     things.start()

@@ -1,6 +1,6 @@
-"""The API while its servers are away: a quick and clear answer, no thread left waiting, recovery by itself.
+"""The API during an outage of its servers: a fast and clear answer, no blocked thread, automatic recovery.
 
-What workers do meanwhile is in test_never_lost_servers.py.
+test_never_lost_servers.py covers the workers during the outage.
 """
 
 from __future__ import annotations

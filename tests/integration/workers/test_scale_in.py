@@ -1,8 +1,7 @@
-"""A worker that is told to stop ends what it has in hand, and nobody notices: no lease is waited out, nothing
-is tried again, no message is lost.
+"""A worker that is stopped finishes its current work, without side effects: no lease expires, no step is
+retried, no message is lost.
 
-Leases and the time after which a message is sent again are longer than the test: what the sweep would have to
-find is not found in time.
+The leases and the re-enqueue interval are longer than the test, so the sweep cannot repair anything in time.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: 
 
 
 def crowd(width: int) -> dict[str, Any]:
-    """Things whose making takes a while, each with one after it and something that calls nobody."""
+    """Slow things, each with a dependent thing and a local resource."""
     first = {f"a{number}": thing(slow=1.5) for number in range(width)}
     second = {f"b{number}": local([f"a{number}"]) for number in range(width)}
     third = {f"c{number}": thing([f"b{number}"], slow=0.5) for number in range(width)}

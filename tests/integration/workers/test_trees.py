@@ -1,4 +1,4 @@
-"""Trees of stacks with real workers: nobody polls for a child, Flower follows it, all workers are at it."""
+"""Trees of stacks with real workers: no polling for children, a chain of tasks in Flower, all workers busy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["new_cluster", "thing_type_known", "things"]
 URL = "file:///child.yaml"
 QUIET_SECONDS = 4.0
 SWEEP, SWEEP_BEGINS = "orchestrator-sweep", "INSERT INTO sweep_turn"
-# What works on stacks. The others are this test's own.
+# Statements of the engine. The rest are the test's own.
 WORKERS = (CHECKS, "orchestrator-worker", "orchestrator-leases", "orchestrator-planner")
 
 
@@ -32,12 +32,12 @@ def child(resources: dict[str, Any]) -> str:
     return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources}).decode()
 
 
-# Nobody polls.
+# No polling.
 
 
 @pytest.fixture
 def told(own_postgres: OwnServer) -> OwnServer:
-    """A PostgreSQL that writes every statement down, with who ran it."""
+    """A PostgreSQL that logs every statement with its client."""
     with psycopg.connect(own_postgres.url, autocommit=True) as db:
         db.execute("ALTER SYSTEM SET log_line_prefix = '@%a@ '")
         db.execute("ALTER SYSTEM SET log_statement = 'all'")
@@ -79,11 +79,11 @@ def test_no_process_polls_for_a_child(
     assert many <= one + 6, counts  # it also purges, a little more or less each time
 
 
-# Flower, and who works.
+# Flower, and the workers.
 
 
 class Watched:
-    """What workers tell of their tasks."""
+    """Task events of the workers."""
 
     def __init__(self, broker_url: str) -> None:
         self.app = Celery("watch", set_as_current=False)
@@ -139,7 +139,7 @@ def test_a_childs_tasks_lead_to_its_parents(
     [leaf] = [task for task in watched.tasks.values() if "leaf" in task["args"]]
     assert way(leaf) == ["leaf", "plan", "inner", "plan", "outer", "plan"]
     last = [task for task in watched.tasks.values() if "outer" in task["args"]]
-    # Who settles the last of a child ends it, and so wakes the resource that it is.
+    # The task that settles the last node of a child completes it and so wakes the parent's resource.
     assert ["outer", "inner", "leaf", "plan", "inner", "plan", "outer", "plan"] in [
         way(task) for task in last
     ]

@@ -1,4 +1,4 @@
-"""Webhooks: what callers may ask for, and that each is told of everything, in order, at least once."""
+"""Webhooks: requests of callers, and delivery of every event, in order, at least once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 
 @dataclass
 class Receiver:
-    """Somebody who is told: what came, and what is answered."""
+    """A receiver of events: records requests, answers as configured."""
 
     url: str = ""
     came: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
@@ -85,7 +85,7 @@ def api(world: World) -> Client:
 
 @pytest.fixture
 def courier(world: World) -> WebhookSender:
-    """One that delivers when told to; no webhook of another test is left to it."""
+    """A sender that delivers on demand; webhooks of other tests are not delivered."""
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("DELETE FROM webhook")
     return WebhookSender(world.database, world.cipher, Settings(webhook_tries=3, **PRIVATE))
@@ -117,7 +117,7 @@ def work(world: World, courier: WebhookSender, *, again: bool = False) -> int:
 
 
 def claims(courier: WebhookSender) -> list[Any]:
-    """Take whatever is due."""
+    """Claim the due webhooks."""
     return [*courier.claim(9, slow=False), *courier.claim(9, slow=True)]
 
 
@@ -208,11 +208,12 @@ def test_a_process_that_is_killed_leaves_its_webhook_to_the_next(
     with psycopg.connect(world.database.url, autocommit=True) as db:
         store.mark_due(db, None)
         [(claimed, lease)] = claims(courier)
-        assert claims(courier) == []  # it is somebody's
-        db.execute("UPDATE webhook SET leased_until = now() - interval '1 s'")  # who is gone
+        assert claims(courier) == []  # claimed by another sender
+        db.execute("UPDATE webhook SET leased_until = now() - interval '1 s'")  # the sender has died
     work(world, courier)
     assert receiver.names == ["a"]
-    courier.deliver_pending(claimed, lease)  # or only was slow: what it sends comes twice, and moves nothing
+    # or it was only slow: its events arrive twice and advance nothing
+    courier.deliver_pending(claimed, lease)
     assert receiver.names == ["a", "a"]
     assert work(world, courier) == 1
     assert receiver.names == ["a", "a"]
@@ -244,7 +245,7 @@ def test_only_whom_new_events_concern_is_rung_for(
         late.execute("SELECT pg_current_xact_id()")
         world.event(world.stack(elsewhere, "t"), "c")
         until = ring(until)
-        assert receiver.names == ["a", "b"]  # what is not settled is not told yet
+        assert receiver.names == ["a", "b"]  # unsettled events are not delivered yet
         late.rollback()  # a connection that is closed is gone a little later
         late.close()
         ring(until)
@@ -254,12 +255,12 @@ def test_only_whom_new_events_concern_is_rung_for(
 def test_one_that_hangs_holds_nobody_up(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
-    """Ten that never answer, and one that does: it hears at once."""
+    """Ten receivers that never answer, and one that does: its events are delivered at once."""
     hook(api, project, receiver.url)
     stack = world.stack(project, "s")
     world.event(stack, "a")
     work(world, courier)
-    silent = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)  # accepts nobody
+    silent = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)  # accepts no connection
     for _ in range(20):
         hook(api, project, f"http://127.0.0.1:{silent.server_port}/")
     patient = Settings(webhook_private=True, webhook_timeout=10.0)
@@ -277,7 +278,7 @@ def test_one_that_hangs_holds_nobody_up(
                     time.sleep(0.02)
     finally:
         couriers.stop()
-        silent.server_close()  # which cuts off who waits
+        silent.server_close()  # cuts off the waiting sender
     assert receiver.names == list("abc")
 
 
