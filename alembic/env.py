@@ -1,4 +1,4 @@
-"""Run migrations on the connection given, or for the `alembic` command on ORCHESTRATOR_DATABASE_URL."""
+"""Run migrations on the given connection; the `alembic` command uses ORCHESTRATOR_DATABASE_URL."""
 
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from orchestrator.store.tables.base import Base, Xid8
 
 
 def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
-    """Write our own types by their names."""
+    """Render our own types by name."""
     if kind == "type" and isinstance(item, Xid8):
         autogen.imports.add("from orchestrator.store.tables.base import Xid8")
         return "Xid8()"
@@ -32,7 +32,7 @@ def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
 
 
 def run(connection: Connection) -> None:
-    """Run them, each in its own transaction, so that one may build an index concurrently outside of any."""
+    """Run the migrations, each in its own transaction, so that a migration may build an index concurrently."""
     context.configure(
         connection=connection,
         target_metadata=Base.metadata,

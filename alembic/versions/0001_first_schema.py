@@ -1,7 +1,7 @@
 """The first schema.
 
-While nothing is released it may be written anew from the models: delete it, run `alembic revision --autogenerate
---rev-id 0001 -m "first schema"` against an empty database, and put `COMPRESSION` back.
+Before the first release it may be generated again from the models: delete it, run `alembic revision
+--autogenerate --rev-id 0001 -m "first schema"` against an empty database, and restore `COMPRESSION`.
 """
 
 import sqlalchemy as sa
@@ -46,7 +46,7 @@ WORDS = {
 
 
 def upgrade() -> None:
-    """Make every table."""
+    """Create all tables."""
     for name, words in WORDS.items():
         op.execute(create_domain(name, words))
     op.create_table(
@@ -422,5 +422,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go forward instead: restore a backup, or write the next migration."""
+    """Not supported: restore a backup, or write the next migration."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Resources remember the type that an environment put in place of the one written."""
+"""Store the resource type that an environment mapped a type to."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; rows without it run as the type they were written with."""
+    """Add the column; rows without a value run as the type in their template."""
     op.add_column("resource", sa.Column("runs_as", sa.Text(), nullable=True))

@@ -1,4 +1,4 @@
-"""Resources know what they hand on and whether the template still has them; planned nodes may be clean."""
+"""Store the outputs of resources and their removal from the template; planned nodes may be clean."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns; what was built without a value digest is visited by the next update."""
+    """Add the columns; the next update visits resources without a value digest."""
     op.add_column("resource", sa.Column("value_digest", sa.Text(), nullable=True))
     op.add_column(
         "resource", sa.Column("leftover", sa.Boolean(), server_default=sa.text("false"), nullable=False)

@@ -1,4 +1,4 @@
-"""Operations besides create, update and delete; snapshots, signals, hooks, the history of revisions, progress."""
+"""Operations besides create, update and delete; snapshots, signals, hooks, revision history, progress."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +14,7 @@ FLAGS = ("keep_going", "converge", "retain")
 
 
 def upgrade() -> None:
-    """Add columns with constant defaults, and tables that nobody uses yet."""
+    """Add columns with constant defaults, and tables without users so far."""
     op.execute("ALTER DOMAIN resource_op DROP CONSTRAINT resource_op_known")
     op.execute(f"ALTER DOMAIN resource_op ADD CONSTRAINT resource_op_known CHECK ({OPERATIONS})")
     for name in FLAGS:
@@ -29,7 +29,7 @@ def upgrade() -> None:
         postgresql_using="gin",
         postgresql_with={"fastupdate": "off"},
     )
-    op.create_index(  # few are closed: it takes one reading of the table
+    op.create_index(  # few rows match: a single scan of the table
         "ix_resource_definition_closed",
         "resource_definition",
         ["stack_id", "valid_to"],

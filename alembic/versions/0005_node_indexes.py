@@ -1,4 +1,4 @@
-"""Find a node by the resource it visits; paused nodes are found like those at work."""
+"""Find a node by its resource; paused nodes use the index of nodes in progress."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ AT_WORK = "state IN ('checking', 'waiting', 'paused')"
 
 
 def upgrade() -> None:
-    """Build the new indexes beside the old ones, which go when the new ones are there."""
+    """Build the new indexes concurrently, then drop the old indexes."""
     with op.get_context().autocommit_block():
         for name, columns, where in (
             ("ix_graph_node_visit", ["stack_id", "traversal", "kind", "resource_id"], None),

@@ -1,4 +1,4 @@
-"""A nested stack's CHECK is an operation of the resource that it stands for."""
+"""CHECK of a nested stack is an operation of its resource in the parent."""
 
 from alembic import op
 
@@ -11,6 +11,6 @@ OPERATIONS = "VALUE IN ('CREATE', 'UPDATE', 'DELETE', 'DISCARD', 'SUSPEND', 'RES
 
 
 def upgrade() -> None:
-    """Widen the words of the domain."""
+    """Extend the values of the domain."""
     op.execute("ALTER DOMAIN resource_op DROP CONSTRAINT resource_op_known")
     op.execute(f"ALTER DOMAIN resource_op ADD CONSTRAINT resource_op_known CHECK ({OPERATIONS})")

@@ -1,4 +1,4 @@
-"""Software configs, their deployments, and the credentials of the agents that carry them out."""
+"""Software configs, deployments, and credentials of their agents."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "software_config",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),

@@ -1,4 +1,4 @@
-"""Which snapshot a revision restores: what is nested is restored from the copies that one names."""
+"""The snapshot that a revision restores: nested stacks are restored from the copies in it."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; it has no foreign key, for a snapshot may go while it is restored."""
+    """Add the column, without a foreign key: a snapshot may be deleted during its restore."""
     op.add_column("revision", sa.Column("restores", sa.BigInteger(), nullable=True))

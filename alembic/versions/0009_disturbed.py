@@ -1,4 +1,4 @@
-"""Stacks in others that somebody has changed by themselves."""
+"""Nested stacks that were changed directly."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "disturbed_stack",
         sa.Column("stack_id", sa.BigInteger(), autoincrement=False, nullable=False),

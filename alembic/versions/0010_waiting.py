@@ -1,4 +1,4 @@
-"""Access that resources give to their stack, who watches whose signals, and what the engine tells resources."""
+"""Access of resources to their stack, watchers of signals, and signals from the engine to resources."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables and the column."""
+    """Create the tables and the column."""
     op.create_table(
         "access",
         sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),

@@ -1,4 +1,4 @@
-"""Key pairs with which callers sign requests."""
+"""Key pairs for signed requests of callers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "key_pair",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),

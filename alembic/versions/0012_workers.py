@@ -1,4 +1,4 @@
-"""Which workers run: what `GET /services` shows."""
+"""Running workers, for `GET /services`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "worker",
         sa.Column("uuid", sa.UUID(), nullable=False),

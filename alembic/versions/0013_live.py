@@ -1,6 +1,4 @@
-"""Follow the events of all stacks in the order of writing; webhooks, and where each of them stands; what failed
-besides how it is called.
-"""
+"""Follow the events of all stacks in commit order; webhooks with their positions; failure causes by kind."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table, then the index beside a working server."""
+    """Create the table, then build the index concurrently."""
     op.create_table(
         "webhook",
         sa.Column("id", sa.BigInteger(), sa.Identity(), nullable=False),

@@ -1,4 +1,4 @@
-"""Which request a stack's traversal comes from, so that the lines of the log about it can be found."""
+"""The request id behind a traversal, to find its log lines."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the column."""
+    """Add the column."""
     op.add_column("stack", sa.Column("request_id", sa.Text(), nullable=True))

@@ -1,4 +1,4 @@
-"""Tokens have roles."""
+"""Roles of tokens."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; tokens made before are members', as they were."""
+    """Add the column; existing tokens keep the role of a member."""
     op.add_column(
         "api_token",
         sa.Column("roles", sa.ARRAY(sa.Text()), server_default=sa.text("'{member}'"), nullable=False),

@@ -1,4 +1,4 @@
-"""Rights that users gave at Keystone, for what their stacks do later."""
+"""Credentials delegated by users at Keystone, for later operations of their stacks."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "credential",
         sa.Column("id", sa.BigInteger(), sa.Identity(), nullable=False),

@@ -1,5 +1,5 @@
-"""Event sinks of environments are webhooks; requests with a token are accepted once; failed creates are deleted;
-stacks that are no roots are found by their names.
+"""Event sinks of environments are webhooks; requests with a client token are accepted once; failed creates
+are deleted; nested stacks are found by name.
 """
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ INDEXES = (
 
 
 def upgrade() -> None:
-    """Add columns and a table, then the indexes beside a working server. Webhooks made before are nobody's sinks."""
+    """Add columns and a table, then build the indexes concurrently. Existing webhooks belong to no sink."""
     op.add_column(
         "webhook", sa.Column("of_environment", sa.Boolean(), server_default=sa.text("false"), nullable=False)
     )

@@ -1,4 +1,4 @@
-"""Users that stacks have at Keystone, and who is let in by being one."""
+"""Users of stacks at Keystone, and access granted to them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table; nobody is such a user yet."""
+    """Create the table, empty."""
     op.create_table(
         "stack_user",
         sa.Column("id", sa.BigInteger(), sa.Identity(), nullable=False),

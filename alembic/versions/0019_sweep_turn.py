@@ -1,4 +1,4 @@
-"""When the last sweep began: however many workers there are, there is one in each interval."""
+"""Start of the last sweep: one sweep per interval, for any number of workers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table; its row comes with the first sweep."""
+    """Create the table; the first sweep inserts its row."""
     op.create_table(
         "sweep_turn",
         sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
