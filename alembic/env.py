@@ -32,7 +32,7 @@ def render(kind: str, item: object, autogen: Any) -> str | Literal[False]:
 
 
 def run(connection: Connection) -> None:
-    """Run the migrations, each in its own transaction, so that a migration may build an index concurrently."""
+    """Run each migration in its own transaction, so that it may build an index concurrently."""
     context.configure(
         connection=connection,
         target_metadata=Base.metadata,

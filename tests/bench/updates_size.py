@@ -65,7 +65,7 @@ def grow(
     settle: Callable[[World], None],
     tell: Callable[[str], None] = lambda _: None,
 ) -> Sizes:
-    """Create a stack, update it repeatedly with a single change each, and purge; `settle` waits for vacuum."""
+    """Create a stack, update it repeatedly by a single change, and purge; `settle` waits for vacuum."""
     dice, sizes, template = random.Random(0), Sizes(), layered(resources)
 
     def note(point: str) -> None:

@@ -1,4 +1,4 @@
-"""Rate limits: excess requests of a project or a caller are refused with a retry time; other callers are not."""
+"""Rate limits: excess requests of a project or caller are refused with a retry time; the rest are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of stacks with real workers: no polling for children, a chain of tasks in Flower, all workers busy."""
+"""Trees of stacks with real workers: no polling, a chain of tasks in Flower, all workers busy."""
 
 from __future__ import annotations
 
