@@ -117,7 +117,7 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Endpoint]]:
     except OSError as error:
         raise Misconfigured(f"the catalog {path} cannot be read: {error.strerror or error}") from error
     except (InvalidTemplate, LimitExceeded, ValueError) as error:
-        raise Misconfigured(f"the catalog {path} is invalid: {error}") from error
+        raise Misconfigured(f"the catalog {path} is wrong: {error}") from error
 
 
 def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]]:

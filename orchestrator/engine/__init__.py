@@ -1,5 +1,5 @@
-"""What the engine thinks, without doing anything: no I/O, no framework, no clock but what it is given.
+"""The pure decisions of the engine: no I/O, no framework, no clock except explicit arguments.
 
-`states.py` has every state and move; `decide.py` turns a `Visit` into a step, `outcome.py` judges what was
-seen after it.
+`states.py` defines every state and transition; `check/decide.py` turns a `Visit` into a step, and
+`check/outcome.py` turns the observation after it into an outcome.
 """

@@ -1,6 +1,7 @@
-"""Use cases, one function per request a caller can make, with their I/O: accept, plan, check, sweep, purge.
+"""Use cases, one function for each operation a caller can request, with their I/O: accept, plan, check,
+sweep, purge.
 
-Operations never import HTTP or Celery: messages are values that they return, sent by the caller after the
+Operations never import HTTP or Celery: they return messages as values, and the caller sends them after the
 commit. Read `reconcile/check.py` first, the visit to a node; `stacks/create_delete.py` and
-`planning/planner.py` come before it in the life of a stack, `stack_completion.py` after it.
+`planning/planner.py` precede it in the life of a stack, `stack_completion.py` follows it.
 """

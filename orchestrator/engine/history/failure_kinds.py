@@ -1,8 +1,7 @@
-"""What kind of failure a reason tells of, and what may be done about it.
+"""Classification of failure reasons, with suggested actions.
 
-A provider's words are kept as they are. What they mean is read out of them: a status of HTTP, a word that
-services use, the id under which the provider's own log has the request. Reading is all that is done here: the
-engine has decided already.
+A provider's message is stored unchanged. Its meaning is derived here from an HTTP status, an error name, or a
+request id of the provider's log. The classification is for display only: the engine never acts on it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final
 REQUEST_ID: Final = re.compile(r"\breq-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 KIND: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
 
-# The first that is found, whatever else the reason says.
+# The first match wins.
 _SIGNS: Final = (
     ("quota", r"quota|limit exceeded|RequestLimitExceeded|OverLimit|too many (?:instances|resources)"),
     ("capacity", r"no valid host|insufficient|not enough|no space|out of (?:memory|disk|capacity)|exhausted"),
@@ -46,17 +45,17 @@ NEXT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """What a reason says."""
+    """The classification of a reason."""
 
-    word: str  # one of NEXT
+    word: str  # a member of NEXT
     kind: str | None  # the error's own name
     request_id: str | None  # the provider's
     next_step: str
 
 
 def classify(reason: str) -> FailureKind:
-    """Return what a reason says of itself."""
+    """Classify a reason."""
     kind, request = KIND.match(reason), REQUEST_ID.search(reason)
-    plain = REQUEST_ID.sub("", reason)  # in which digits mean nothing
+    plain = REQUEST_ID.sub("", reason)  # the digits of the request id are no HTTP status
     word = next((word for word, sign in SIGNS if sign.search(plain)), "other")
     return FailureKind(word, kind[1] if kind else None, request[0] if request else None, NEXT[word])

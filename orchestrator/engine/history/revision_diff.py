@@ -1,7 +1,7 @@
-"""What differs between two revisions of a stack. Pure: two `Side`s in, what to tell a person out.
+"""Differences between two revisions of a stack. Pure: takes two `Side` values, returns a report for people.
 
-A side is a revision in sections (resources, parameters, files, …), each of entries by name. Resources are
-compared as the conditions leave them, their snippets path by path; values are told as they are written.
+A side is a revision in sections (resources, parameters, files, …), each a map of entries by name. Resources
+are compared after their conditions are evaluated, definitions path by path; values are compared as written.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import orjson
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.parameters import MASK
 
-MOST_OF_ONE: Final = 100  # changes told of one entry
-MOST: Final = 10_000  # changes told altogether
-LONGEST: Final = 1_000  # characters told of one value
+MOST_OF_ONE: Final = 100  # changes reported for an entry
+MOST: Final = 10_000  # changes reported in total
+LONGEST: Final = 1_000  # characters reported of a value
 
 VALUED: Final = frozenset({"parameters", "parameter_defaults"})  # sections with values of parameters
-TYPED: Final = frozenset({"parameters", "resources"})  # sections whose entries have a type worth telling
-SECRET: Final = frozenset({"", "value", "default", "Default"})  # where values of parameters are
+TYPED: Final = frozenset({"parameters", "resources"})  # sections whose entries have a type to report
+SECRET: Final = frozenset({"", "value", "default", "Default"})  # keys that hold values of parameters
 
 Sections = Mapping[str, Mapping[str, Any]]
 
 
 class _Absent:
-    """No value at all, which is not the value null."""
+    """No value, as opposed to the value null."""
 
 
 ABSENT: Final = _Absent()
@@ -35,7 +35,7 @@ ABSENT: Final = _Absent()
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One revision: section -> name -> what is compared, and which parameters nobody is to see."""
+    """A revision: section -> name -> the entry to compare, and the hidden parameters."""
 
     sections: Sections
     hidden: Collection[str] = frozenset()
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One place that differs; a value is ABSENT where the place is not there."""
+    """A difference; a value is ABSENT on the side that lacks it."""
 
     path: str
     before: Any
@@ -52,20 +52,20 @@ class Change:
 
 @dataclass(slots=True)
 class Section:
-    """What differs in one section. Added and removed by name, with what they are."""
+    """The differences in a section. Added and removed entries by name, with their types."""
 
     added: dict[str, Any] = field(default_factory=dict)
     removed: dict[str, Any] = field(default_factory=dict)
     changed: dict[str, list[Change]] = field(default_factory=dict)
-    untold: dict[str, int] = field(default_factory=dict)  # name -> how many changes of it are left out
+    omitted: dict[str, int] = field(default_factory=dict)  # name -> number of its changes that are left out
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
+        """Whether there are differences."""
         return bool(self.added or self.removed or self.changed)
 
 
 def compare(before: Side, after: Side) -> dict[str, Section]:
-    """Return what differs, by section, in the order of `after`; sections that are alike are left out."""
+    """Return the differences by section, in the order of `after`; equal sections are left out."""
     hidden = {*before.hidden, *after.hidden}
     found, left = {}, MOST
     for name in dict.fromkeys((*after.sections, *before.sections)):
@@ -90,7 +90,7 @@ def _section(before: Mapping[str, Any], after: Mapping[str, Any]) -> Section:
 
 
 def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
-    """Yield the smallest places that differ; a call of another function is another value as a whole."""
+    """Yield the smallest paths that differ; calls of different functions differ as a whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         if not (len(before) == len(after) == 1) or before.keys() == after.keys():
             for key in dict.fromkeys((*after, *before)):
@@ -107,7 +107,7 @@ def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are written alike; to Python 1, 1.0 and true are."""
+    """Whether two values are written alike; Python considers 1, 1.0 and true equal."""
     if one is other:
         return True
     if one is ABSENT or other is ABSENT:
@@ -117,8 +117,8 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _hide(section: Section, hidden: Collection[str], *, declared: bool) -> None:
-    """Let nothing but the fact remain where a hidden parameter's value or default differs; `declared` where
-    it is beside what the template says of the parameter.
+    """Mask the differing values and defaults of hidden parameters; `declared` if the entry is a parameter's
+    declaration.
     """
     for name in hidden & section.changed.keys():
         told: dict[str, Change] = {}
@@ -136,18 +136,18 @@ def _masked(value: Any) -> Any:
 
 
 def _shorten(section: Section, left: int) -> int:
-    """Leave out what nobody reads, and count it; return how many changes may still be told."""
+    """Drop excess changes, and count them; return how many more may be reported."""
     for name, changes in section.changed.items():
         told = min(len(changes), MOST_OF_ONE, left)
         if told < len(changes):
-            section.untold[name] = len(changes) - told
+            section.omitted[name] = len(changes) - told
             section.changed[name] = changes[:told]
         left -= told
     return left
 
 
 def as_json(differences: Mapping[str, Section]) -> dict[str, Any]:
-    """Return differences as the API tells them."""
+    """Return differences in the API's format."""
     return {name: _section_as_json(section, typed=name in TYPED) for name, section in differences.items()}
 
 
@@ -159,7 +159,7 @@ def _section_as_json(section: Section, *, typed: bool) -> dict[str, Any]:
             {
                 "name": name,
                 "changes": [_change(change) for change in changes],
-                "more": section.untold.get(name, 0),
+                "more": section.omitted.get(name, 0),
             }
             for name, changes in section.changed.items()
         ],
@@ -178,7 +178,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """Return a value, or the beginning of its text when that is long."""
+    """Return a value, or its beginning if its text is long."""
     if isinstance(value, bool | int | float | None):
         return value
     text = value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,8 +1,7 @@
-"""The members of a group as they would be made, to be looked at before they are
-(docs/internals/resource-types.md §A6).
+"""Sample members of a group, for validation before they exist (docs/internals/resource-types.md §A6).
 
-One member of each definition stands for all of its kind. A fault of one names the way through the group's
-child, as Heat does, and has its place in the template where the definition is written.
+A sample stands for all members with the same definition. Like in Heat, its fault names the path through the
+group's child stack; its location is that of the definition in the parent template.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from orchestrator.template.group_template import PARAMETER, MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-CHILD: Final = "nested_stack"  # what stands for the address of a template that a type made
+CHILD: Final = "nested_stack"  # replaces the URL of a template that a type generates
 _MEMBER: Final = re.compile(r"resources\.([^.]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A member that stands for others: a template with just it, and how many there are to be of it."""
+    """A sample member: a template with only this member, and the number of members it stands for."""
 
     template: Template
     values: ParameterValues
@@ -36,10 +35,11 @@ class Sample:
 
 
 def samples(kind: GroupType, given: Mapping[str, Any], resolved: Resolved) -> Iterator[Sample]:
-    """Yield members of a group whose properties are `given`, as far as they are known."""
+    """Yield samples of a group whose `given` properties are known."""
     props = dict(given)
     for name in kind.definition_properties:
-        value = props.setdefault(name, resolved.values.get(name))  # what holds something unknown is left out
+        # partly unknown values are missing in `given`
+        value = props.setdefault(name, resolved.values.get(name))
         if value is UNKNOWN:
             return
     planned = kind.planned(props)
@@ -56,7 +56,7 @@ def samples(kind: GroupType, given: Mapping[str, Any], resolved: Resolved) -> It
 
 
 def group_fault(fault: Diagnostic, kind: GroupType, place: str, properties: str) -> Diagnostic:
-    """Return a fault of a member as one of the group at `place`, whose properties are at `properties`."""
+    """Return a member's fault as a fault of the group at `place`, whose properties are at `properties`."""
     found = nested_path(fault, f"{place}<{CHILD}>")
     inside = _MEMBER.match(fault.path)
     if fault.file or inside is None:

@@ -1,4 +1,4 @@
-"""A stack before it is made, as the functions of its template see it. Pure."""
+"""A stack before it is created, as the functions of its template see it. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from orchestrator.template.functions import Function, FunctionError
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-# What functions see of any resource here: not created, and known by nothing that could be compared.
+# The state of every resource: not created, with a value that equals no other.
 _UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
 
 
 class HypotheticalStack(StackDefinition):
-    """A stack of which no resource is made yet: whatever comes from one is `UNKNOWN`."""
+    """A stack without any created resource: all values from resources are `UNKNOWN`."""
 
     def __init__(
         self,
@@ -26,37 +26,37 @@ class HypotheticalStack(StackDefinition):
         *,
         nested: bool = False,
     ) -> None:
-        """What is asked of the parent of a `nested` stack is not known."""
+        """If `nested`, values of the parent stack are unknown."""
         super().__init__(
             template.version, parameters, {}, files.get, strict=False, mappings=template.mappings
         )
         self._names, self._nested = template.resources, nested
-        self.missed: str | None = None  # the parameter without a value that was asked for last
+        self.missed: str | None = None  # the last parameter read that has no value
 
     def resource(self, name: str) -> ResourceProxy:
-        """Return the one proxy that stands for all."""
+        """Return the proxy that stands for all resources."""
         if name not in self._names:
-            return super().resource(name)  # which refuses it
-        self.not_yet()  # so that what is made of this is not known either
+            return super().resource(name)  # refuses it
+        self.not_yet()  # marks all values derived from it as unknown
         self.used_uncreated = True
         return _UNMADE
 
     def reference(self, name: str) -> Any:
-        """Return a parameter's value; a resource's id is not known."""
+        """Return a parameter's value; the id of a resource is unknown."""
         return self.resource(name).reference_id if name in self._names else super().reference(name)
 
     def missing(self, name: str) -> Any:
-        """Return what stands for a parameter without a value, and remember which it was."""
+        """Return the placeholder for a parameter without a value, and record its name."""
         self.missed = name
         return super().missing(name)
 
     def facade(self, key: str) -> Any:
-        """Return what is not known, in a nested stack."""
+        """Return UNKNOWN in a nested stack."""
         return self.not_yet() if self._nested else super().facade(key)
 
     def _call(self, function: Function, written: Any) -> Any:
         try:
             return super()._call(function, written)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            # Malformed, which was told when the template was read; here it is met again.
+            # Malformed: reported when the template was parsed.
             raise FunctionError(f'Incorrect arguments to "{function.name}"') from error

@@ -1,8 +1,8 @@
-"""Faults of a nested template, told as faults of the one that it is nested in
-(docs/internals/hot-language.md §10).
+"""Faults of a nested template, reported as faults of its parent template (docs/internals/hot-language.md
+§10).
 
-A fault keeps its file, line and column; its path and message begin with the resources on the way down, each
-with the address of its template: ``resources.a<t.yaml>.resources.b``.
+A fault keeps its file, line and column; its path and message are prefixed with the resources on the way down,
+each with the URL of its template: ``resources.a<t.yaml>.resources.b``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from orchestrator.resources.template_type import NestedTemplate
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.template import Template
 
-MOST_LEVELS: Final = 250  # that a path is taken to have
+MOST_LEVELS: Final = 250  # of a path
 _PROPERTIES: Final = re.compile(r"\.[Pp]roperties\b")
 _JOINT: Final = re.compile(r"[.\[]")
-# What may stand before the place, or the text, in a message.
+# Prefixes that may precede the path, or the text, in a message.
 _LABEL: Final = re.compile(r"(?:[A-Z][A-Za-z ]* error|[A-Z]\w+): ")
 _PLACE: Final = re.compile(
     r"(?:parameters|parameter_groups|conditions|resources|outputs|"
@@ -31,9 +31,10 @@ _PLACE: Final = re.compile(
 
 
 def nested_path(fault: Diagnostic, prefix: str) -> Diagnostic:
-    """Return a fault of a nested template as one of the template around it; `prefix` is the way there.
+    """Return a nested template's fault as a fault of its parent template; `prefix` is the path of the
+    resource.
 
-    A fault of another kind than most names its kind in the message.
+    A fault with an unusual error type names that type in the message.
     """
     label = _LABEL.match(fault.message)
     head, rest = (label[0], fault.message[label.end() :]) if label else ("", fault.message)
@@ -49,11 +50,11 @@ def nested_path(fault: Diagnostic, prefix: str) -> Diagnostic:
 
 
 def as_parent_fault(fault: Diagnostic) -> str:
-    """Return a fault's message as it reaches Heat's clients: what it begins with has two colons.
+    """Return a fault with its message in the form that Heat's clients receive: two colons after the prefix.
 
-    On the way from Heat's engine to its API the error is taken apart and made again, and label and place
-    bring their colons with them: ``Property error: : resources.a.properties.b: : No such thing``. Clients and
-    Heat's own tests compare with that.
+    Between Heat's engine and its API the error is disassembled and rebuilt, and label and path keep their
+    colons: ``Property error: : resources.a.properties.b: : No such thing``. Clients and Heat's own tests
+    compare with that text.
     """
     if fault.heat_type != "StackValidationFailed":
         return fault.message
@@ -62,14 +63,14 @@ def as_parent_fault(fault: Diagnostic) -> str:
     end, place = rest.find(": "), ""
     if _PLACE.match(rest):
         place = rest[: max(end, 0)]
-    while end >= 0 and fault.path.startswith(rest[:end]):  # a name may hold a colon
+    while end >= 0 and fault.path.startswith(rest[:end]):  # a name may contain a colon
         place = rest[:end]
         end = rest.find(": ", end + 1)
     if place:
         rest = rest[len(place) + 2 :]
         if (
             fault.code == "wrong-value" and ">" in place
-        ):  # Heat names no property where a value inside is wrong
+        ):  # Heat names no property for a fault inside its value
             way, end_of_way, inside = place.rpartition(">")
             head, place = "", way + end_of_way + _PROPERTIES.split(inside)[0]
         rest = f"{place}: : {rest}"
@@ -77,7 +78,7 @@ def as_parent_fault(fault: Diagnostic) -> str:
 
 
 def in_file(faults: Iterable[Diagnostic], template: NestedTemplate) -> list[Diagnostic]:
-    """Return faults of a nested template with their places in its text, where they have none yet."""
+    """Return faults of a nested template with locations in its text, where they have none yet."""
     here = [fault for fault in faults if not fault.file]
     if not here:
         return list(faults)
@@ -89,8 +90,8 @@ CHOSEN: Final = re.compile(r"\.(if|Fn::If)\[\d\]")
 
 
 def not_yet_reported(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the faults that are not at, in or around a place already known to be wrong."""
-    # Where a branch was chosen, what looks at values does not see the choice.
+    """Return the faults that are not at, in or around a path with a reported fault."""
+    # Checks of values do not see which branch of a condition was taken.
     wrong = {path for fault in known for path in (fault.path, CHOSEN.sub("", fault.path))}
     around = {outer for path in wrong for outer in _around(path)}
     return [
@@ -101,7 +102,7 @@ def not_yet_reported(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) ->
 
 
 def nested_cycles(template: Template) -> list[Diagnostic]:
-    """Return the fault of a template whose resources wait for each other, if they do."""
+    """Return the fault of a cycle among a template's resources, if there is one."""
     resources: Mapping[str, Any] = template.resources
     try:
         build(list(resources), [definition.requires for definition in resources.values()])
@@ -111,11 +112,11 @@ def nested_cycles(template: Template) -> list[Diagnostic]:
 
 
 def _around(path: str) -> Iterator[str]:
-    """Yield the places that a place is in; of a path with names full of dots not all."""
+    """Yield the ancestors of a path; for names with many dots, not all of them."""
     for cut in islice(_JOINT.finditer(path), MOST_LEVELS):
         yield path[: cut.start()]
 
 
 def _somewhere(fault: Diagnostic) -> Diagnostic:
-    """Return a fault with a place in its own file, whatever is done with its path later."""
+    """Return a fault with a location in its own file, independent of later changes to its path."""
     return fault if fault.line is not None else replace(fault, line=1, column=1)

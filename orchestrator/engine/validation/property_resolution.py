@@ -1,7 +1,7 @@
-"""One resource's properties as its type's verbs see them, and everything wrong on the way to that.
+"""A resource's properties as its type receives them, and all faults on the way.
 
-Pure. On the path of every check: `resolve_properties`. `Resolved` is the part it shares with the look at a
-whole template (`validate.py`), of which nothing is made yet and many values are not known.
+Pure. `resolve_properties` is on the path of every check. `Resolved` is shared with the validation of a whole
+template (`template.py`), when no resource exists and many values are unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import HIDDEN, FunctionError, UnknownReference
 from orchestrator.template.functions.resolved_argument import measure
 
-BEFORE: Final = "Property error: "  # what Heat says before a fault that is found before anything is made
+BEFORE: Final = "Property error: "  # Heat's prefix of faults found before a create
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
@@ -32,14 +32,14 @@ def resolve_properties(
     *,
     resolve: Finder | None = None,
 ) -> dict[str, Any]:
-    """Return a resource's properties resolved, translated, converted and checked in full.
+    """Return a resource's properties resolved, translated, converted and fully checked.
 
-    `body` is the resource's snippet, `name` its logical name; `resolve` finds ids by names for the type's
-    translation rules, where there is a service to ask. `view.used_secret` says afterwards whether anything
-    secret went into them.
+    `body` is the resource's snippet, `name` its logical name; `resolve` looks up ids by name for the type's
+    translation rules, if a service is available. Afterwards `view.used_secret` states whether they contain a
+    secret.
 
     Raises:
-        InvalidTemplate: with everything that is wrong.
+        InvalidTemplate: with every fault.
     """
     words = format_named(view.version).keywords
     place = f"{words.resources}.{name}"
@@ -54,10 +54,9 @@ def resolve_properties(
 
 
 class Resolved:
-    """One resource's properties with their functions evaluated, and what was wrong on the way.
+    """A resource's properties with evaluated functions, and the faults on the way.
 
-    `prefix` begins every message about a property; `secret` are properties that are secret whatever goes into
-    them.
+    `prefix` begins every message about a property; `secret` properties are secret in any case.
     """
 
     __slots__ = ("errors", "path", "place", "prefix", "sealed", "secrets", "values")
@@ -76,12 +75,12 @@ class Resolved:
         self.values: Mapping[str, Any] = {}
         self.errors: list[Diagnostic] = []
         self.sealed = False  # whether the names of the properties are secret as well
-        self.secrets: set[str] = set(secret)  # properties that something secret went into
+        self.secrets: set[str] = set(secret)  # properties that contain a secret
         properties = body.get("properties")
         if properties.__class__ is not dict:  # absent, or a fault of its own
             properties = {}
         view.made = 0
-        if len(properties) == 1:  # which may be a function that gives all of them
+        if len(properties) == 1:  # possibly a function that returns all of them
             self.values = self._alone(properties, view, kind)
         else:
             self.values = self._each(properties, view)
@@ -128,7 +127,7 @@ class Resolved:
                 values[name] = view.resolved(value)
             except FunctionError as error:
                 self._function_fault(error, name, view)
-                values[name] = UNKNOWN  # one fault is enough
+                values[name] = UNKNOWN  # a single fault suffices
             if view.used_secret:
                 any_secret = True
                 self.secrets.add(name)
@@ -136,7 +135,7 @@ class Resolved:
         return values
 
     def _describe(self, description: Any, kind: ResourceType) -> None:
-        """Let the resource's own description stand in for the property of that name."""
+        """Use the resource's own description for the property of that name."""
         prop = kind.properties.get("description")
         if prop is not None and prop.update_allowed:
             self.values = {**self.values, "description": description}
@@ -146,31 +145,31 @@ class Resolved:
         self.errors.append(function_fault(error, place, view, self.prefix))
 
     def report(self, faults: Iterable[PropertyFault], own: Sequence[Fault] = ()) -> None:
-        """Add faults of the schema and of the type's own rule to the errors."""
+        """Add faults of the schema, and of the type's own rules, to the errors."""
         for fault in faults:
             self.errors.append(self.of(fault))
         for mine in own:
             where = join(self.path, mine.property) if mine.property else self.place
             secret = mine.property in self.secrets or (not mine.property and bool(self.secrets))
             message = HIDDEN if secret else mine.message
-            # A fault of the whole is told by itself before a stack is accepted.
+            # A fault of the properties as a whole is reported separately before a stack is accepted.
             if not mine.alone and (mine.property or not self.prefix):
                 message = f"{self.prefix}{where}: {message}"
             self.errors.append(Diagnostic("wrong-value", message, where))
 
     def of(self, fault: PropertyFault) -> Diagnostic:
-        """Return a fault of the schema as a diagnostic; what is secret is not quoted."""
+        """Return a fault of the schema as a diagnostic, without secret values."""
         path, where, said, hint = fault.path, fault.where, fault.message, fault.hint
         name = self._secret(where) if fault.code in ("wrong-value", "unknown-property") else None
         if name is not None and fault.code == "wrong-value":
             said = HIDDEN
         elif name is not None and (self.sealed or where != join(self.path, name)):
-            path = where = self.path if self.sealed else join(self.path, name)  # keys are hidden as well
+            path = where = self.path if self.sealed else join(self.path, name)  # keys are masked as well
             said, hint = HIDDEN, ""
         return Diagnostic(fault.code, f"{self.prefix}{path}: {said}", where, hint=hint)
 
     def _secret(self, where: str) -> str | None:
-        """Return the name of the secret property that a place is in."""
+        """Return the name of the secret property that contains a path."""
         inside = where[len(self.path) + 1 :]
         names = (n for n in self.secrets if inside == n or inside.startswith((f"{n}.", f"{n}[")))
         return next(names, None)
@@ -179,8 +178,8 @@ class Resolved:
 def function_fault(error: FunctionError, place: str, view: StackDefinition, prefix: str = "") -> Diagnostic:
     """Return an error of a function in the value at `place`.
 
-    The message names the value, the path the function in it. What the error quotes is left out when
-    something secret went into it.
+    The message names the value, the path names the function in it. Values that the error quotes are omitted
+    if they contain a secret.
     """
     where = path_text(reversed(error.keys), place)
     if isinstance(error, UnknownReference):

@@ -1,8 +1,8 @@
-"""Check a whole template against the resource types it names, before a stack is accepted.
+"""Validate a whole template against its resource types, before a stack is accepted.
 
-Pure. Nothing is made yet: a value that comes from a resource, or from a parameter without a value, is not
-known and breaks no rule. What a template is in itself (sections, functions, references) was checked when it
-was read. Nested templates are looked into as far as the request's files go.
+Pure. No resource exists yet: a value that depends on a resource, or on a parameter without a value, is
+unknown and breaks no rule. The language itself (sections, functions, references) was checked when the
+template was parsed. Nested templates are validated as far as the request's files permit.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from orchestrator.template.template import Template
 __all__ = ["HypotheticalStack", "resolve_properties", "validate_stack"]
 
 POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
-# Nested resources that are looked at with the values they get; beyond, what a template is without any counts.
+# Nested resources that are validated with actual values; beyond that number, without values.
 MOST_NESTED: Final = 10_000
-MOST_FAULTS: Final = 1_000  # of nested templates told; a small request could hold millions
+MOST_FAULTS: Final = 1_000  # reported for nested templates; a small request could cause millions
 HIDDEN_POLICY: Final = "Invalid deletion policy"
 MISSING_PARAMETER: Final = "UserParameterMissing"
 ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
 RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
-# Faults that a look at the mere structure finds; what is in a property is a matter of values.
+# Faults that are independent of values.
 STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
 
-# What a provider has to say of a resource: by its name, its type and its properties as far as known.
+# Runs a resource's provider check: its name, its type, and its known properties.
 Inquire = Callable[[str, ResourceType, Mapping[str, Value]], Sequence[Fault]]
 
 
@@ -68,11 +68,11 @@ def validate_stack(
     stack_timeout_seconds: float = math.inf,
     inquire: Inquire | None = None,
 ) -> list[Diagnostic]:
-    """Return everything wrong with the resources and outputs of a stack, and warnings: see `severity`.
+    """Return all faults and warnings about the resources and outputs of a stack (see `severity`).
 
-    What Heat tells first is first: types, then update policies, then the rest in the template's order. Unless
-    `strict`, which is for a stack that is to be made, faults of values and faults inside nested templates are
-    warnings, and waits are not compared with the timeout. `inquire` asks providers, where somebody asks them.
+    The order is Heat's: types, update policies, then the template's order. Unless `strict` (for a stack that
+    is to be created), faults of values and of nested templates are warnings, and waits are not compared with
+    the timeout. `inquire` runs provider checks, if given.
     """
     tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
     check = _StackCheck(template, values, kinds, tree)
@@ -86,19 +86,21 @@ def validate_stack(
 
 @dataclass(slots=True)
 class _Tree:
-    """What the checks of one tree of templates share."""
+    """State shared by the checks of a tree of templates."""
 
     strict: bool
     timeout_seconds: float
     inquire: Inquire | None = None
     looked_at: int = 0  # nested resources
-    sizes: dict[object, int] = field(default_factory=dict)  # resources of each nested stack that was checked
-    told: set[object] = field(default_factory=set)  # faults of nested templates, types that are retired
-    deprecated: dict[int, bool] = field(default_factory=dict)  # by id of a type: has it such properties
+    sizes: dict[object, int] = field(default_factory=dict)  # number of resources of each checked nested stack
+    # reported faults of nested templates, and reported retired types
+    told: set[object] = field(default_factory=set)
+    # id(type) -> whether it declares deprecated properties
+    deprecated: dict[int, bool] = field(default_factory=dict)
 
 
 class _StackCheck:
-    """One pass over a template; `resources` is how many it and all below it have."""
+    """A pass over a template; `resources` is the number of resources in it and below."""
 
     def __init__(
         self,
@@ -116,7 +118,7 @@ class _StackCheck:
         self.policies: list[Diagnostic] = []
 
     def run(self) -> list[Diagnostic]:
-        """Go over the resources, then the outputs."""
+        """Check the resources, then the outputs."""
         rest: list[Diagnostic] = []
         for definition in self.template.resources.values():
             rest += self._resource(definition)
@@ -127,8 +129,8 @@ class _StackCheck:
         return [*self.types, *self.policies, *rest]
 
     def _of_values(self, faults: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """Return faults as what they count for: before a stack is to be made, values may still change."""
-        if self.tree.strict or self.nested:  # whoever looks into a nested stack says it for all of it
+        """Return faults with their severity: before a create, values may still change."""
+        if self.tree.strict or self.nested:  # the caller sets the severity for a nested stack as a whole
             return faults
         return [replace(fault, severity="warning") for fault in faults]
 
@@ -149,12 +151,12 @@ class _StackCheck:
             self.types += kind.at(path)
             return ()
         external = definition.body.get("external_id") is not None
-        # What others made needs no service of ours before the stack is to be made.
+        # An external resource needs no service of ours before the create.
         return () if external and not self.tree.strict else kind.at(path)
 
     def _typed(self, definition: ResourceDefinition, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
         body, words = definition.body, self.words
-        if body.get("external_id") is not None:  # nothing else of it is used
+        if body.get("external_id") is not None:  # all else of it is unused
             path = f"{place}.{words.external_id}"
             self.view.missed = None
             yield from self._evaluated(body["external_id"], path)
@@ -175,7 +177,7 @@ class _StackCheck:
         yield from self._properties(definition, kind, place)
 
     def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
-        """Return why a value's functions cannot be evaluated."""
+        """Return the faults of evaluating a value's functions."""
         self.view.used_secret = False
         try:
             self.view.resolve(value, path)
@@ -184,7 +186,7 @@ class _StackCheck:
         return ()
 
     def _retired(self, kind: ResourceType, path: str) -> Iterator[Diagnostic]:
-        """Warn of a type once, wherever it is used first."""
+        """Warn once of a retired type, where it is used first."""
         if kind.name not in self.tree.told:
             self.tree.told.add(kind.name)
             message = f"The resource type {kind.name} is {kind.support_status.lower()}."
@@ -262,7 +264,7 @@ class _StackCheck:
             yield from error.diagnostics
             return
         if policy is UNKNOWN:
-            if self.view.used_uncreated:  # it must be known when nothing else is any more
+            if self.view.used_uncreated:  # it must be known at the delete, when no other resource may exist
                 yield Diagnostic("deletion-policy", f"{path}: it cannot depend on a resource", path)
             yield from self._missed(path)
             return
@@ -274,9 +276,9 @@ class _StackCheck:
             yield Diagnostic("deletion-policy", f'{path}: "{meant}" deletion policy not supported', path)
 
     def _missed(self, path: str) -> Iterator[Diagnostic]:
-        """Yield that a parameter has no value, where one is wanted even if no stack is to be made.
+        """Yield a fault for a parameter without a value if the value is required even without a create.
 
-        When one is, it was told already.
+        For a create, it was reported already.
         """
         if self.view.missed is not None and not self.tree.strict and not self.nested:
             message = f"The Parameter ({self.view.missed}) was not provided."
@@ -291,7 +293,7 @@ class _StackCheck:
             target = self.template.resources.get(name)
             kind = self.kinds.of(target) if target is not None else None
             if kind is None or isinstance(kind, UnknownType):
-                continue  # told already
+                continue  # reported already
             for attribute in sorted(attributes):
                 if attribute != ALL and not self._has_attribute(kind, attribute):
                     path = find_get_attr(values, name, attribute)
@@ -302,7 +304,7 @@ class _StackCheck:
                         f"{told}: The Referenced Attribute ({name} {attribute}) is incorrect.",
                         path_text(keys, place),
                         hint=did_you_mean(attribute, kind.attributes),
-                        # What a nested stack will give is only known for sure once it is there.
+                        # The attributes of a nested stack are certain only once it exists.
                         severity="warning" if isinstance(kind, TemplateType) else "error",
                     )
 
@@ -320,7 +322,7 @@ class _StackCheck:
     def _named(
         self, kind: NestedType, place: str, given: Mapping[str, Any], resolved: Resolved
     ) -> Iterator[Diagnostic]:
-        """Yield what is wrong with a template that a resource names, and in it."""
+        """Yield the faults of a template that a property refers to, and of its content."""
         named = kind.template_of(given)
         if named is None:
             return
@@ -336,9 +338,10 @@ class _StackCheck:
     def _inside(
         self, kind: TemplateType, place: str, path: str, build: Callable[[], ParameterValues]
     ) -> Iterator[Diagnostic]:
-        """Yield what is wrong in the template that a resource stands for, told once wherever it is used.
+        """Yield the faults in the template of a nested resource, reported once even if it is used repeatedly.
 
-        `path` is that of the properties, of which `build` makes the values of its parameters.
+        `path` is the path of the properties, from which `build` makes the values of the template's
+        parameters.
         """
         for mismatch in kind.mismatches:
             yield Diagnostic("facade", mismatch, f"{place}.{self.words.type}")
@@ -372,7 +375,7 @@ class _StackCheck:
     def _in_group(
         self, definition: ResourceDefinition, kind: GroupType, given: Mapping[str, Any], resolved: Resolved
     ) -> Iterator[Diagnostic]:
-        """Yield what is wrong with the members of a group, of which one stands for those like it."""
+        """Yield the faults of a group's members; a sample stands for all equal members."""
         kinds = self.kinds.within(definition)
         if kinds.depth > kinds.max_depth:
             yield _too_deep(kinds.max_depth)
@@ -397,9 +400,8 @@ class _StackCheck:
 
 
 def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:
-    """Return where the function is that asks for a resource's attribute, in values given with their places.
-
-    The keys that lead to it, and the place they start at.
+    """Return the location of the function that reads a resource's attribute: the keys that lead to it, and
+    the path of the value where they start.
     """
     todo: list[tuple[Any, Path, str]] = [(value, (), place) for value, place in values]
     otherwise: tuple[Path, str] = (), values[0][1]
@@ -436,14 +438,14 @@ def _deprecates(prop: Property) -> bool:
 
 
 def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) -> ParameterValues:
-    """Return the values of a nested template's parameters, as far as they are known.
+    """Return the known values of a nested template's parameters.
 
     Raises:
-        InvalidTemplate: a property has a value that the parameter cannot have.
+        InvalidTemplate: a property's value does not fit the parameter.
     """
     template = kind.template
     schemas, defaults = template.parameters, kind.environment.parameter_defaults
-    # What was given and is not known, or is wrong, must not be taken for the default.
+    # Unknown and wrong values must not be mistaken for the default.
     unknown = {name for name in resolved.values if name in schemas and name not in given}
     known = {name: schema for name, schema in schemas.items() if name not in unknown}
     supplied = {name: value for name, value in kind.arguments(given).items() if name in known}
@@ -454,10 +456,10 @@ def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) ->
 
 
 def _given(template: NestedTemplate, given: Mapping[str, Any] | None, secret: bool) -> ParameterValues:
-    """Return the values of a nested template's parameters; None is given when they are not known yet.
+    """Return the values of a nested template's parameters; `given` is None if they are unknown.
 
     Raises:
-        InvalidTemplate: there is one too many, too few or wrong.
+        InvalidTemplate: a value is superfluous, missing or wrong.
     """
     if given is None:
         return _unknown(template)
@@ -471,6 +473,6 @@ def _unknown(template: NestedTemplate) -> ParameterValues:
 
 
 def _key(values: ParameterValues) -> object:
-    """Return what two sets of values have in common that make the same of a template."""
+    """Return a key that is equal for values with the same effect on a template."""
     text = orjson.dumps(dict(values), default=repr, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(text).digest(), values.missing, values.hidden

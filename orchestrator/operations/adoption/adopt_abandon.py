@@ -1,7 +1,8 @@
-"""Letting a stack go with everything in it, and taking one over (docs/internals/rest-api.md §11.3-4).
+"""Abandon a stack with all its resources, and adopt a stack (docs/internals/rest-api.md §11.3-4).
 
-What an abandoned stack's answer holds is what adopting it takes. Secrets are in it encrypted, under `sealed`:
-this installation opens them again for the project they belonged to. Data from elsewhere have them in clear.
+An adopt accepts the response of an abandon. It contains secrets in encrypted form, under `sealed`: only this
+installation can decrypt them, for the same project. Data from other installations contain secrets in plain
+text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import MASK
 from orchestrator.template.parse import Limits, parse
 
-IN_MEMORY: Final = 1 << 20  # bytes of an export; a larger one waits for its reader in a file
+IN_MEMORY: Final = 1 << 20  # bytes of an export in memory; a larger export is spooled to a file
 FOREIGN_KEYS: Final = (
     "Invalid adopt data: 'sealed' was written by another installation or for another project. Give hidden "
     "parameters with the request, write the masked values of resource_data in clear, and leave 'sealed' out."
@@ -42,7 +43,7 @@ Adopted = dict[str, dict[str, Any]]  # name -> resource_id, resource_data, metad
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A stack that is being let go of: its document, to be read and closed, and what to enqueue."""
+    """A stack being abandoned: its document, to be read and closed, and the messages to send."""
 
     document: IO[bytes]
     rings: list[CheckMessage]
@@ -52,20 +53,20 @@ def exported(context: OperationContext, stack: StackRow) -> Iterator[bytes]:
     """Yield a stack's document.
 
     Raises:
-        NotSupported: the installation does not let stacks go.
-        NotFound: it is gone.
+        NotSupported: abandoning is disabled.
+        NotFound: the stack is deleted.
     """
     _allowed(context.settings.enable_stack_abandon, "Stack Abandon")
     return export(context.database, context.cipher, stack)
 
 
 def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
-    """Begin to let go of a stack and everything in it, touching nothing; its document is read before.
+    """Start to abandon a stack with all its resources, without touching them; its document is read first.
 
     Raises:
-        NotSupported: the installation does not let stacks go.
-        NotFound: it is gone.
-        Conflict: it was changed while it was read.
+        NotSupported: abandoning is disabled.
+        NotFound: the stack is deleted.
+        Conflict: it changed while it was read.
     """
     document = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by who reads it
     try:
@@ -84,13 +85,13 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
 
 
 def adoption_request(context: OperationContext, request: StackRequest) -> tuple[StackRequest, Adopted]:
-    """Return the request that a stack to take over comes to, and what is there of its resources.
+    """Return the create request for a stack to adopt, and the state of its existing resources.
 
-    What the request says besides, parameters, environment, files, tags, wins over what the data say.
+    Parameters, environment, files and tags of the request override those of the data.
 
     Raises:
-        NotSupported: the installation takes nothing over.
-        InvalidRequest: the data are not a stack's.
+        NotSupported: adopting is disabled.
+        InvalidRequest: the data do not describe a stack.
     """
     _allowed(context.settings.enable_stack_adopt, "Stack Adopt")
     assert request.adopt_stack_data is not None
@@ -123,14 +124,14 @@ def _parsed(context: OperationContext, text: str) -> dict[str, Any]:
         data = parse(text, limits)
     except (InvalidTemplate, LimitExceeded) as error:
         raise InvalidRequest(f"Invalid adopt data: {error}") from error
-    reject_nul_bytes(orjson.dumps(data))  # here it may be written as no body can have it
+    reject_nul_bytes(orjson.dumps(data))  # adoption data may contain NUL where a body cannot
     if not isinstance(data.get("template"), dict | str):
         raise InvalidRequest("Invalid adopt data: 'template'")
     return data
 
 
 def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
-    """Return what was secret in an export of ours, for the project that it is of."""
+    """Return the decrypted secrets of an export of this installation, for the same project."""
     if sealed is None:
         return {}
     try:
@@ -143,7 +144,7 @@ def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
 
 
 def _environment(data: Mapping[str, Any], hidden: Mapping[str, Any], given: Environment) -> dict[str, Any]:
-    """Return the environment of the data with the request's on top."""
+    """Return the environment of the data merged with that of the request."""
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
     defaults = {**stored.parameter_defaults, **given.parameter_defaults}
@@ -158,26 +159,26 @@ def _environment(data: Mapping[str, Any], hidden: Mapping[str, Any], given: Envi
 
 
 def _decrypted(sinks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the event sinks that are there in clear: who was told of another stack is to be given again."""
+    """Return the event sinks in plain text. Masked sinks belong to another stack and must be given again."""
     return [sink for sink in sinks if not any(MASK in str(value) for value in sink.values())]
 
 
 def _without_masks(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are there: what is masked is to be given again."""
+    """Return the values that are not masked. Masked values must be given again."""
     return {name: value for name, value in values.items() if value != MASK}
 
 
 def _resources(
     context: OperationContext, data: Mapping[str, Any], secrets: Mapping[str, Any], around: str = ""
 ) -> Adopted:
-    """Return what is there of a stack's resources; of one that is a document itself, what is there of its."""
+    """Return the state of a stack's resources, recursively for documents of nested stacks."""
     found: Adopted = {}
     for name, body in _mapping(data, "resources", around).items():
         path = f"{around}.resources.{name}" if around else f"resources.{name}"
         if not isinstance(body, dict):
             raise InvalidRequest(f"Invalid adopt data: {path} must be a map.")
         whole = {**body, **secrets[name]} if name in secrets else body
-        is_stack = "resources" in body  # its template comes with the stack around it, and need not be in it
+        is_stack = "resources" in body  # the parent stack contains its template, so this document may lack it
         physical_id = whole.get("resource_id") or (whole.get("id") if is_stack else None)
         if physical_id is not None and not isinstance(physical_id, str):
             raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a text.")

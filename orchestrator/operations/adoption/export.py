@@ -1,9 +1,8 @@
-"""A stack as one JSON document, from which another can be made by adoption
-(docs/internals/rest-api.md §11.3).
+"""A stack as a JSON document that can be adopted (docs/internals/rest-api.md §11.3).
 
-It is written as it is read, in slices: memory does not grow with the stack. What is secret is masked in its
-place and stands, encrypted, under `sealed` at the end: only this installation can open it, and only for the
-same project (see `adoption.py`). In the place of a resource that stands for a stack is that stack's document.
+It is written in slices while it is read: memory does not grow with the stack. Secrets are masked, and stored
+encrypted under `sealed` at the end: only this installation can decrypt them, for the same project (see
+`adopt_abandon.py`). The document of a nested stack replaces that of its resource.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template
 
 NOTHING: Final[Mapping[str, Any]] = {}
-# Returns the document of the stack that a resource stands for, None when there is none.
+# Returns the document of a resource's nested stack, None if it has none.
 Inner = Callable[[Database, Cipher, StackRow, ExportRow, Mapping[str, Any]], Iterator[bytes] | None]
 
 
 def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[bytes]:
-    """Yield the document of a stack as it is now.
+    """Yield the document of the current state of a stack.
 
     Raises:
-        NotFound: it is gone.
+        NotFound: the stack is deleted.
     """
     revision = desired(database, stack)
     if revision is None or stack.deleted_at is not None:
@@ -50,7 +49,7 @@ def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[byte
 def export_snapshot(
     database: Database, cipher: Cipher, stack: StackRow, snapshot: SnapshotRow
 ) -> Iterator[bytes]:
-    """Yield the document of a stack as a snapshot has it: what its types kept is among their data."""
+    """Yield the document of a stack at a snapshot; copies are part of the resource data."""
     revision = of_stack(database, stack, snapshot.revision_id)
     assert revision is not None
     rows = (_as_exported(copy, cipher) for copy in snapshots.copies(database, snapshot.id))
@@ -59,9 +58,9 @@ def export_snapshot(
 
 
 def shown_environment(revision: RevisionRow) -> dict[str, Any]:
-    """Return a revision's environment with all its sections, values of hidden parameters masked.
+    """Return a revision's environment with all sections; values of hidden parameters are masked.
 
-    Types that are templates are mapped to themselves.
+    A type that is a template is mapped to itself.
     """
     shown: dict[str, Any] = {
         "parameters": {},
@@ -77,13 +76,13 @@ def shown_environment(revision: RevisionRow) -> dict[str, Any]:
     for section in ("parameters", "parameter_defaults"):
         values: Mapping[str, Any] = shown[section] or {}
         shown[section] = {name: MASK if name in hidden else value for name, value in values.items()}
-    itself = {name: name for name in revision.outline.get("templates") or ()}  # as Heat registers them
+    itself = {name: name for name in revision.outline.get("templates") or ()}  # Heat registers them this way
     shown["resource_registry"] = {**itself, "resources": {}, **(shown["resource_registry"] or {})}
     return shown
 
 
 def shown_template(database: Database, revision: RevisionRow) -> Iterator[bytes]:
-    """Yield a revision's template as it is stored, or as HOT where a group type wrote it; in slices."""
+    """Yield a revision's template as stored, or as HOT if a group type generated it; in slices."""
     slices = read_content(database, revision.template_hash)
     first = next(slices, None)
     if first is None:
@@ -102,7 +101,8 @@ def files_json(database: Database, hashes: Mapping[str, str]) -> Iterator[bytes]
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         yield (b"," if number else b"") + orjson.dumps(name) + b':"'
         for slice_ in read_content(database, bytes.fromhex(digest)):
-            yield orjson.dumps(decode(slice_))[1:-1]  # a character cut in two waits for its other half
+            # a character split between slices waits for its second half
+            yield orjson.dumps(decode(slice_))[1:-1]
         yield orjson.dumps(decode(b"", final=True))[1:-1] + b'"'
     yield b"}"
 
@@ -114,14 +114,14 @@ def _document(
     revision: RevisionRow,
     rows: Iterator[ExportRow],
     child_of: Inner | None,
-    beside: Mapping[str, Any] = NOTHING,
+    extra: Mapping[str, Any] = NOTHING,
 ) -> Iterator[bytes]:
-    """Yield a document; with `child_of`, which gives those of nested stacks, its secrets are in it too.
+    """Yield a document; with `child_of`, which returns the documents of nested stacks, it includes secrets.
 
-    `beside` is what else is told of the resource that a nested stack stands for.
+    `extra` are additional fields, of the resource that the nested stack belongs to.
     """
     head = {
-        **beside,
+        **extra,
         "name": stack.name,
         "id": str(stack.uuid),
         "action": stack.action,
@@ -168,17 +168,17 @@ def _document(
 def _child(
     database: Database, cipher: Cipher, stack: StackRow, row: ExportRow, body: Mapping[str, Any]
 ) -> Iterator[bytes] | None:
-    """Return the document of a nested stack, which stands in the place of its resource's."""
+    """Return the document of a nested stack, which replaces that of its resource."""
     child = stacks.child(database, stack, row.child_id or 0)
     revision = None if child is None else desired(database, child)
     if child is None or revision is None:
         return None
-    beside = {name: body[name] for name in ("resource_id", "type", "metadata", "resource_data")}
-    return _document(database, cipher, child, revision, exports.resources(database, child), _child, beside)
+    extra = {name: body[name] for name in ("resource_id", "type", "metadata", "resource_data")}
+    return _document(database, cipher, child, revision, exports.resources(database, child), _child, extra)
 
 
 def masked(value: Any) -> Any:
-    """Return the shape of a value, whatever is in it masked."""
+    """Return a value of the same shape with all content masked."""
     match value:
         case Mapping():
             return {key: masked(item) for key, item in value.items()}
@@ -189,7 +189,7 @@ def masked(value: Any) -> Any:
 
 
 def _as_exported(copy: CopyRow, cipher: Cipher) -> ExportRow:
-    """Return a snapshot's resource with what its type kept among its data."""
+    """Return a snapshot's resource; its copy is merged into its data."""
     kept = cipher.open(copy.kept) if copy.kept else {}
     data, sealed = copy.data, copy.sealed
     if sealed is None:

@@ -1,11 +1,11 @@
-"""Why is it not done: what every unfinished node waits for, in a word for programs and a sentence for people
+"""Explanations of unfinished nodes: a keyword for programs and a sentence for people
 (docs/internals/design.md invariant 9).
 
-`explain` turns one row into both. The words: `being-planned`, `ending`, `waiting-for` others, `queued` for a
-worker, `being-checked` by one, `waiting-until` it is looked at again, `waiting-to-be-told`,
-`waiting-for-its-stack` that is at work, `retrying` what went wrong, `held` by another visit to the same
-resource, `holding` up a newer traversal, `paused-at-hook`, `failed`, `given-up` after another failed, and
-`nothing`.
+`explain` derives both from a row. The keywords: `being-planned`, `ending`, `waiting-for` other nodes,
+`queued` for a worker, `being-checked` by a worker, `waiting-until` the next check, `waiting-to-be-told` (a
+signal), `waiting-for-its-stack` (a child stack in progress), `retrying` after a failure, `held` by another
+visit to the same resource, `holding` up a newer traversal, `paused-at-hook`, `failed`, `given-up` after
+another resource failed, and `nothing`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN: Final = 3  # names in a sentence
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why something is not done: a word, a sentence, and since when."""
+    """The reason why a node is not finished: keyword, sentence, and since when."""
 
     word: str
     text: str
@@ -33,7 +33,7 @@ class Explanation:
 
 
 def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
-    """Return what a node waits for."""
+    """Return the reason why a node is not finished."""
     if node.kind == "plan":
         return _planned(node, stack)
     if node.kind == "finish":
@@ -65,7 +65,7 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
 
 
 def given_up(stack: StackRow) -> bool:
-    """Whether nothing of what was not begun yet will be."""
+    """Whether operations that have not started will never start."""
     return stack.winding_down or stack.status != "IN_PROGRESS"
 
 
@@ -176,13 +176,15 @@ def _since(node: Unfinished) -> dt.datetime | None:
 
 
 def time(moment: dt.datetime | None) -> str:
-    """Return a time as the API writes it."""
+    """Return a time in the API's format."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else "a time unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A stack in a sentence and a word: working, planning, winding-down, at-rest, failed or gone."""
+    """The state of a stack as a sentence and a keyword: working, planning, winding-down, at-rest, failed or
+    gone.
+    """
 
     word: str
     text: str
@@ -192,7 +194,7 @@ class Summary:
 
 
 def summarize(stack: StackRow, found: StackState, default_timeout_seconds: int) -> Summary:
-    """Return how a stack is and what it is doing."""
+    """Return the state of a stack and its current activity."""
     accepts = accepted(stack.action, stack.status)
     if stack.status == "IN_PROGRESS":
         seconds = stack.timeout_mins * 60 if stack.timeout_mins else default_timeout_seconds

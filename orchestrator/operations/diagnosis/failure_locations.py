@@ -1,5 +1,5 @@
-"""Where in a template stands what failed: of a nested stack, whose template is one of the files that came
-with the stack around it. Of a root's template the text itself is not kept.
+"""Source locations of failed resources in the templates of nested stacks. Those templates are among the files
+of the parent stack; the text of a root template is not stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.resource_registry_entries import RESOURCES
 from orchestrator.template.source_locator import locate
 
-SECTIONS = (RESOURCES, "Resources")  # of HOT, and of the CloudFormation dialects
+SECTIONS = (RESOURCES, "Resources")  # of HOT, and of the CloudFormation formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class SourceLocation:
 
 @dataclass(slots=True)
 class FailureLocator:
-    """Finds places in files, each read once."""
+    """Finds locations in files; each file is read once."""
 
     database: Database
-    max_bytes: int  # of a file that is read for this
+    max_bytes: int  # maximum size of a file to read
     _texts: dict[str, bytes | None] = field(default_factory=dict)
 
     def leaves(self, nodes: list[FailureNode]) -> Iterator[tuple[FailureNode, SourceLocation | None]]:
-        """Yield what is caused by nothing further down, with its place where that is known."""
+        """Yield the leaves of failure trees, each with its location if known."""
         todo: list[tuple[FailureNode, FailureNode | None]] = [(node, None) for node in reversed(nodes)]
         while todo:
             node, above = todo.pop()
@@ -47,7 +47,9 @@ class FailureLocator:
             todo += [(cause, node) for cause in reversed(node.causes)]
 
     def _place(self, node: FailureNode, above: FailureNode) -> SourceLocation | None:
-        """Return where in the template of the stack that `above` stands for the failed resource is."""
+        """Return the location of the failed resource in its stack's template; `above` is the parent's
+        failure.
+        """
         row = above.row
         revision = history.numbered(self.database, above.stack, row.revision) if row.revision else None
         if revision is None or row.resource_type is None:

@@ -1,9 +1,9 @@
-"""Why a stack failed, down to the causes in the stacks nested in it, also when those are gone by now.
+"""The causes of a stack's failure, down to its nested stacks, even if those are deleted.
 
-The engine writes every cause where it happened: into the stack whose resource failed. Above it the resource
-that stands for that stack fails, later. A tree of causes is put together from there: what a nested stack
-noted last before the resource around it failed, and after the action around it began. Rows of deleted stacks
-and of actions that were rolled back stay until they are purged, and so do their trees.
+The engine records each failure in the stack of the failed resource. In the parent stack, the resource of that
+nested stack fails later. The tree is reconstructed from these records: the causes of a resource's failure are
+the last failures of its nested stack before the resource failed and after the parent's action began. Records
+of deleted stacks and of actions that were rolled back remain until they are purged.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
-MOST: Final = 1_000  # causes of one tree
+MOST: Final = 1_000  # causes of a tree
 
 
 @dataclass(frozen=True, slots=True)
 class FailureNode:
-    """A failure, and what it was caused by; `path` names the resources that lead there from the top."""
+    """A failure and its causes; `path` lists the resources that lead to it from the root."""
 
     row: FailureRow
     stack: StackRow
     path: tuple[str, ...]
-    nested: StackRow | None  # whose failure it is
+    nested: StackRow | None  # the stack that failed
     causes: tuple[FailureNode, ...]
 
     def leaves(self) -> Iterator[FailureNode]:
-        """Yield what is caused by nothing further down."""
+        """Yield the failures without further causes."""
         if not self.causes:
             yield self
         for cause in self.causes:
@@ -48,9 +48,7 @@ class _Search:
 def tree(
     database: Database, stack: StackRow, traversals: Sequence[int], levels: int
 ) -> tuple[list[FailureNode], bool]:
-    """Return the causes of these traversals' failures, so many levels down, and whether there were more than
-    are told.
-    """
+    """Return the causes of these traversals' failures, at most `levels` deep, and whether the list is cut."""
     search = _Search(database)
     found = _nodes(search, stack, traversals, levels, (), None)
     return found, search.left <= 0
@@ -79,7 +77,7 @@ def _nodes(
         if search.left <= 0:
             break
         if row.resource_name in told:
-            continue  # the same nested stack's causes, one by one
+            continue  # causes in the same nested stack are listed once
         path = (*above, row.resource_name)
         for child in children.get(row.resource_name, ()):
             traversal = history.failed_between(search.database, child, since, row.created_at)

@@ -1,6 +1,6 @@
-"""Compare two revisions of a stack: read both, hand them to `engine/history/revision_diff.py`.
+"""Compare two revisions of a stack: read both, then call `engine/history/revision_diff.py`.
 
-Large templates are compared in a process of their own (`offload.py`).
+Large templates are compared in a subprocess (`offload.py`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from orchestrator.template.group_template import is_members, load_stored
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, read
 
-EXPRESSIONS_SECONDS = 20.0  # for all that the conditions of both let evaluate
+EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in conditions of both
 
 
 @allowance(EXPRESSIONS_SECONDS)
 def diff_revisions(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
-    """Return what differs between two revisions, by section.
+    """Return the differences between two revisions, by section.
 
     Raises:
-        NotFound: there is no such revision.
-        InvalidTemplate: one is of a format that is no longer installed.
+        NotFound: a revision does not exist.
+        InvalidTemplate: the format of a revision is no longer installed.
     """
     first, second = revision(context, stack, before), revision(context, stack, after)
     return as_json(compare(_sections_of(context, stack, first), _sections_of(context, stack, second)))
@@ -39,7 +39,7 @@ def revision(context: OperationContext, stack: StackRow, number: int) -> Revisio
     """Return the revision of that number.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     found = history.numbered(context.database, stack, number)
     if found is None:
@@ -51,7 +51,7 @@ def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
     """Return the size of the largest of these revisions' templates, in bytes.
 
     Raises:
-        NotFound: there is no such revision.
+        NotFound: a revision does not exist.
     """
     rows = [revision(context, stack, number) for number in numbers]
     return max(revisions.content_size(context.database, row.template_hash) for row in rows)
@@ -69,7 +69,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
         conditions = draft.sections.conditions()
         try:
             template = draft.define(values)
-        except FaultyTemplate as faulty:  # of a plug-in that is gone, say: what can be read is compared
+        except FaultyTemplate as faulty:  # for example of a removed plug-in: the readable part is compared
             template = faulty.rest
     environment = row.environment
     declared = {name: _parameter(body, values.get(name)) for name, body in template.written.items()}

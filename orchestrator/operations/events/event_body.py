@@ -1,4 +1,4 @@
-"""What is told of an event, wherever it is told: in lists, in streams, to webhooks."""
+"""The body of an event, identical in lists, streams and webhook deliveries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 
 def event_body(row: EventRow, stack: StackRow) -> dict[str, Any]:
-    """Return what an event says, without the places where there is more."""
+    """Return the fields of an event, without links."""
     return {
         "id": event_uuid(stack.uuid, row.id),
         "event_time": row.created_at.astimezone(dt.UTC).isoformat()[:19] + "Z",
@@ -24,5 +24,5 @@ def event_body(row: EventRow, stack: StackRow) -> dict[str, Any]:
 
 
 def event_stack_fields(row: EventRow, stack: StackRow) -> dict[str, Any]:
-    """Return what those want to know besides who hear of several stacks."""
+    """Return the additional fields for recipients of events of several stacks."""
     return {"resource_type": row.resource_type, "stack_id": str(stack.uuid), "stack_name": stack.name}

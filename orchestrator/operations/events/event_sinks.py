@@ -1,9 +1,8 @@
-"""Event sinks of an environment that are webhooks: written down as webhooks of the stack, and masked.
+"""Event sinks of an environment that are webhooks: stored as webhooks of the stack, and masked.
 
-Each is a row of `webhook` that the environment names by its id, with address and secret sealed in it. So a
-revision holds neither, and bringing a stack back to an earlier one is telling again whom that one names
-(`store/events/event_sinks.py`). A sink of any other type has no service here and is told nothing, as Heat
-without its queues tells nobody.
+Each sink is a row of `webhook` with its address and secret encrypted, which the environment refers to by id.
+So a revision contains neither, and a rollback reactivates the sinks of the older revision
+(`store/events/event_sinks.py`). Sinks of other types are ignored, as in Heat without a message queue.
 """
 
 from __future__ import annotations
@@ -27,27 +26,27 @@ MASKED: Final = "An event sink of this stack only may be masked: write it in cle
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """The event sinks of a revision: as its environment keeps them, and the webhooks that are new."""
+    """The event sinks of a revision: as stored in its environment, and the webhooks to create."""
 
     kept: Sequence[Mapping[str, Any]]
     new: Sequence[Mapping[str, Any]]
 
 
 def validate_sinks(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> None:
-    """Return when every webhook among the sinks could be told.
+    """Check every webhook among the sinks.
 
     Raises:
-        InvalidTemplate: with what is wrong with the others.
+        InvalidTemplate: with a diagnostic for each sink that is not valid.
     """
     if faults := list(_faults(settings, sinks)):
         raise InvalidTemplate(faults)
 
 
 def read(context: OperationContext, stack: uuid_.UUID, given: Sequence[Mapping[str, Any]]) -> Sinks:
-    """Return the sinks that a stack is to have; those that it has already are known again.
+    """Return the sinks of a new revision; sinks that the stack has already are matched.
 
     Raises:
-        InvalidTemplate: one is masked that the stack never had.
+        InvalidTemplate: a masked sink matches none of the stack's sinks.
     """
     if not any(sink["type"] == WEBHOOK for sink in given):
         return Sinks(given, ())
@@ -73,7 +72,7 @@ def read(context: OperationContext, stack: uuid_.UUID, given: Sequence[Mapping[s
 
 
 def _matches(sink: Mapping[str, Any], row: SinkRow, address: Mapping[str, Any]) -> bool:
-    """Whether a sink is one that the stack has: as it was written, or as it is shown."""
+    """Whether a sink matches an existing sink of the stack, as written or as masked."""
     secret, only_stacks = sink.get("secret"), sink.get("events") == "stack"
     if only_stacks != row.only_stacks:
         return False

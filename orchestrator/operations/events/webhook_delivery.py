@@ -1,11 +1,11 @@
-"""Tell webhooks of events: each in their order, at least once, and none held up by another.
+"""Deliver events to webhooks: in order for each webhook, at least once, and independent of other webhooks.
 
-What is due is claimed with a lease, so that one process at a time delivers to a webhook; a process that is
-killed leaves it to the next when the lease ends. A webhook's place is moved after the receiver has taken what
-came before it: what was taken by a receiver whose answer was lost is sent again.
+Webhooks with due events are claimed with a lease, so that a single process delivers to a webhook at a time;
+after a crash another process continues when the lease ends. The position of a webhook advances after the
+receiver has accepted the events before it: if the response is lost, those events are sent again.
 
-A receiver that fails is tried again later and later, and after `webhook_tries` of them in a row its webhook
-is dead: it stays where it stands until somebody arms it again.
+A failing receiver is retried with a growing delay. After `webhook_tries` failures in a row its webhook is
+dead: it keeps its position until it is reactivated.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 
 log = logger()
 
-BATCH_SIZE: Final = 100  # events of one delivery
-MAX_SLOT_SECONDS: Final = 5.0  # after which a webhook with more to tell stands in line again
-SLOW_SECONDS: Final = 2.0  # a receiver that takes longer waits among its like
+BATCH_SIZE: Final = 100  # events of a delivery
+MAX_SLOT_SECONDS: Final = 5.0  # after which a webhook with more events is queued again
+SLOW_SECONDS: Final = 2.0  # slower receivers are delivered to by separate threads
 MAX_PAUSE_SECONDS: Final = 3_600.0
 
 EventWithStack = tuple[EventRow, StackRow]
@@ -44,7 +44,7 @@ EventWithStack = tuple[EventRow, StackRow]
 
 @dataclass(frozen=True, slots=True)
 class WebhookSender:
-    """Delivers on behalf of one process."""
+    """Delivers on behalf of a process."""
 
     database: Database
     cipher: Cipher
@@ -52,11 +52,11 @@ class WebhookSender:
 
     @property
     def lease_seconds(self) -> float:
-        """How long a webhook is ours: longer than one delivery takes, names looked up and all."""
+        """Return the duration of a lease: longer than a delivery, including name resolution."""
         return self.settings.webhook_timeout * 2 + 5
 
     def claim(self, limit: int, *, slow: bool) -> Sequence[tuple[Claimed, int]]:
-        """Take at most so many webhooks that are due, each with the lease it is ours by."""
+        """Claim at most `limit` webhooks with due events, each with its lease."""
         if limit <= 0:
             return []
         lease = secrets.randbits(63)
@@ -64,7 +64,7 @@ class WebhookSender:
             return [(one, lease) for one in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)]
 
     def deliver_pending(self, claimed: Claimed, lease: int) -> None:
-        """Deliver to a webhook what there is for it, for as long as it is its turn."""
+        """Deliver the pending events of a webhook, within its time slot."""
         address = self.cipher.open(claimed.sealed)
         position, until = claimed.position, time.monotonic() + MAX_SLOT_SECONDS
         drained = slow = False
@@ -82,15 +82,15 @@ class WebhookSender:
                 if not webhooks.advance_position(
                     db, claimed.id, lease, position, len(found), self.lease_seconds, slow=slow
                 ):
-                    return  # removed meanwhile, or somebody else's
+                    return  # deleted, or claimed by another process
         with self.database.borrow() as db:
             webhooks.release(db, claimed.id, lease, more=not drained)
 
     def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[EventWithStack]) -> None:
-        """Send some events.
+        """Send a batch of events.
 
         Raises:
-            NotDelivered: they were not taken.
+            NotDelivered: the receiver did not accept it.
         """
         id_ = f"{claimed.uuid}.{found[-1][0].sequence}"
         events = [event_body(row, stack) | event_stack_fields(row, stack) for row, stack in found]
@@ -113,7 +113,7 @@ class WebhookSender:
             log.warning("webhook_dead", webhook=str(claimed.uuid), tries=most, error=error)
 
     def _next(self, claimed: Claimed, after: Position) -> tuple[list[EventWithStack], Position, bool]:
-        """Return what comes next for a webhook, where that ends, and whether there is no more just now."""
+        """Return a webhook's next events, the position after them, and whether it is up to date then."""
         if claimed.stack_uuid is not None:
             return self._of_stack(claimed, after)
         within = EventScope(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
@@ -139,7 +139,7 @@ class WebhookSender:
 
 
 def is_stack_event(row: EventRow, stack: StackRow) -> bool:
-    """Whether an event is what a stack tells of itself."""
+    """Whether an event is about the stack itself."""
     return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
 
 

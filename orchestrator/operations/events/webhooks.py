@@ -1,4 +1,4 @@
-"""Webhooks as callers request them: create, list, show, delete, test and reactivate.
+"""Operations on webhooks: create, list, show, delete, test and reactivate.
 
 `webhook_delivery.py` delivers.
 """
@@ -29,7 +29,8 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
 KEYS: Final = ("url", "secret", "stack", "nested_depth", "events", "after")
-KINDS: Final = {"all": False, "stack": True}  # of events; whether only what stacks tell of themselves
+# of events; whether to deliver only events about stacks themselves
+KINDS: Final = {"all": False, "stack": True}
 STATES: Final = ("active", "dead")
 MASK: Final = "******"
 
@@ -43,12 +44,12 @@ class WebhookNotFound(NotFound):
 
 
 def create(context: OperationContext, body: Body) -> dict[str, Any]:
-    """Make a webhook; return it, this once with its secret.
+    """Create a webhook; return it with its secret, which is not shown again.
 
     Raises:
-        InvalidTemplate: what is asked for cannot be: every fault.
+        InvalidTemplate: the request is not valid; every fault is listed.
         NotFound: the project has no such stack.
-        LimitExceeded: it has as many webhooks as it may.
+        LimitExceeded: it has the maximum number of webhooks.
     """
     asked = read_object(body.read())
     faults = list(_faults(context, asked))
@@ -82,10 +83,10 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
 def listed(
     context: OperationContext, *, state: str | None, marker: str | None, limit: int | None
 ) -> list[dict[str, Any]]:
-    """Return the project's webhooks, the oldest first; of a `state` only, if one is named.
+    """Return the project's webhooks, oldest first; only those in `state`, if given.
 
     Raises:
-        InvalidRequest: there is no such state.
+        InvalidRequest: the state is unknown.
     """
     if state is not None and state not in STATES:
         raise InvalidRequest(f"Unknown state '{state}', must be one of: {', '.join(STATES)}.")
@@ -95,19 +96,19 @@ def listed(
 
 
 def show(context: OperationContext, id_: str) -> dict[str, Any]:
-    """Return one webhook.
+    """Return a webhook.
 
     Raises:
-        WebhookNotFound: there is none.
+        WebhookNotFound: it does not exist.
     """
     return webhook_body(_row(context, id_))
 
 
 def delete(context: OperationContext, id_: str) -> None:
-    """Remove a webhook; a delivery that is on its way may still arrive.
+    """Delete a webhook; a delivery in progress may still arrive.
 
     Raises:
-        WebhookNotFound: there is none.
+        WebhookNotFound: it does not exist.
     """
     with context.database.connect() as db:
         if not webhooks.delete(db, context.caller.project_id, _uuid(id_)):
@@ -115,11 +116,11 @@ def delete(context: OperationContext, id_: str) -> None:
 
 
 def reactivate(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
-    """Let a webhook try again at once: from where it stands, or from `after`.
+    """Let a webhook retry at once, from its position or from `after`.
 
     Raises:
-        WebhookNotFound: there is none.
-        InvalidRequest: `after` is no sequence.
+        WebhookNotFound: it does not exist.
+        InvalidRequest: `after` is not a sequence.
     """
     after = read_object(body.read()).get("after")
     if after is not None and not _is_position(after):
@@ -132,10 +133,10 @@ def reactivate(context: OperationContext, id_: str, body: Body) -> dict[str, Any
 
 
 def test(context: OperationContext, id_: str) -> dict[str, Any]:
-    """Deliver a message without events now, and return how that went; where the webhook stands stays.
+    """Deliver a message without events now, and return the result; the webhook's position does not change.
 
     Raises:
-        WebhookNotFound: there is none.
+        WebhookNotFound: it does not exist.
     """
     row = _row(context, id_)
     address = context.cipher.open(row.sealed)
@@ -155,7 +156,7 @@ def test(context: OperationContext, id_: str) -> dict[str, Any]:
 
 
 def webhook_body(row: WebhookRow) -> dict[str, Any]:
-    """Return a webhook as its project sees it."""
+    """Return a webhook as shown to its project."""
     return {
         "id": str(row.uuid),
         "url": row.shown_url,

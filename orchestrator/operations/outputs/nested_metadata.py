@@ -1,8 +1,8 @@
-"""The metadata of a nested stack, as the template around it says it now.
+"""The metadata of a nested stack, evaluated against the current parent stack.
 
-A signal that resizes a group touches no other resource of the group's stack, and what stands beside it may
-tell in its metadata who is in the group. Heat evaluates that of nested stacks anew after each signal; here
-it is evaluated for whoever asks, and written down by the next update as ever.
+A signal that resizes a group changes no other resource of the group's stack, although the metadata of a
+sibling may list the group's members. Heat evaluates the metadata of nested stacks after each signal. Here it
+is evaluated when it is read, and stored by the next update.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from orchestrator.template.functions.time_budget import allowance
 def live_metadata(
     context: OperationContext, stack: OutputInputs, resource_id: int
 ) -> tuple[Mapping[str, Any], bool] | None:
-    """Return the metadata and whether anything secret went into it.
+    """Return the metadata, and whether it contains a secret.
 
-    None where what is stored holds: it stands on no other resource, a signal has changed it, or it cannot be
+    None if the stored metadata is current: it requires no other resource, was set by a signal, or cannot be
     evaluated.
     """
     found = output_inputs.metadata(context.database, resource_id, stack.revision_id)

@@ -1,5 +1,5 @@
-"""Resolve a stack's outputs from what its resources left behind: on each show, an error in one touching no
-other (docs/internals/hot-language.md §11).
+"""Resolve a stack's outputs from the stored state of its resources, at each read. An error in an output does
+not affect other outputs (docs/internals/hot-language.md §11).
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from orchestrator.template.definition import OutputDefinition, ResourceProxy, St
 from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.template import Template
 
-EXPRESSIONS_SECONDS = 20.0  # for all that the outputs of one answer let evaluate
+EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in all outputs of a response
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output as it is now; `error` says why there is no value."""
+    """An output; `error` is the reason if it has no value."""
 
     key: str
     description: str
     value: Any = None
     error: str | None = None
-    secret: bool = False  # something secret went into it
+    secret: bool = False  # its value contains a secret
 
 
 class OutputInputs(Protocol):
-    """A stack, or what is known of a child: whose outputs can be resolved."""
+    """A stack, or the stored view of a child stack, whose outputs can be resolved."""
 
     @property
     def id(self) -> int:
-        """Its row."""
+        """The id of its row."""
 
     @property
     def uuid(self) -> Any:
-        """Its id."""
+        """Its uuid."""
 
     @property
     def name(self) -> str:
@@ -50,20 +50,20 @@ class OutputInputs(Protocol):
 
     @property
     def project_id(self) -> str:
-        """Whose it is."""
+        """Its project."""
 
     @property
     def revision_id(self) -> int | None:
-        """The revision it is to be."""
+        """Its desired revision."""
 
 
 @allowance(EXPRESSIONS_SECONDS)
 def resolve_outputs(
     database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None = None
 ) -> list[Output]:
-    """Return a stack's outputs in the template's order, or just those named.
+    """Return a stack's outputs in the template's order, or only those named.
 
-    One that takes an output of a nested stack which cannot be evaluated has the error of that.
+    An output that requires a failing output of a nested stack has the same error.
     """
     return _resolved(database, cipher, stack, names)
 
@@ -103,10 +103,10 @@ def _nested_output_errors(
     outputs: Iterable[OutputDefinition],
     proxies: Mapping[str, ResourceProxy],
 ) -> dict[str, str]:
-    """Return the errors of outputs that take one of a nested stack which has an error itself."""
+    """Return the errors of outputs that require a failing output of a nested stack."""
     used: dict[
         str, dict[str, list[str]]
-    ] = {}  # by resource: its attributes that are null, and who takes them
+    ] = {}  # by resource: its null attributes, and the outputs that require them
     for output in outputs:
         for name, attributes in output.dep_attrs.items():
             known = proxies[name].attributes if name in proxies else {}
@@ -134,7 +134,7 @@ def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
 def proxies(
     database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str]
 ) -> dict[str, ResourceProxy]:
-    """Return the resources of these names; one that has no row is as if not created."""
+    """Return the resources of these names; a resource without a row counts as not created."""
     if not names:
         return {}
     rows = output_inputs.resources(database, stack.id, names)

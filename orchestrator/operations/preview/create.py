@@ -1,4 +1,4 @@
-"""Say what a create would make, and make nothing (docs/internals/rest-api.md §5.5)."""
+"""Preview a create, without side effects (docs/internals/rest-api.md §5.5)."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from orchestrator.template.function_view import ResourceProxy
 from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import MASK, ParameterValues
 
-EXPRESSIONS_SECONDS = 20.0  # for all that a preview lets evaluate
+EXPRESSIONS_SECONDS = 20.0  # time budget for all expressions of a preview
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedResource:
-    """One resource that would be made, its values as far as nothing has to be there for them."""
+    """A resource that would be created, with values that require no existing resource."""
 
     name: str
     type: str
     description: str
     required_by: Sequence[str]
-    properties: Mapping[str, Any]  # null where it comes from what is not there, masked where it is secret
+    properties: Mapping[str, Any]  # null if it depends on a resource that does not exist; masked if secret
     attributes: Sequence[str]  # names
     metadata: Any
-    nested: Nested | None = None  # the stack that it stands for
+    nested: Nested | None = None  # its child stack
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """The stack that a resource would stand for."""
+    """The child stack that a resource would have."""
 
     name: str
     resources: Sequence[PlannedResource]
@@ -56,7 +56,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class CreatePreview:
-    """A stack that would be made."""
+    """A stack that would be created."""
 
     name: str
     description: str
@@ -69,7 +69,7 @@ class CreatePreview:
 
 
 def preview_create(context: OperationContext, body: Body) -> CreatePreview:
-    """Return what a create would make, or take over.
+    """Return the stack that a create or an adopt would make.
 
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported, StackExists: it would be refused.
@@ -107,12 +107,12 @@ def _shown(context: OperationContext, request: StackRequest, vetted: ValidatedRe
 
 
 def planned_resources(context: OperationContext, whole: HypotheticalChild) -> list[PlannedResource]:
-    """Return the resources that would be made with a stack, what is nested in them too."""
+    """Return the resources that would be created in a stack, including nested resources."""
     template, view = whole.template, _view(whole)
     required_by: dict[str, list[str]] = {name: [] for name in template.resources}
     for name, definition in template.resources.items():
         for required in definition.requires:
-            if required in required_by:  # else it is what an undecided condition may leave out
+            if required in required_by:  # otherwise an undecided condition may omit it
                 required_by[required].append(name)
     return [
         _planned_resource(context, one, whole, view, required_by[one.name])
@@ -121,7 +121,7 @@ def planned_resources(context: OperationContext, whole: HypotheticalChild) -> li
 
 
 def _view(whole: HypotheticalChild) -> StackDefinition:
-    """Return a stack as its functions see it when nothing is there: what is not known is null."""
+    """Return the stack as its functions see it before any resource exists: unknown values are null."""
     template, values = whole.template, whole.values
     nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
     filled = ParameterValues({**dict.fromkeys(values.missing), **values}, values.hidden)
@@ -138,14 +138,14 @@ def _planned_resource(
     required_by: Sequence[str],
 ) -> PlannedResource:
     body, kind = definition.body, whole.kinds.of(definition)
-    if not isinstance(kind, ResourceType):  # in a nested stack: told when that is made
+    if not isinstance(kind, ResourceType):  # in a nested stack: reported when that is created
         return PlannedResource(definition.name, definition.type, "", required_by, {}, (), {})
     words = format_named(view.version).keywords
     place = f"{words.resources}.{definition.name}"
     view.used_secret = False
     resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
     given, _ = kind.read_properties(resolved.values)
-    # What is translated may have gone elsewhere.
+    # Translation rules may have moved the value.
     secret = {*given, *resolved.secrets} if resolved.secrets and kind.translation else resolved.secrets
     view.used_secret = False
     metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
@@ -164,7 +164,7 @@ def _planned_resource(
 
 
 def _value(view: StackDefinition, written: Any, path: str) -> Any:
-    """Return a value, null when it takes something that is not there."""
+    """Return a value, null if it depends on a resource that does not exist."""
     try:
         return view.resolve(written, path)
     except OrchestratorError:

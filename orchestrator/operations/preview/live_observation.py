@@ -1,7 +1,8 @@
-"""Look at a stack's things for one answer, some at a time, within a bound of time
+"""Observe the resources of a stack for a response, in parallel and within a time budget
 (docs/internals/protocol.md rule 4).
 
-"Could not reach" is never "gone": what could not be looked at is told apart from what is not there.
+"Unreachable" is never "absent": resources that could not be observed are reported apart from absent
+resources.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from orchestrator.engine.preview.results import CurrentResource
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import SoftwareStore
 
-AT_ONCE: Final = 16  # calls
-LOOK_SECONDS: Final = 60.0  # for all of them; each has a deadline of its own besides
-LONGEST_TOLD: Final = 300  # characters of why one could not be looked at
+AT_ONCE: Final = 16  # parallel calls
+LOOK_SECONDS: Final = 60.0  # for all calls; each call has its own deadline
+LONGEST_TOLD: Final = 300  # characters of the reason why a resource could not be observed
 
 
 @dataclass(frozen=True, slots=True)
 class LiveObservation:
-    """What was found, whether what has failed is well, and why the rest was not looked at, by resource id."""
+    """Observations, health of failed resources, and the reasons why resources were not observed, by resource
+    id.
+    """
 
     found: Mapping[int, Observation] = field(default_factory=dict)
     well: Mapping[int, bool] = field(default_factory=dict)
@@ -37,8 +40,8 @@ def observe_all(
     seconds: float = LOOK_SECONDS,
     dress: Callable[[Context], Context] = lambda ctx: ctx,
 ) -> LiveObservation:
-    """Observe things that nobody is operating on, changing nothing. `software` is the store as a resource of
-    that name sees it.
+    """Observe resources without an operation in progress; change nothing. `software` returns the store for a
+    resource name.
     """
     pool = ThreadPoolExecutor(AT_ONCE, "look")
     try:
@@ -68,7 +71,7 @@ def _look(
     software: SoftwareStore,
     dress: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:
-    """Return what is there, and whether it is well although it has failed."""
+    """Return the observation, and whether a failed resource is healthy."""
     name, physical_id = physical_name(stack_name, there.name, there.uuid), there.physical_id or ""
     ctx = Context(
         there.name,
@@ -86,7 +89,7 @@ def _look(
 
 
 def _trouble(future: Future[tuple[Observation, bool]]) -> str | None:
-    """Return why there is no observation."""
+    """Return the reason why there is no observation."""
     if future.cancelled() or not future.done():
         return "there was no answer in time"
     error = future.exception()

@@ -1,6 +1,4 @@
-"""What an update would do to the stacks below one, each as a preview of its own
-(docs/internals/rest-api.md §5.7).
-"""
+"""Preview an update of nested stacks, each with a preview of its own (docs/internals/rest-api.md §5.7)."""
 
 from __future__ import annotations
 
@@ -35,11 +33,11 @@ Found = tuple[list[UpdatePreview], list[Diagnostic]]
 
 
 def preview_descendants(preview: Preview, *, whole: bool = True) -> Found:
-    """Return what becomes of each stack below one whose own preview is made, and for what the update would
-    fail there.
+    """Return the changes to each nested stack below a previewed stack, and the faults that would make the
+    update fail there.
 
-    Not `whole`: only those are looked at that are changed, where something can be wrong that the check of
-    the request does not know of.
+    Unless `whole`, only changed stacks are previewed, in which there may be faults that the validation of the
+    request cannot find.
     """
     context = preview.context
     found: list[UpdatePreview] = []
@@ -84,7 +82,7 @@ def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePrev
 
 
 def _made(resources: Sequence[PlannedResource], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
-    """Yield a stack that is to be made, and those below it."""
+    """Yield a stack to be created, and its descendants."""
     items = [
         ResourceChange(
             ForecastResource(one.name, "added", metadata=one.metadata),
@@ -134,7 +132,7 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
 
 
 def _intent(preview: Preview, inside: HypotheticalChild, child: StackRow) -> DesiredStack:
-    """Return what a child is to be, its values as they would be stored."""
+    """Return the desired state of a child stack, with its values as they would be stored."""
     given = pseudo_parameters(inside.uuid, inside.name, child.project_id)
     stored = orjson.loads(orjson.dumps(dict(inside.values)))
     values = ParameterValues({**stored, **given}, inside.values.hidden, inside.values.missing)
@@ -154,7 +152,7 @@ def _around(preview: Preview, name: str, outlook: PropertyForecast) -> ParentRes
 
 
 def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview]:
-    """Yield a stack, and those below it, with all of whose resources the same becomes."""
+    """Yield a stack and its descendants, with the same change for all of their resources."""
     context = preview.context
     with preview_reads.consistent_snapshot(context.database) as db:
         rows = [row for row in bulk_writer.rows(db, child.id) if not row.leftover]

@@ -1,5 +1,7 @@
-"""What an update would do to one stack: it is compared with what it is to be as a plan compares it, and each
-resource that the update may reach is judged as its check would judge it (`engine/preview/forecast.py`).
+"""Preview an update of a single stack.
+
+The stack is compared with its desired state as a plan does, and each resource that the update may reach is
+forecast as its check would decide (`engine/preview/forecast.py`).
 """
 
 from __future__ import annotations
@@ -31,18 +33,18 @@ from orchestrator.template.functions.time_budget import allowance
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-SLICE: Final = 1_000  # resources whose values are in memory at once
-EXPRESSIONS_SECONDS: Final = 20.0  # for all that a forecast lets evaluate
+SLICE: Final = 1_000  # resources whose values are in memory at a time
+EXPRESSIONS_SECONDS: Final = 20.0  # time budget for all expressions of a forecast
 NOT_LISTED: Final = "its deletion policy lets what was made stay where it is"
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """One resource that an update would touch, or that there is something to say of."""
+    """A resource that an update would change, or that has a remark."""
 
     expected: ForecastResource
     type: str
-    row_id: int | None  # of what is there now
+    row_id: int | None  # of the current resource
     required_by: Sequence[str] = ()
     description: str = ""
     attributes: Sequence[str] = ()  # names
@@ -50,23 +52,25 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePreview:
-    """What an update would do: `items` by what becomes of them; of those in `unchanged` nothing is to say.
+    """The effect of an update: `items` by kind of change; resources in `unchanged` have no remarks.
 
-    `stacks` are names of resources that stand for stacks: what is inside is asked, whatever is to change.
+    `stacks` lists resources with child stacks: their content is previewed in any case.
     """
 
     unchanged: Collection[str]
     items: Mapping[str, Sequence[ResourceChange]]
-    stack: StackRow | None = None  # None: it is to be made
+    stack: StackRow | None = None  # None: it would be created
     name: str = ""  # of the stack
-    parent: str | None = None  # the resource that a nested stack stands for
+    parent: str | None = None  # the resource that a nested stack belongs to
     nested: Sequence[UpdatePreview] = ()
     stacks: Collection[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredStack:
-    """What a stack is to be. Of a stack `within` another, what is wrong is told with the rest."""
+    """The desired state of a stack. For a nested stack (`within`), faults are reported together with those of
+    other stacks.
+    """
 
     template: Template
     values: ParameterValues
@@ -77,24 +81,24 @@ class DesiredStack:
 
 
 class Preview:
-    """One stack's part of a request."""
+    """The preview of a single stack."""
 
     def __init__(self, context: OperationContext, stack: StackRow, intent: DesiredStack) -> None:
-        """Compare the stack with what it is to be."""
+        """Compare the stack with its desired state."""
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
         self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).desired
         self.outlooks: Mapping[str, PropertyForecast] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, ForecastResource] = {}
-        self.faults: Sequence[Diagnostic] = ()  # of a stack within another
+        self.faults: Sequence[Diagnostic] = ()  # of a nested stack
 
     def run(self) -> UpdatePreview:
-        """Return what becomes of each of its resources.
+        """Return the change of each of its resources.
 
         Raises:
-            InvalidTemplate: with everything for which the update would fail.
-            LimitExceeded: looking at everything is too much for one answer.
+            InvalidTemplate: with every fault for which the update would fail.
+            LimitExceeded: it would have to observe too many resources for a response.
         """
         seen = self._look() if self.intent.converge else None
         with preview_reads.consistent_snapshot(self.context.database) as db:
@@ -110,10 +114,10 @@ class Preview:
         return self._preview(rows, changes, expected, deleted)
 
     def _look(self) -> LiveObservation:
-        """Look at everything that is to stay and that can be looked at; no transaction is open meanwhile.
+        """Observe all remaining resources that can be observed; no transaction is open during provider calls.
 
         Raises:
-            LimitExceeded: that is too much for one answer.
+            LimitExceeded: there are too many for a response.
         """
         with preview_reads.consistent_snapshot(self.context.database) as db:
             chosen = plan_changes(bulk_writer.rows(db, self.stack.id), self.wanted).current
@@ -136,7 +140,7 @@ class Preview:
         )
 
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
-        """Return the type of a resource that can be looked at: what is made and nobody operates on."""
+        """Return the type of a resource that can be observed: it exists, and no operation is in progress."""
         kind = self.kinds.of(self.template.resources[name])
         if not isinstance(kind, ResourceType) or not kind.calls_out:
             return None
@@ -145,10 +149,10 @@ class Preview:
 
     @allowance(EXPRESSIONS_SECONDS)
     def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, ForecastResource]:
-        """Return what becomes of each resource that the update may reach.
+        """Return the change of each resource that the update may reach.
 
         Raises:
-            InvalidTemplate: with everything for which it would fail.
+            InvalidTemplate: with every fault for which it would fail.
         """
         files = self.kinds.files.get
         forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
@@ -184,7 +188,7 @@ class Preview:
         return found
 
     def _is_as_built(self, name: str, changes: Changes) -> bool:
-        """Whether a resource was left as it was asked to be, from the definition that it is to have."""
+        """Whether the last update of a resource applied the desired definition."""
         row = changes.current.get(name)
         return row is not None and row.status == "COMPLETE" and row.built_digest == self.wanted[name].digest
 
@@ -195,7 +199,7 @@ class Preview:
             yield [names[position] for position in graph.order[start : start + SLICE]]
 
     def current_resources(self, db: Db, id_: int) -> CurrentResource | None:
-        """Return one resource as it is."""
+        """Return the current resources, by name."""
         return self._there(db, [id_]).get(id_)
 
     def _there(self, db: Db, ids: Collection[int]) -> dict[int, CurrentResource]:
@@ -206,7 +210,7 @@ class Preview:
         }
 
     def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
-        """Return the rows that the update removes, but for those it replaces, and what there is to say."""
+        """Return the rows that the update deletes, except replaced rows, with remarks."""
         kept = {row.id for row in changes.current.values()} | set(changes.unmade)
         going = [row for row in rows if row.id not in kept and changes.deposed_by.get(row.id) is None]
         retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
@@ -261,7 +265,9 @@ class Preview:
     def _required_by(
         self, rows: Sequence[Row], names: Collection[str], gone: Collection[str]
     ) -> dict[str, list[str]]:
-        """Return who requires these: by the template, of what is to go by what was built."""
+        """Return the dependents of these resources: by the template, and for resources to delete by their
+        stored requirements.
+        """
         found: dict[str, list[str]] = {name: [] for name in (*names, *gone)}
         for name, definition in self.template.resources.items():
             for required in definition.requires:
@@ -277,7 +283,7 @@ class Preview:
 
 
 def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
-    """Return a resource with its values in the open."""
+    """Return a resource with decrypted values."""
     known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
     return CurrentResource(
         *stored[:10],

@@ -1,6 +1,6 @@
-"""Say what an update would do, and do nothing (docs/internals/rest-api.md §5.7).
+"""Preview an update, without side effects (docs/internals/rest-api.md §5.7).
 
-The request is checked as an update is; `stack.py` compares, `nested.py` goes down the tree.
+The request is validated like an update; `stack.py` compares, `nested.py` previews nested stacks.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ def preview_update(
     patch: bool = False,
     show_nested: bool = False,
 ) -> UpdatePreview:
-    """Return what an update would do to the stack as it is now; with `show_nested` to all below it too.
+    """Return the effect of an update on the current stack; with `show_nested`, on its nested stacks too.
 
     A suspended stack is compared like any other.
 
     Raises:
-        NotFound: the stack is gone.
-        InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail, be it
-            in a stack below.
+        NotFound: the stack is deleted.
+        InvalidRequest, InvalidTemplate, LimitExceeded: the update would be refused, or would fail, possibly
+        in a nested stack.
     """
     proposal = propose(context, stack, body, patch=patch)
-    wanted, vetted = proposal.wanted, proposal.vetted
+    wanted, vetted = proposal.wanted, proposal.validated
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     parameters = orjson.loads(orjson.dumps(wanted.parameters))
     values = stored_values(parameters, wanted.sealed, context.cipher, given)
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
-    intent = DesiredStack(vetted.template, values, vetted.kinds, hashes, proposal.asked.converge)
+    intent = DesiredStack(vetted.template, values, vetted.kinds, hashes, proposal.requested.converge)
     preview = Preview(context, stack, intent)
     try:
         found = preview.run()

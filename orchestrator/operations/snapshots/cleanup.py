@@ -1,8 +1,8 @@
-"""Remove the snapshots that are to go, copy by copy: what the sweep does about them.
+"""Delete snapshots that are pending deletion, copy by copy; called by the sweep.
 
-Which copies there are is in rows, and a row goes when the provider was asked to remove its copy; whoever dies
-on the way is followed by another. No transaction is open while a provider is asked. A refusal is told in the
-snapshot's reason and asked again, ever more rarely.
+Each copy has a row, deleted once the provider was asked to delete the copy, so another process can continue
+after a crash. No transaction is open during a provider call. A refusal is recorded in the snapshot's reason
+and retried with a growing delay.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from orchestrator.store.snapshots import Copy
 
 log = logger()
 
-AT_ONCE = 1_000  # rows of copies read at a time
-SECONDS = 0.5  # for one sweep to give to it, besides the call it is in
-LOOK_AGAIN_SECONDS = 2.0  # whether an operation that may still write a copy down has ended
+BATCH_SIZE = 1_000  # rows of copies read at a time
+SECONDS = 0.5  # time budget of a sweep, excluding the call in progress
+LOOK_AGAIN_SECONDS = 2.0  # until an operation that may still record a copy has ended
 
 
 def delete_pending_snapshots(
@@ -40,7 +40,7 @@ def delete_pending_snapshots(
     cipher: Cipher,
     settings: Settings | None = None,
 ) -> None:
-    """Go on removing snapshots for a while."""
+    """Continue deleting snapshots within the time budget."""
     ends_at = time.monotonic() + SECONDS
     while time.monotonic() < ends_at:
         taken = snapshots.take(db)
@@ -67,15 +67,15 @@ def _delete_copies(
     ends_at: float,
     dress: Callable[[Context], Context],
 ) -> None:
-    """Remove copies of one snapshot, and the snapshot with the last."""
-    while copies := snapshots.next_copies(db, id_, AT_ONCE):
+    """Delete copies of a snapshot, and with the last copy the snapshot."""
+    while copies := snapshots.next_copies(db, id_, BATCH_SIZE):
         gone, refused, waits = [], "", False
         for copy in copies:
             if time.monotonic() > ends_at:
                 break
             child = _child(copy, types, cipher)
             if child is not None and not snapshots.remove_by_uuid(db, child):
-                waits = True  # goes copy by copy itself
+                waits = True  # that snapshot is deleted copy by copy, too
                 continue
             fault = "" if child is not None else _refusal(copy, types, cipher, dress)
             if fault:
@@ -98,7 +98,7 @@ def _delete_copies(
 
 
 def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str | None:
-    """Return the id of the snapshot of the stack that a resource stands for, None for any other copy."""
+    """Return the id of the child stack's snapshot if the copy belongs to a nested resource, else None."""
     kind = types.get(copy.kind)
     if copy.kept is None or not (kind is None or isinstance(kind, NestedType)):
         return None
@@ -109,7 +109,7 @@ def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str
 def _refusal(
     copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher, dress: Callable[[Context], Context]
 ) -> str:
-    """Ask for a copy's removal; return why that cannot be done now, nothing when it was."""
+    """Request the delete of a copy; return the reason if it is not possible now, else None."""
     kind = types.get(copy.kind)
     if kind is None:
         return "" if copy.kept is None else str(NotSupported(f"The resource type {copy.kind}"))

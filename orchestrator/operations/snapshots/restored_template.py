@@ -1,4 +1,4 @@
-"""A template with what was copied made from its copies: what restoring a snapshot brings a stack to."""
+"""The template that a restore applies: copied resources are created from their copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.snapshots import CopyRow
 from orchestrator.template.template import Template
 
-CHILD: Final = "snapshot"  # what is kept of a nested resource: the id of the snapshot of its stack
+CHILD: Final = "snapshot"  # data of a nested resource's copy: the id of the child stack's snapshot
 
 
 def with_restored_resources(
@@ -22,7 +22,9 @@ def with_restored_resources(
     types: Mapping[str, ResourceType],
     cipher: Cipher,
 ) -> dict[str, Any] | None:
-    """Return a template's document with what was copied made from its copies; None when nothing differs."""
+    """Return the template's document with copied resources created from their copies; None if it does not
+    change.
+    """
     restored: dict[str, Any] = {}
     for copy in copies:
         kept = cipher.open(copy.kept) if copy.kept else {}

@@ -1,9 +1,9 @@
-"""Take, remove and restore snapshots of a stack (docs/internals/rest-api.md §11,
+"""Create, delete and restore snapshots of a stack (docs/internals/rest-api.md §11,
 docs/internals/engine-semantics.md §10).
 
-A snapshot is a revision and a copy of whatever its resources' types can copy. It is made by a traversal of
-its own, which `accept` begins. Restoring is an update to that revision, in which the copied things are made
-from their copies: the type says how, and the template then says so too.
+A snapshot is a revision and a copy of each resource whose type supports copies. It is created by a traversal
+of its own. A restore is an update to that revision in which the copied resources are created from their
+copies: the type defines how, and the stored template contains it.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class SnapshotNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class StartedSnapshot:
-    """A snapshot that was begun, and what to enqueue."""
+    """A snapshot in progress, and the messages to send."""
 
     snapshot: SnapshotRow
     rings: list[CheckMessage]
 
 
 def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnapshot:
-    """Begin a snapshot of a stack that is at rest.
+    """Start a snapshot of an idle stack.
 
     Raises:
-        NotFound: the stack is gone.
-        InvalidRequest: there is no body, or the name is none.
-        ActionInProgress: the stack is at something.
-        LimitExceeded: it has as many snapshots as it may.
+        NotFound: the stack is deleted.
+        InvalidRequest: the body is missing, or the name is not valid.
+        ActionInProgress: the stack is not idle.
+        LimitExceeded: it has the maximum number of snapshots.
     """
     name = _name(body)
     quota = context.quota("max_snapshots_per_stack")
@@ -83,7 +83,7 @@ def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> Snapsh
     """Return a snapshot of the stack.
 
     Raises:
-        SnapshotNotFound: it has none of that id.
+        SnapshotNotFound: it has no snapshot of that id.
     """
     found = snapshots.get(context.database, stack, snapshot_id)
     if found is None:
@@ -92,11 +92,11 @@ def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> Snapsh
 
 
 def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None:
-    """Let a snapshot and its copies be removed; the sweep does it.
+    """Mark a snapshot for deletion; the sweep deletes it and its copies.
 
     Raises:
-        SnapshotNotFound: the stack has none of that id.
-        NotSupported: it is being made.
+        SnapshotNotFound: the stack has no snapshot of that id.
+        NotSupported: it is in progress.
     """
     found = find(context, stack, snapshot_id)
     if found.action == "CREATE":
@@ -107,20 +107,20 @@ def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None
 
 
 def template_size(context: OperationContext, stack: StackRow, snapshot_id: str) -> int:
-    """Return how many bytes the template of a snapshot has.
+    """Return the size of a snapshot's template in bytes.
 
     Raises:
-        SnapshotNotFound: the stack has none of that id.
+        SnapshotNotFound: the stack has no snapshot of that id.
     """
     revision = revisions.of_stack(context.database, stack, find(context, stack, snapshot_id).revision_id)
     return 0 if revision is None else revisions.content_size(context.database, revision.template_hash)
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
-    """Begin to bring a stack back to a snapshot, over whatever runs.
+    """Start the restore of a stack from a snapshot, superseding an operation in progress.
 
     Raises:
-        NotFound: the stack is gone.
+        NotFound: the stack is deleted.
         SnapshotNotFound: it has no snapshot of that id.
         NotSupported: the snapshot is not complete, or the stack is suspended.
     """
@@ -132,7 +132,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     revision = revisions.of_stack(context.database, stack, found.revision_id)
     if (found.action, found.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
-    changed = _made_from_copies(context, stack, found, revision)
+    changed = _restored_template(context, stack, found, revision)
     with context.database.connect() as db, db.transaction():
         opened = accept_restore(
             db,
@@ -142,7 +142,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             created_by=context.caller.user,
         )
         children.disturb(db, stack.id)
-    if opened is None:  # removed at this very moment, or the stack is
+    if opened is None:  # the snapshot or the stack was deleted in between
         raise NotSupported("Restoring incomplete snapshot")
     return [opened.ring]
 
@@ -157,15 +157,17 @@ def _name(body: Body) -> str | None:
     return name
 
 
-def _made_from_copies(
+def _restored_template(
     context: OperationContext, stack: StackRow, snapshot: SnapshotRow, revision: RevisionRow
 ) -> Mapping[str, Any] | None:
-    """Return the revision's template with what was copied made from its copies; None when nothing differs."""
+    """Return the revision's template with copied resources created from their copies; None if it does not
+    change.
+    """
     copies = list(snapshots.copies(context.database, snapshot.id, kept_only=True))
     if not copies:
         return None
     text = b"".join(revisions.read_content(context.database, revision.template_hash))
-    if is_members(text):  # nothing to change in it: what was copied is made anew
+    if is_members(text):  # the group's members are created again instead
         return None
     document = dict(orjson.loads(text))
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)

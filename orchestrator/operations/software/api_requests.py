@@ -1,7 +1,6 @@
-"""Software configs and deployments as people and agents ask for them over HTTP
-(docs/internals/rest-api.md §12).
+"""Operations on software configs and deployments, for users and agents (docs/internals/rest-api.md §12).
 
-What a deployment of a stack's resource becomes by a request reaches the resource as a signal (`software.py`).
+Changes to a deployment that belongs to a resource reach the resource as a signal (`type_store.py`).
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class SoftwareNotFound(NotFound):
     heat_type = "NotFound"
 
     def __init__(self, kind: str, id_: str) -> None:
-        """`kind` is Heat's word: Software config, Deployment."""
+        """`kind` is Heat's term: Software config, Deployment."""
         self.kind, self.name = kind, id_
         Exception.__init__(self, not_found(kind, id_))
 
@@ -70,7 +69,7 @@ class Referenced(Conflict):
 def list_configs(
     context: OperationContext, limit: int | None, marker: str | None, *, everywhere: bool = False
 ) -> list[dict[str, Any]]:
-    """Return what there is, the newest first, from after `marker` on; `everywhere` in all projects."""
+    """Return configs after `marker`, newest first; if `everywhere`, of all projects."""
     scope = None if everywhere else context.caller.scope
     with context.database.connect() as db:
         rows = store.list_configs(db, scope, limit, marker)
@@ -78,10 +77,10 @@ def list_configs(
 
 
 def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
-    """Return one config.
+    """Return a config.
 
     Raises:
-        SoftwareNotFound: there is none.
+        SoftwareNotFound: it does not exist.
     """
     with context.database.connect() as db:
         row = store.get_config(db, context.caller.scope, config_id)
@@ -91,11 +90,11 @@ def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
 
 
 def create_config(context: OperationContext, body: Body) -> dict[str, Any]:
-    """Make a config; return it.
+    """Create a config; return it.
 
     Raises:
-        InvalidRequest, InvalidTemplate: what is asked for is none.
-        LimitExceeded: the project has as many as it may.
+        InvalidRequest, InvalidTemplate: the request is not valid.
+        LimitExceeded: the project has the maximum number of configs.
     """
     draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
     project_id = context.caller.project_id
@@ -108,10 +107,10 @@ def create_config(context: OperationContext, body: Body) -> dict[str, Any]:
 
 
 def delete_config(context: OperationContext, config_id: str) -> None:
-    """Remove a config.
+    """Delete a config.
 
     Raises:
-        SoftwareNotFound: there is none.
+        SoftwareNotFound: it does not exist.
         Referenced: a deployment refers to it.
     """
     with context.database.connect() as db, db.transaction():
@@ -149,7 +148,7 @@ def _draft(asked: Mapping[str, Any]) -> ConfigDraft:
 
 
 def _listed(given: Any, name: str) -> Iterable[Diagnostic]:
-    """Yield what is wrong with what should be a list of maps."""
+    """Yield the faults of a value that must be a list of maps."""
     if not isinstance(given, list):
         yield _fault("Software Config I/O Schema must be in a list", name, "TypeError")
     elif not all(isinstance(item, dict) for item in given):
@@ -168,14 +167,14 @@ def _fault(message: str, path: str, heat_type: str = "ValueError", hint: str = "
 
 
 def list_deployments(context: OperationContext, server_id: str | None) -> list[dict[str, Any]]:
-    """Return what there is, or what is for one machine, the oldest first."""
+    """Return the deployments, oldest first; of a single server, if given."""
     with context.database.connect() as db:
         rows = store.list_deployments(db, context.caller.project_id, server_id)
     return [_shown(context, row) for row in rows]
 
 
 def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any]]:
-    """Return the configs that a machine is to carry out, as its agent needs them."""
+    """Return the configs that a server has to apply, as its agent needs them."""
     place = StackLocation(context.caller.project_id)
     software = DeploymentStore(context.database.connect, context.cipher, context.settings, place)
     return [*software.published(server_id)]
@@ -184,7 +183,7 @@ def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any
 def machine_metadata(
     context: OperationContext, stack: StackRow, row: ResourceRow, kind: ResourceType
 ) -> dict[str, Any]:
-    """Return the metadata of a resource whose type `publishes`: in the open, for the machine."""
+    """Return the metadata of a resource whose type `publishes` them: decrypted, for the server."""
     with context.database.connect() as db:
         values = store.values_of(db, row.id)
         users = ReadOnlyStackUser.of(row.id, db, context.cipher, context.settings)
@@ -208,21 +207,21 @@ def machine_metadata(
 
 
 def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, Any]:
-    """Return one deployment.
+    """Return a deployment.
 
     Raises:
-        SoftwareNotFound: there is none.
+        SoftwareNotFound: it does not exist.
     """
     with context.database.connect() as db:
         return _shown(context, _found(context, db, deployment_id))
 
 
 def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
-    """Publish a config for a machine; return the deployment.
+    """Publish a config for a server; return the deployment.
 
     Raises:
-        InvalidRequest: something is missing, or of the wrong kind, or there is no such config.
-        LimitExceeded: the project has as many deployments as it may.
+        InvalidRequest: a field is missing or has the wrong type, or the config does not exist.
+        LimitExceeded: the project has the maximum number of deployments.
     """
     asked, project_id = _deployment(_object(context, body)), context.caller.project_id
     for name in ("config_id", "server_id"):
@@ -252,11 +251,11 @@ def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
 
 
 def update_deployment(context: OperationContext, deployment_id: str, body: Body) -> dict[str, Any]:
-    """Change what is given and not null; the resource that made the deployment is told.
+    """Change the fields that are given and not null; signal the deployment's resource.
 
     Raises:
-        SoftwareNotFound: there is none.
-        InvalidRequest: something is of the wrong kind, or there is no such config.
+        SoftwareNotFound: it does not exist.
+        InvalidRequest: a field has the wrong type, or the config does not exist.
     """
     show_deployment(context, deployment_id)
     asked = {name: value for name, value in _deployment(_object(context, body)).items() if value}
@@ -276,10 +275,10 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
 
 
 def delete_deployment(context: OperationContext, deployment_id: str) -> None:
-    """Remove a deployment; the resource that made it is told.
+    """Delete a deployment; signal its resource.
 
     Raises:
-        SoftwareNotFound: there is none.
+        SoftwareNotFound: it does not exist.
     """
     with context.database.connect() as db, db.transaction():
         row = _found(context, db, deployment_id, lock=True)
@@ -301,7 +300,7 @@ def _found(context: OperationContext, db: Db, deployment_id: str, *, lock: bool 
 
 
 def _config_row(context: OperationContext, db: Db, config_id: str) -> int:
-    """Return the row of the config that a deployment is to be of."""
+    """Return the row of the config for a deployment."""
     row = store.get_config(db, context.caller.project_id, config_id, keep=True)
     if row is None:
         raise InvalidValue(f"Config with id {config_id} not found")
@@ -328,10 +327,10 @@ def _shown(context: OperationContext, row: DeploymentRow) -> dict[str, Any]:
 
 
 def _object(context: OperationContext, body: Body) -> dict[str, Any]:
-    """Return what is sent; as deep as a template may be, or it could be neither sealed nor kept.
+    """Return the object in the body. Its depth is limited like a template's, so that it can be stored.
 
     Raises:
-        InvalidRequest: it is no object, or nested too deep.
+        InvalidRequest: it is not an object, or nested too deeply.
     """
     text = body.read()
     if not text.startswith(b"{"):
@@ -345,10 +344,10 @@ def _object(context: OperationContext, body: Body) -> dict[str, Any]:
 
 
 def _deployment(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is asked for, looked at.
+    """Return the validated fields.
 
     Raises:
-        InvalidRequest: naming all that is of the wrong kind.
+        InvalidRequest: with every field of the wrong type.
     """
     wrong = [f"'{name}' must be a text." for name in TEXTS if not isinstance(asked.get(name), str | None)]
     wrong += [f"'{name}' must be a map." for name in MAPS if not isinstance(asked.get(name), dict | None)]

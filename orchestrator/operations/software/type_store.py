@@ -1,7 +1,8 @@
-"""Configs and deployments for the types (`ctx.software`): the rows of `store/software.py`, opened and sealed.
+"""Software configs and deployments for resource types (`ctx.software`): the encrypted rows of
+`store/software.py`.
 
-Each method is a transaction of its own, and none is open while a type goes on. What somebody else changes in
-a deployment reaches its resource as a signal: durable, in order, and taken in under the resource's lease.
+Each method is a transaction of its own; none is open while a type continues. A change to a deployment by
+another caller reaches its resource as a signal: durable, in order, and processed under the resource's lease.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from orchestrator.store.software import ConfigRow, Db, DeploymentRow
 from orchestrator.store.stacks.stacks import StackRow
 
 CANCELLED: Final = "Deployment cancelled."
-CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that open something
-AGAIN: Final = {"orchestrator": "look again"}  # what a signal of ours says
+CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that grant access
+RETRY: Final = {"orchestrator": "look again"}  # content of the signals that this module sends
 
 Connect = Callable[[], AbstractContextManager[Db]]
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentStore:
-    """The store as one visit sees it, or one request; `resource_id` and `operation` are a visit's."""
+    """The store for a visit or for a request; `resource_id` and `operation` are those of the visit."""
 
     connect: Connect
     cipher: Cipher
@@ -74,10 +75,10 @@ class DeploymentStore:
     # Configs.
 
     def add_config(self, config_id: str, draft: ConfigDraft, *, secret: bool) -> None:
-        """Make a config unless it is there.
+        """Create a config unless it exists.
 
         Raises:
-            LimitExceeded: the project has as many as it may.
+            LimitExceeded: the project has the maximum number of configs.
         """
         with self.connect() as db:
             if store.get_config(db, self.place.project_id, config_id) is None:
@@ -85,13 +86,13 @@ class DeploymentStore:
                 store.add_config(db, self._config(config_id, draft, secret=secret))
 
     def config(self, config_id: str) -> Config | None:
-        """Return a config, None when there is none."""
+        """Return a config, None if it does not exist."""
         with self.connect() as db:
             row = store.get_config(db, self.place.project_id, config_id)
         return None if row is None else opened(self.cipher, row)
 
     def remove_config(self, config_id: str) -> None:
-        """Remove a config; already gone is fine.
+        """Delete a config; do nothing if it does not exist.
 
         Raises:
             ProviderError: a deployment refers to it.
@@ -104,7 +105,7 @@ class DeploymentStore:
     # Deployments.
 
     def deployment(self, deployment_id: str) -> Deployment | None:
-        """Return a deployment, None when there is none."""
+        """Return a deployment, None if it does not exist."""
         with self.connect() as db:
             row = store.get_deployment(db, self.place.project_id, deployment_id)
         if row is None:
@@ -115,16 +116,16 @@ class DeploymentStore:
         )
 
     def deploy(self, deployment_id: str, draft: DeploymentDraft, *, secret: bool) -> None:
-        """Publish what a machine is to do, in place of what the deployment had it do before.
+        """Publish a deployment for its server, in place of its previous config.
 
         Raises:
-            LimitExceeded: the project has as many deployments as it may.
+            LimitExceeded: the project has the maximum number of deployments.
         """
         operation = f"{self.traversal} {draft.action}"
         with self.connect() as db, db.transaction():
             row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
             if row is not None and row.operation == operation:
-                return  # an earlier try came as far
+                return  # done by an earlier attempt
             derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
             config_id = store.add_config(db, derived)
             before = {} if row is None else self.cipher.open(row.sealed)
@@ -150,21 +151,21 @@ class DeploymentStore:
                 raise ProviderBusy(f"Deployment {deployment_id} is being made by somebody else.")
 
     def signal(self, deployment_id: str, details: Mapping[str, Any]) -> str:
-        """Take in how it went, if the deployment still waits for that; return what to tell of it.
+        """Record the result of a deployment that still waits for it; return the event's text.
 
         Raises:
-            ProviderError: it is gone.
+            ProviderError: the deployment does not exist.
         """
         with self.connect() as db, db.transaction():
             row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
             if row is None:
                 raise ProviderError(not_found("Deployment", deployment_id), kind="NotFound")
-            if details == AGAIN:
+            if details == RETRY:
                 return f"deployment {deployment_id} is {row.status}: {row.status_reason}"
             if row.status != "IN_PROGRESS":
                 return ""
             config = store.get_config(db, self.place.project_id, row.config_uuid)
-            assert config is not None  # a foreign key says so
+            assert config is not None  # guaranteed by a foreign key
             values = self.cipher.open(row.sealed)
             outputs = opened(self.cipher, config).draft.outputs
             told = judge(outputs, details, values["output_values"] or {})
@@ -174,14 +175,14 @@ class DeploymentStore:
         return f"deployment {deployment_id} {told.summary}"
 
     def cancel(self, deployment_id: str) -> None:
-        """Wait no longer for a deployment: it has failed."""
+        """Fail a deployment, and stop waiting for its result."""
         with self.connect() as db, db.transaction():
             row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
             if row is not None and row.status == "IN_PROGRESS":
                 self._write(db, row, status="FAILED", status_reason=CANCELLED)
 
     def remove_deployment(self, deployment_id: str) -> None:
-        """Remove a deployment with the config that was made for it; already gone is fine."""
+        """Delete a deployment with the config derived for it; do nothing if it does not exist."""
         with self.connect() as db, db.transaction():
             row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
             if row is not None:
@@ -189,44 +190,44 @@ class DeploymentStore:
                 store.drop_derived(db, row.config_id)
 
     def was_lost(self, deployment_id: str) -> bool:
-        """Whether a deployment's machine was there when it was last published, and is gone."""
+        """Whether a deployment's server existed when it was last published, and is deleted."""
         with self.connect() as db:
             row = store.get_deployment(db, self.place.project_id, deployment_id)
         return row is not None and row.server_noted and not self.has_server(row.server_id)
 
     def published(self, server_id: str) -> Sequence[Mapping[str, Any]]:
-        """Return the configs that a machine is to carry out, by their names."""
+        """Return the configs that a server has to apply, ordered by name."""
         with self.connect() as db:
             rows = store.published(db, self.place.project_id, server_id)
         return [shown(self.cipher, row, in_the_open=True) for row in rows]
 
-    # Machines and agents.
+    # Servers and agents.
 
     def add_server(self, server_id: str) -> None:
-        """Note that there is a machine; again is fine."""
+        """Record a server; do nothing if it is recorded."""
         self._agent(server_id, is_server=True)
 
     def has_server(self, server_id: str) -> bool:
-        """Whether a machine is noted."""
+        """Whether a server is recorded."""
         with self.connect() as db:
             found = store.get_agent(db, self.place.project_id, server_id)
         return found is not None and found[1]
 
     def remove_server(self, server_id: str) -> None:
-        """Note that a machine is gone: nobody waits any more for what it was to do before that."""
+        """Delete the record of a server: its deployments no longer wait for results."""
         with self.connect() as db, db.transaction():
             store.remove_agent(db, self.place.project_id, server_id)
             for stack_id, resource_id in store.lost_server(db, self.place.project_id, server_id):
                 signal_resource(db, self.cipher, stack_id, resource_id)
 
     def credentials(self, thing_id: str) -> Credentials:
-        """Return the credentials of a machine's or a deployment's agent, made when first asked for."""
+        """Return the credentials of a server's or a deployment's agent; create them at the first call."""
         with self.connect() as db:
             found = store.get_agent(db, self.place.project_id, thing_id)
         return Credentials(**self.cipher.open(found[0])) if found else self._agent(thing_id, is_server=False)
 
     def forget(self, thing_id: str) -> None:
-        """Let the credentials of a thing that goes be worth nothing."""
+        """Revoke the credentials of an agent."""
         with self.connect() as db:
             store.remove_agent(db, self.place.project_id, thing_id)
 
@@ -263,21 +264,21 @@ class DeploymentStore:
 
 
 def opened(cipher: Cipher, row: ConfigRow) -> Config:
-    """Return a config in the open."""
+    """Return a decrypted config."""
     return Config(row.uuid, ConfigDraft(row.name, row.group, **cipher.open(row.sealed)))
 
 
 def sealed(cipher: Cipher, draft: ConfigDraft) -> dict[str, Any]:
-    """Return what a config is, as its row has it."""
+    """Return a config with encrypted content."""
     body = {name: getattr(draft, name) for name in ("config", "inputs", "outputs", "options")}
     return {"name": draft.name, "group": draft.group, "sealed": cipher.seal(body)}
 
 
 def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[str, Any]:
-    """Return a config as the API shows it.
+    """Return a config as shown by the API.
 
-    The machines it is for get it as it is. In other answers the agent's credentials are masked, and where
-    something secret went into it all of it is.
+    Its servers receive it unmasked. In all other responses the agent's credentials are masked, and the whole
+    config if it contains a secret.
     """
     draft = opened(cipher, row).draft
     body: dict[str, Any] = {
@@ -294,13 +295,13 @@ def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[
 
 
 def listed(row: ConfigRow) -> dict[str, Any]:
-    """Return what a listing tells of a config."""
+    """Return the fields of a config in a list."""
     head = {"id": row.uuid, "name": row.name, "group": row.group}
     return {**head, "creation_time": isotime(row.created_at)}
 
 
 def isotime(at: dt.datetime) -> str:
-    """Return `YYYY-MM-DDTHH:MM:SSZ`, as the metadata of machines have it, too."""
+    """Return `YYYY-MM-DDTHH:MM:SSZ`, which is also the format in metadata of servers."""
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -314,10 +315,10 @@ def _keep(value: Any) -> Any:
 
 
 def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> None:
-    """Refuse one more config or deployment than a project may have.
+    """Refuse a config or deployment beyond the project's maximum number.
 
     Raises:
-        LimitExceeded: it has as many.
+        LimitExceeded: the maximum is reached.
     """
     what = "configs" if table == "software_config" else "deployments"
     most: int = getattr(settings, f"max_software_{what}_per_tenant")
@@ -328,16 +329,16 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 
 def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
-    """Have a resource look again at its deployment: the next sweep rings for it."""
-    again = ingest.NewSignal(stack_id, resource_id, cipher.seal(AGAIN), always=True, ring_seconds=0.0)
+    """Signal a resource to check its deployment; the next sweep enqueues it."""
+    again = ingest.NewSignal(stack_id, resource_id, cipher.seal(RETRY), always=True, ring_seconds=0.0)
     ingest.accept(db, [again])
 
 
 def not_found(kind: str, id_: str) -> str:
-    """Return what Heat says of a config or deployment that is not there."""
+    """Return Heat's message for a missing config or deployment."""
     return f"{kind} with id {id_} not found"
 
 
 def referenced(config_id: str) -> str:
-    """Return what Heat says of a config that a deployment refers to."""
+    """Return Heat's message for a config that a deployment refers to."""
     return f"Software config with id {config_id} can not be deleted as it is referenced."

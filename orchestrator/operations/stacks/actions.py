@@ -1,4 +1,4 @@
-"""What can be asked of a stack besides another template (docs/internals/rest-api.md §6)."""
+"""Stack actions: suspend, resume, check, cancel (docs/internals/rest-api.md §6)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Action = Callable[[OperationContext, StackRow], list[CheckMessage]]
 
 
 def start_action(context: OperationContext, stack: StackRow, body: Body) -> list[CheckMessage]:
-    """Begin the one action that a body names.
+    """Start the action that the body names.
 
     Raises:
-        InvalidRequest: it names none, several or an unknown one.
-        NotFound: the stack is gone.
-        NotSupported: the stack is in no state for it.
+        InvalidRequest: it names no action, several, or an unknown one.
+        NotFound: the stack is deleted.
+        NotSupported: the stack's state does not allow the action.
     """
     action = ACTIONS[requested_action(body)]
     if stack.deleted_at is not None:
@@ -36,10 +36,10 @@ def start_action(context: OperationContext, stack: StackRow, body: Body) -> list
 
 
 def requested_action(body: Body) -> str:
-    """Return the one action that a body names.
+    """Return the action that the body names.
 
     Raises:
-        InvalidRequest: it names none, several or an unknown one.
+        InvalidRequest: it names no action, several, or an unknown one.
     """
     names = list(read_object(body.read()))
     if not names:
@@ -52,7 +52,7 @@ def requested_action(body: Body) -> str:
 
 
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Go back to the last good revision; what runs finishes first."""
+    """Roll back to the last completed revision; operations in progress finish first."""
     with context.database.connect() as db, db.transaction():
         idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
         running = _lock_in_progress(db, stack, "UPDATE")
@@ -60,12 +60,12 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
         )
         children.disturb(db, stack.id)
-    assert opened is not None  # it was there a moment ago, and nobody else could remove it since
+    assert opened is not None  # it exists: it was locked just before
     return [opened.ring]
 
 
 def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Start nothing more; what runs finishes by itself."""
+    """Start no further operations; those in progress finish."""
     with context.database.connect() as db, db.transaction():
         running = _lock_in_progress(db, stack, "UPDATE", "CREATE")
         traversals.halt(db, stack.id, running.traversal)
@@ -75,28 +75,28 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
     with context.database.connect() as db:
-        # By itself: a child's end locks the child before its parent's node.
+        # Ordered separately: the end of a child locks the child before its parent's node.
         children.halt_below(db, stack.id, running.traversal)
     return [] if ended is None else ended.rings
 
 
 def suspend(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Pause everything, what stands on others first; a stack that is paused stays so."""
+    """Suspend all resources, dependents first; a suspended stack stays suspended."""
     return [] if stack.state == "SUSPEND_COMPLETE" else _start_traversal_over_all(context, stack, "SUSPEND")
 
 
 def resume(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """End the pause of everything that is paused."""
+    """Resume all suspended resources."""
     return [] if stack.state == "RESUME_COMPLETE" else _start_traversal_over_all(context, stack, "RESUME")
 
 
 def check(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Look at everything, also where something is wrong."""
+    """Check all resources, including failed resources."""
     return _start_traversal_over_all(context, stack, "CHECK")
 
 
 def _start_traversal_over_all(context: OperationContext, stack: StackRow, action: str) -> list[CheckMessage]:
-    """Begin an action over whatever runs, but not over a removal: that ends, and is not to be taken back."""
+    """Start an action, superseding an operation in progress. A delete cannot be superseded."""
     with context.database.connect() as db, db.transaction():
         now = traversals.lock(db, stack.id)
         if now is None:
@@ -105,16 +105,16 @@ def _start_traversal_over_all(context: OperationContext, stack: StackRow, action
             raise ActionInProgress(stack.name, now.action)
         opened = traversals.start_traversal(db, stack.id, action)
         children.disturb(db, stack.id)
-    assert opened is not None  # it was there when it was locked
+    assert opened is not None  # it exists: it is locked
     return [opened.ring]
 
 
 def _lock_in_progress(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:
-    """Return the stack as it is, locked, if one of these actions is in progress.
+    """Lock the stack and return its state, if one of these actions is in progress.
 
     Raises:
-        NotFound: it is gone.
-        NotSupported: it does something else, or has just ended.
+        NotFound: the stack is deleted.
+        NotSupported: another action is in progress, or the action has just ended.
     """
     now = traversals.lock(db, stack.id)
     if now is None:

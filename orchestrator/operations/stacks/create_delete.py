@@ -1,8 +1,8 @@
-"""Create, delete and validate stacks: what the API's verbs do, without HTTP.
+"""Create and delete stacks: the API's operations, without HTTP.
 
-A create is checked in full before anything is written, so that every fault of a template is answered on the
-spot and leaves nothing behind; then it is one durable transaction. Large bodies go through
-`offload.py`, which runs the same functions in a process of their own.
+A create is validated in full before any row is written, so that all errors of a template are reported at once
+and leave no trace. Then it is a single transaction. Large bodies go through `offload.py`, which runs the same
+functions in a subprocess.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from orchestrator.template.template import Template
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request written down: the stack it is for, and what to enqueue."""
+    """An accepted request: its stack, and the messages to send."""
 
     uuid: str
     name: str
@@ -46,7 +46,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
     """Accept a new stack.
 
     Raises:
-        InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: nothing was written.
+        InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: no row was written.
     """
     opened, wanted, _ = validate_and_insert(context, body)
     return Accepted(str(wanted.uuid), wanted.name, [opened.ring])
@@ -55,7 +55,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
 def validate_and_insert(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[StartedTraversal, StackInsert, Template]:
-    """Check a create and write it down; with a `lease` the caller goes on to plan it."""
+    """Validate a create and insert its rows; with a `lease`, the caller plans the stack itself."""
     request, adopted = read_request(body.read(), fetcher(context.settings)), None
     if request.adopt_stack_data is not None:
         request, adopted = adoption_request(context, request)
@@ -81,10 +81,10 @@ def validate_and_insert(
 
 
 def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Begin to remove a stack, over whatever runs.
+    """Start the delete of a stack, superseding an operation in progress.
 
     Raises:
-        NotFound: it is gone already.
+        NotFound: it is deleted already.
     """
     with context.database.connect() as db, db.transaction():
         idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
@@ -97,7 +97,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
 def desired_stack(
     context: OperationContext, request: StackRequest, vetted: ValidatedRequest, stack_uuid: uuid.UUID
 ) -> StackInsert:
-    """Return a vetted request as it is written down."""
+    """Return the rows to insert for a validated request."""
     hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
     shown = {
         name: None if name in hidden else value
@@ -107,7 +107,7 @@ def desired_stack(
     told = event_sinks.read(context, stack_uuid, vetted.environment.event_sinks)
     template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
     environment["event_sinks"] = list(told.kept)
-    reject_nul_bytes(template, orjson.dumps([environment, shown]))  # YAML can write it where JSON did not
+    reject_nul_bytes(template, orjson.dumps([environment, shown]))  # YAML allows NUL where JSON did not
     return StackInsert(
         uuid=stack_uuid,
         name=request.stack_name,
@@ -129,7 +129,7 @@ def desired_stack(
 
 
 def _shown(environment: Environment, hidden: Collection[str]) -> dict[str, Any]:
-    """Return the environment to keep: without the values of hidden parameters, whose names stay."""
+    """Return the environment to store: without the values of hidden parameters, but with their names."""
     kept = environment.to_json()
     for section in ("parameters", "parameter_defaults"):
         kept[section] = {name: None if name in hidden else value for name, value in kept[section].items()}

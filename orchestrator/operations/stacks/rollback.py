@@ -1,4 +1,4 @@
-"""Bring a stack back to any of its revisions: as a new one, over whatever runs
+"""Roll a stack back to any of its revisions, as a new revision, superseding an operation in progress
 (docs/internals/engine-semantics.md §8, §17).
 """
 
@@ -13,10 +13,10 @@ from orchestrator.store.traversals.accept import accept_rollback, numbered
 
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
-    """Begin to bring a stack back to the revision of that number.
+    """Start the rollback of a stack to the revision of that number.
 
     Raises:
-        NotFound: the stack is gone, or it has no such revision.
+        NotFound: the stack is deleted, or has no such revision.
         NotSupported: it is suspended.
     """
     with context.database.connect() as db, db.transaction():
@@ -30,5 +30,5 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
             raise NotFound("Revision", str(number))
         opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
         children.disturb(db, stack.id)
-    assert opened is not None  # it was there when it was locked
+    assert opened is not None  # it exists: it is locked
     return [opened.ring]

@@ -1,6 +1,7 @@
-"""Accept a new template for a stack, at any moment, over whatever runs (docs/internals/rest-api.md §6).
+"""Accept a new template for a stack at any time, superseding an operation in progress
+(docs/internals/rest-api.md §6).
 
-PUT brings everything anew; PATCH starts from what the stack was last asked to be, also when that failed.
+PUT replaces the whole request; PATCH starts from the latest accepted revision, even if that failed.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from orchestrator.template.template import Template
 _PARTS: Final = {
     "template", "template_url", "files", "files_container", "environment", "environment_files", "parameters",
 }  # fmt: skip
-TRIES: Final = 10  # of a PATCH, each over a change by somebody else
+TRIES: Final = 10  # attempts of a PATCH that conflicts with other requests
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedUpdate:
-    """An update with nothing wrong in it, not written down."""
+    """A valid update that is not stored yet."""
 
-    asked: UpdateRequest
-    request: StackRequest  # in full
-    vetted: ValidatedRequest
+    requested: UpdateRequest
+    request: StackRequest  # with the defaults of a PATCH filled in
+    validated: ValidatedRequest
     wanted: StackInsert
 
 
@@ -51,16 +52,16 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
     """Accept an update of a stack.
 
     Raises:
-        NotFound: the stack is gone.
+        NotFound: the stack is deleted.
         NotSupported: it is suspended.
-        InvalidRequest, InvalidTemplate, LimitExceeded: nothing was written.
+        InvalidRequest, InvalidTemplate, LimitExceeded: no row was written.
     """
     opened, _ = accept(context, stack, body, patch=patch)
     return Accepted(str(stack.uuid), stack.name, [opened.ring])
 
 
 def is_empty_patch(body: Body) -> bool:
-    """Whether a PATCH asks for nothing but the update once more (docs/internals/rest-api.md §5.6)."""
+    """Whether a PATCH changes nothing and only repeats the update (docs/internals/rest-api.md §5.6)."""
     if body.path is not None:
         return False
     try:
@@ -78,9 +79,9 @@ def _is_nothing(value: Any) -> bool:
 def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
 ) -> tuple[StartedTraversal, Template]:
-    """Check an update and write it down; with a `lease` the caller goes on to plan it.
+    """Validate an update and store it; with a `lease`, the caller plans the stack itself.
 
-    What another request has changed meanwhile, a PATCH starts from anew.
+    A PATCH that conflicts with another request starts again from that request's revision.
     """
     with ExitStack() as given:
         return _accept(context, stack, body, given, patch=patch, lease=lease)
@@ -95,13 +96,13 @@ def _accept(
     patch: bool,
     lease: int | None,
 ) -> tuple[StartedTraversal, Template]:
-    """Do so; what is entered into `given` is over with the request."""
+    """Validate and store an update; contexts entered into `given` end with the request."""
     credential: list[int | None] = []
     for _ in range(TRIES):
         if stack.deleted_at is None and stack.action == "SUSPEND":
             raise NotSupported("Updating a stack when it is suspended")
         proposal = propose(context, stack, body, patch=patch)
-        asked, based_on = proposal.asked, stack.traversal if proposal.asked.patch else None
+        requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
             credential.append(
                 given.enter_context(delegated_credentials.credential_for_update(context, stack))
@@ -115,7 +116,7 @@ def _accept(
                     replace(proposal.wanted, credential_id=credential[0]),
                     action="UPDATE",
                     lease=lease,
-                    converge=asked.converge,
+                    converge=requested.converge,
                     based_on=based_on,
                 )
                 children.disturb(db, stack.id)
@@ -124,7 +125,7 @@ def _accept(
             continue
         if opened is None:
             raise NotFound("Stack", stack.name)
-        return opened, proposal.vetted.template
+        return opened, proposal.validated.template
     raise Conflict(f"Stack {stack.name} is being changed by others all the time. Please try again.")
 
 
@@ -136,42 +137,48 @@ def _retry_on_conflict(context: OperationContext, stack: StackRow) -> StackRow:
 
 
 def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bool) -> ProposedUpdate:
-    """Check an update in full and write nothing.
+    """Validate an update in full without storing it.
 
     Raises:
-        NotFound: the stack is gone.
+        NotFound: the stack is deleted.
         InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported: it cannot be accepted.
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    asked = read_update(body.read(), fetcher(context.settings), patch=patch)
+    requested = read_update(body.read(), fetcher(context.settings), patch=patch)
     before = revisions.desired(context.database, stack)
     assert before is not None
-    request = _request(context, stack, asked, before)
+    request = _request(context, stack, requested, before)
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     old = stored_values(dict(before.parameters), before.sealed, context.cipher, given)
     parent, hide = old.parent, frozenset[str]()
-    if parent is not None and asked.patch:  # what the stack around it gave stays as secret as it was
-        hide = old.hidden - asked.request.parameters.keys()
-    vetted = validate_request(
+    if parent is not None and requested.patch:  # values given by the parent stack stay secret
+        hide = old.hidden - requested.request.parameters.keys()
+    validated = validate_request(
         context, request, stack_uuid=str(stack.uuid), parent=parent, hide=hide, depth=stack.depth
     )
-    _refuse_immutable(old, before, vetted)
-    return ProposedUpdate(asked, request, vetted, desired_stack(context, request, vetted, stack.uuid))
+    _refuse_immutable(old, before, validated)
+    return ProposedUpdate(
+        requested, request, validated, desired_stack(context, request, validated, stack.uuid)
+    )
 
 
 def _request(
-    context: OperationContext, stack: StackRow, asked: UpdateRequest, before: RevisionRow
+    context: OperationContext, stack: StackRow, requested: UpdateRequest, before: RevisionRow
 ) -> StackRequest:
-    """Return what is asked for in full: what a PATCH leaves out is what the stack has."""
+    """Return the complete request: a PATCH inherits all that it omits."""
     request = replace(
-        asked.request,
+        requested.request,
         stack_name=stack.name,
-        disable_rollback=stack.disable_rollback if asked.disable_rollback is None else asked.disable_rollback,
-        timeout_mins=stack.timeout_mins if asked.request.timeout_mins is None else asked.request.timeout_mins,
-        keep_going=stack.keep_going if asked.keep_going is None else asked.keep_going,
+        disable_rollback=stack.disable_rollback
+        if requested.disable_rollback is None
+        else requested.disable_rollback,
+        timeout_mins=stack.timeout_mins
+        if requested.request.timeout_mins is None
+        else requested.request.timeout_mins,
+        keep_going=stack.keep_going if requested.keep_going is None else requested.keep_going,
     )
-    if not asked.patch:
+    if not requested.patch:
         return request
     template = request.template
     if template is None:
@@ -186,21 +193,21 @@ def _request(
         request,
         template=template,
         files={**files, **request.files},
-        environment=_environment(context, asked, before),
-        tags=stack.tags if asked.tags_left_out else request.tags,
+        environment=_environment(context, requested, before),
+        tags=stack.tags if requested.tags_left_out else request.tags,
         ignore_unknown_parameters=True,
     )
 
 
-def _environment(context: OperationContext, asked: UpdateRequest, before: RevisionRow) -> dict[str, Any]:
-    """Return the stored environment with the request's on top, without the parameters to clear."""
-    request = asked.request
+def _environment(context: OperationContext, requested: UpdateRequest, before: RevisionRow) -> dict[str, Any]:
+    """Return the stored environment merged with the request's, without the parameters to clear."""
+    request = requested.request
     opened = context.cipher.open(before.sealed) if before.sealed else {}
     stored = dict(before.environment)
     parameters = {
         name: opened.get(name) if value is None else value
         for name, value in (stored.get("parameters") or {}).items()
-        if name not in asked.clear_parameters
+        if name not in requested.clear_parameters
     }
     given = (
         Environment()
@@ -218,11 +225,11 @@ def _environment(context: OperationContext, asked: UpdateRequest, before: Revisi
     return {section: value for section, value in made.items() if value}
 
 
-def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: ValidatedRequest) -> None:
+def _refuse_immutable(old: ParameterValues, before: RevisionRow, validated: ValidatedRequest) -> None:
     """Refuse a new value of an immutable parameter that the stack had before.
 
     Raises:
-        InvalidTemplate: with each of them.
+        InvalidTemplate: with a diagnostic for each such parameter.
     """
     known = before.outline["parameters"]
     faults = [
@@ -232,8 +239,8 @@ def _refuse_immutable(old: ParameterValues, before: RevisionRow, vetted: Validat
             f"parameters.{name}",
             heat_type="ImmutableParameterModified",
         )
-        for name, schema in vetted.template.parameters.items()
-        if schema.immutable and name in known and old.get(name) != vetted.values.get(name)
+        for name, schema in validated.template.parameters.items()
+        if schema.immutable and name in known and old.get(name) != validated.values.get(name)
     ]
     if faults:
         raise InvalidTemplate(faults)

@@ -1,8 +1,8 @@
-"""Which resource types the installation offers: those installed, and the operator's templates among them.
+"""The resource types that the installation offers: installed types, and templates of the operator.
 
-What the operator's environment maps counts as it does for a stack that has no environment of its own: a name
-mapped to a template is that template, one mapped to nothing is not there, an alias is known by its name and
-not listed (docs/internals/rest-api.md §10.2).
+The operator's environment applies as for a stack without an environment of its own: a name mapped to a
+template is that template, a name mapped to nothing is removed, an alias can be looked up but is not listed
+(docs/internals/rest-api.md §10.2).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from orchestrator.template.resource_registry_entries import RESOURCES
 
 log = logger()
 
-ANY_RESOURCE: Final = ""  # the name of one that no entry is about
-_templates: dict[tuple[object, str], TemplateType] = {}  # read once a process, as the environment is
+ANY_RESOURCE: Final = ""  # a resource name without an entry in the registry
+_templates: dict[tuple[object, str], TemplateType] = {}  # read once per process, like the environment
 _lock = threading.Lock()
 
 
 class AvailableTypes(Mapping[str, ResourceType]):
-    """The types by name. Iterating gives what is listed; asking for one also finds aliases."""
+    """The types by name. Iteration yields the listed types; a lookup also finds aliases."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
         settings: Settings,
         enter: Callable[[str], None] = lambda _name: None,
     ) -> None:
-        """Take the installed types, and what raises Forbidden for those that are not for the caller."""
+        """`enter` raises Forbidden for types that the caller may not use."""
         self._types, self._settings = types, settings
         self._globals = global_environment(settings.environment_dir)
         self._kinds = TypeResolver.of_stack(
@@ -58,10 +58,10 @@ class AvailableTypes(Mapping[str, ResourceType]):
         """Return a type.
 
         Raises:
-            KeyError: there is none of that name.
-            Forbidden: it is not for the caller.
-            ResourceTypeUnavailable: it is known, and not there.
-            Misconfigured: the operator's template for it is not there, or none.
+            KeyError: there is no type of that name.
+            Forbidden: the caller may not use it.
+            ResourceTypeUnavailable: it is known, but not available.
+            Misconfigured: the operator's template for it is missing or not valid.
         """
         target = self._kinds.registry.target(ANY_RESOURCE, name)
         if target is None:
@@ -81,7 +81,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
         return self._template(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Go over the names of types and the operator's templates, sorted."""
+        """Iterate over the names of types and of the operator's templates, sorted."""
         entries = {name for name, entry in self._globals.items() if isinstance(entry, str)} - {RESOURCES}
         for name in sorted({*self._types, *entries}):
             target = self._kinds.registry.target(ANY_RESOURCE, name) if "*" not in name else None
@@ -91,7 +91,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
                 yield name
 
     def __len__(self) -> int:
-        """Return how many are listed."""
+        """Return the number of listed types."""
         return sum(1 for _ in self)
 
     def _is_usable(self, name: str) -> bool:

@@ -1,7 +1,8 @@
-"""Which of a template's faults Heat tells: it stops at the first, and does not go by the document.
+"""The order of a template's errors: the first error is the one that Heat would report.
 
-Parameters' declarations come first, then what the resources are in themselves, values, types, references, and
-only then what takes resource types to know (docs/internals/hot-language.md §12). The others keep their order.
+Heat stops at its first error, and does not check in the document's order: first the declarations of
+parameters, then the structure of resources, values, types, references, and finally all that requires resource
+types (docs/internals/hot-language.md §12). All further errors keep their order.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from orchestrator.errors import Diagnostic
 from orchestrator.template.formats import Keywords
 
 DECLARATIONS, SECTIONS, STRUCTURE, VALUES, TYPES, REFERENCES, OUTPUTS, LATER = range(8)
-PARAMETERS: Final = "parameters"  # where a value is at fault, whatever the dialect calls their declarations
+PARAMETERS: Final = "parameters"  # path of a parameter's value, in every format
 _OF_VALUES: Final = frozenset({"invalid-parameter", "missing-parameter", "unknown-parameter"})
-# What is wrong with an output in itself.
+# Faults in the structure of an output.
 _OF_OUTPUTS: Final = frozenset({"output-not-a-map", "missing-value", "function-arguments", "condition"})
-# What Heat sees only when it looks at a value as the property of a type.
+# Faults that Heat finds only when a type reads the value as a property.
 _LATE: Final = frozenset(
     {
         "deletion-policy",
@@ -42,14 +43,14 @@ _LATE: Final = frozenset(
 
 
 def heat_first(errors: Sequence[Diagnostic], words: Keywords) -> list[Diagnostic]:
-    """Return the errors with the one in front that Heat would tell."""
+    """Return the errors, beginning with the error that Heat would report."""
     first = min(errors, key=lambda error: _rank(error, words))
-    if first.code == "missing-type":  # keys come before it
+    if first.code == "missing-type":  # missing keys come before it
         inside = f"{first.path}."
         keys = (one for one in errors if one.code == "unknown-key" and one.path.startswith(inside))
         first = next(keys, first)
     rest = (error for error in errors if error is not first)
-    # Only in a nested template does Heat call an unknown section by a type of its own.
+    # Heat reports an unknown section with an error type of its own only in a nested template.
     told = replace(first, heat_type="StackValidationFailed") if first.code == "unknown-section" else first
     return [told, *rest]
 

@@ -1,4 +1,4 @@
-"""The stack inside a nested resource as it would be, without making it: what previews look into."""
+"""The child stack of a nested resource before it is created, for previews and validation."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, Template
 
-UNMADE: Final = "None"  # the id of a stack that is not there
+UNMADE: Final = "None"  # the id of a stack that does not exist
 
 
 @dataclass(frozen=True, slots=True)
 class HypotheticalChild:
-    """The stack nested in a resource, as it would be; values that are not known are `missing`."""
+    """The child stack that a resource would have; unknown values are `missing`."""
 
     name: str
     uuid: str
     template: Template
     values: ParameterValues
     kinds: TypeResolver
-    faults: Sequence[Diagnostic] = ()  # for which it could not be made; none where values are not known
+    faults: Sequence[Diagnostic] = ()  # reasons why it could not be created; empty if values are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ParentResource:
-    """What a preview knows of a nested resource.
+    """The parent resource as a preview knows it.
 
-    Of `unknown` properties, and of metadata that are `UNKNOWN`, the value is not known; `secret` are
-    properties that must not be shown.
+    The values of `unknown` properties, and of metadata that are `UNKNOWN`, are not known; `secret` properties
+    must be masked.
     """
 
     name: str  # of the resource
@@ -62,36 +62,36 @@ class ParentResource:
 
 @renamed_attributes(beside="sibling")
 class EmptyChildView:
-    """There is no child."""
+    """The view of a child stack that does not exist."""
 
     uuid = arn = template = None
 
     def __init__(self, around: TypeResolver, resource_name: str) -> None:
-        """Take what is known of the resource that one would stand for."""
+        """`around` is the type resolver of the parent stack."""
         self._around, self._name = around, resource_name
 
     def file(self, name: str) -> str | None:
-        """Return a file of the stack around it."""
+        """Return a file of the parent stack."""
         return self._around.files.get(name)
 
     def sibling(self, id_: str) -> Sibling | None:  # noqa: ARG002
-        """Return nothing: what is around it may not be made yet."""
+        """Return None: siblings may not exist yet."""
         return None
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
-        """Return the environment that it would have."""
+        """Return the environment that the child would have."""
         return self._around.environment.child(self._name, parameters, None)
 
     def members(self) -> Sequence[Member]:
-        """Return nothing."""
+        """Return no members."""
         return ()
 
     def failed(self) -> Collection[str]:
-        """Return nothing."""
+        """Return no failures."""
         return ()
 
     def outputs(self) -> Mapping[str, Any]:
-        """Return nothing."""
+        """Return no outputs."""
         return {}
 
 
@@ -105,12 +105,12 @@ def build_hypothetical_child(
     uuid: str = UNMADE,
     child: ChildView | None = None,
 ) -> HypotheticalChild | None:
-    """Return the stack that a resource of this kind would have, under this name; None when it cannot be said.
+    """Return the child stack that a resource of this type would have; None if it depends on unknown values.
 
-    `child` is that stack as it is now, if it is there.
+    `child` is the existing child stack, if there is one.
 
     Raises:
-        InvalidTemplate: it is there, and what it would be made with is wrong.
+        InvalidTemplate: the child stack exists, and its new inputs are not valid.
     """
     try:
         return _look_inside(
@@ -120,7 +120,7 @@ def build_hypothetical_child(
         if child is None or around.unknown:
             return None
         raise
-    except OrchestratorError:  # it would be told when the stack is made; what is wrong before, was told
+    except OrchestratorError:  # reported when the stack is created; earlier faults were reported already
         return None
 
 
@@ -175,7 +175,7 @@ def _look_inside(
 def _kinds(
     context: OperationContext, kinds: TypeResolver, kind: NestedType, environment: Environment
 ) -> TypeResolver:
-    """Return the kinds of the stack inside a resource.
+    """Return the type resolver of the child stack.
 
     Raises:
         InvalidTemplate: its registry is malformed.
@@ -201,7 +201,7 @@ def _kinds(
 def hypothetical_child_of(
     context: OperationContext, definition: ResourceDefinition, whole: HypotheticalChild, kind: NestedType
 ) -> HypotheticalChild | None:
-    """Return the stack that a resource would have, None when that depends on what is not known."""
+    """Return the child stack that a resource would have, None if it depends on unknown values."""
     files = whole.kinds.files
     view = HypotheticalStack(whole.template, whole.values, files, nested=whole.values.parent is not None)
     words = format_named(view.version).keywords

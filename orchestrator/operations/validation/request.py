@@ -1,7 +1,7 @@
-"""Find everything wrong with a request before a row is written for it.
+"""Validate a request before any row is written.
 
-The language's faults, the parameters', the resource types' and a cycle are looked for one after the other,
-each as far as the others let it, and answered together.
+Faults of the language, of parameters, of resource types, and cycles are searched for in turn, each as far as
+earlier faults permit, and reported together.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from orchestrator.template.template import Draft, FaultyTemplate, Template, read
 
 log = logger()
 
-# What depends on values, or is only asked for when a stack is made: without values it is worth a warning.
+# These depend on values, or matter only for a stack that is created: without values they are warnings.
 ONLY_WITH_VALUES: Final = frozenset(
     {
         "wrong-value",
@@ -55,23 +55,23 @@ ONLY_WITH_VALUES: Final = frozenset(
 )
 
 
-INQUIRY_SECONDS: Final = 60.0  # for all that providers are asked about one request
+INQUIRY_SECONDS: Final = 60.0  # for all provider checks of a request
 SHORTEST_CALL_SECONDS: Final = 0.1
-EXPRESSIONS_SECONDS: Final = 20.0  # for all that a request's template lets evaluate
-BAD_REQUEST: Final = "HTTPBadRequest"  # the type of a request that cannot be read at all
-VALUES: Final = frozenset({"invalid-parameter"})  # of parameters: they may still change
+EXPRESSIONS_SECONDS: Final = 20.0  # for all expressions in a request's template
+BAD_REQUEST: Final = "HTTPBadRequest"  # error type of a request that cannot be parsed
+VALUES: Final = frozenset({"invalid-parameter"})  # of parameters, which may still change
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatedRequest:
-    """A request with nothing wrong in it."""
+    """A valid request."""
 
     document: Mapping[str, Any]  # the template as data
     template: Template
     environment: Environment
     values: ParameterValues
     kinds: TypeResolver
-    files: Mapping[str, str]  # the request's, without environments that hold secrets, and what was fetched
+    files: Mapping[str, str]  # the request's, without environments that contain secrets, and fetched files
     warnings: Sequence[Diagnostic]
 
 
@@ -87,15 +87,15 @@ def validate_request(
     hide: Collection[str] = (),
     depth: int = 0,
 ) -> ValidatedRequest:
-    """Return a request's parts, checked; `strict` where parameter values must be complete.
+    """Return the parts of a valid request. If `strict`, parameter values must be complete.
 
-    `overlook` lets types pass that are known and not available, their properties unchecked. `parent` is the
-    resource that the stack stands for, `depth` how deep it lies; `hide` names parameters whose values are
-    secret whatever the template says.
+    `overlook` accepts known but unavailable types, without a check of their properties. `parent` is the
+    resource that the stack belongs to, `depth` its nesting depth; `hide` lists parameters whose values are
+    secret in any case.
 
     Raises:
-        Forbidden: a type of the template, or of one nested in it, is not for the caller.
-        InvalidTemplate: with every fault found, the first being the one Heat would tell.
+        Forbidden: the caller may not use a type of the template or of a nested template.
+        InvalidTemplate: with every fault; the first fault is the one that Heat would report.
         LimitExceeded: the template is too large or has too many resources.
     """
     settings = context.settings
@@ -129,7 +129,8 @@ def validate_request(
     except (TypeError, ValueError, LookupError, AttributeError):
         if sound:
             raise
-        log.info("vetting_cut_short", fault=faults[0].message)  # what is broken cannot always be looked into
+        # further checks of an invalid template may fail
+        log.info("vetting_cut_short", fault=faults[0].message)
     own = iter(placed([f for f in faults if not f.file], request.template, draft.document))
     faults = [fault if fault.file else next(own) for fault in faults]
     errors = [fault for fault in faults if fault.severity == "error"]
@@ -143,18 +144,18 @@ def validate_request(
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The stack that a request asks for, as its resources' types may know it."""
+    """The context of resource types during validation: the requested stack."""
 
     given: Environment
     texts: Mapping[str, str]
     name: str
 
     def file(self, name: str) -> str | None:
-        """Return one of its files."""
+        """Return the content of a file."""
         return self.texts.get(name)
 
     def files(self) -> Mapping[str, str]:
-        """Return all of them."""
+        """Return all files."""
         return self.texts
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
@@ -165,7 +166,7 @@ class _Around:
 def _provider_checks(
     context: OperationContext, environment: Environment, files: Mapping[str, str]
 ) -> Inquire:
-    """Return what asks providers about resources, within a bound of time for all of them."""
+    """Return a function that runs the provider checks of resources, within a total time budget."""
     ends_at = time.monotonic() + INQUIRY_SECONDS
 
     def inquire(name: str, kind: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
@@ -198,7 +199,7 @@ def kinds_of(
     depth: int = 0,
     fetching: bool = True,
 ) -> TypeResolver:
-    """Return what stands for the types of a stack with this environment; `fetching` what is not sent."""
+    """Return the type resolver of a stack with this environment; `fetching` lets it fetch missing files."""
     settings = context.settings
     return TypeResolver.of_stack(
         context.types,
@@ -216,7 +217,7 @@ def kinds_of(
 
 
 def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
-    """Read a request's template; of a text that is none Heat says so first
+    """Parse a request's template. For text that is no template, the message has Heat's prefix
     (docs/internals/rest-api.md §2).
     """
     try:
@@ -233,13 +234,13 @@ def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
 def _environment(
     request: StackRequest, draft: Draft, limits: Limits
 ) -> tuple[Environment, Mapping[str, str]]:
-    """Return what the request says besides its template, its own parameters on top, and the files to keep."""
+    """Return the request's environment, overridden by its own parameters, and the files to store."""
     names, files = request.environment_files, request.files
     if not names:
         sent = Environment.parse(request.environment, limits, of_request=True)
         return sent.with_parameters(request.parameters), files
     own = Environment()
-    if request.ignore_unknown_parameters:  # of an update that says only what is to change
+    if request.ignore_unknown_parameters:  # of an update that sends only changes
         own = Environment.parse(request.environment, limits)
     own = own.with_parameters(request.parameters)
     schemas = schemas_in(files, draft.parameters, limits)
@@ -258,7 +259,7 @@ def _values(
     parent: ParentResourceProxy | None,
     hide: Collection[str],
 ) -> tuple[ParameterValues, list[Diagnostic], bool]:
-    """Return the parameters' values and what is wrong with them; then there are none."""
+    """Return the parameters' values, their faults, and whether there are none."""
     schemas, supplied = draft.parameters, environment.parameters
     try:
         values = ParameterValues.build(
@@ -278,7 +279,7 @@ def _values(
 
 
 def _not_yet_reported(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the faults that are not told yet: a warning hides no error."""
+    """Return the faults that are not reported yet; a warning does not hide an error."""
     wrong = [fault for fault in known if fault.severity == "error"]
     errors = not_yet_reported(wrong, [fault for fault in more if fault.severity == "error"])
     return [*errors, *not_yet_reported(known, [fault for fault in more if fault.severity != "error"])]
@@ -291,7 +292,7 @@ def _without_bad_values(
     given: Mapping[str, str],
     parent: ParentResourceProxy | None,
 ) -> ParameterValues:
-    """Return the values of the parameters whose faults are not at one of these places."""
+    """Return the values of the parameters without faults at these paths."""
     good = {name: one for name, one in draft.parameters.items() if f"parameters.{name}" not in wrong}
     supplied = {name: value for name, value in environment.parameters.items() if name in good}
     built = ParameterValues.build(
@@ -303,7 +304,7 @@ def _without_bad_values(
 
 
 def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, list[Diagnostic]]:
-    """Return the template with the faults of its language."""
+    """Return the template, and the faults of its language."""
     try:
         return draft.define(values), []
     except FaultyTemplate as error:
@@ -311,7 +312,7 @@ def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, lis
 
 
 def _as_warning(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
-    """Return a fault as a warning when it is none without values."""
+    """Return a fault as a warning if it depends on values."""
     return replace(fault, severity="warning") if fault.code in codes else fault
 
 

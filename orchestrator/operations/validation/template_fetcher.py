@@ -1,4 +1,4 @@
-"""What of the texts that a request names by their addresses the API fetches, and how much of that."""
+"""Limits for files that the API fetches from URLs in a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from orchestrator.config import Settings
 
 
 def fetcher(settings: Settings) -> Fetcher:
-    """Return what fetches the texts of one request."""
+    """Return a fetcher for the files of a request."""
     return Fetcher(
         Fetched(
             max_bytes=min(settings.max_fetched_size, settings.max_template_size),

@@ -1,4 +1,4 @@
-"""`POST /validate`: what is wrong with a template, or what it asks for (docs/internals/rest-api.md §10.1)."""
+"""`POST /validate`: the faults of a template, or a description of it (docs/internals/rest-api.md §10.1)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from orchestrator.template.parameters import MASK, ParameterSchema, ParameterVal
 from orchestrator.template.resource_registry_entries import TEMPLATE_ENDINGS
 from orchestrator.template.template import Template
 
-MOST_NESTED: Final = 1_000  # templates described in one answer
+MOST_NESTED: Final = 1_000  # templates described in a response
 SHOWN: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
 TYPES = {
     "string": "String",
@@ -51,11 +51,11 @@ def validate(
 ) -> dict[str, Any]:
     """Return a template's parameters and environment as clients print them; values need not be given.
 
-    `overlook` lets types pass that are known and not available; `show_nested` adds the parameters of the
-    templates that resources stand for, `with_warnings` what might be refused when the stack is made.
+    `overlook` accepts known but unavailable types; `show_nested` adds the parameters of nested templates,
+    `with_warnings` adds faults that may prevent a create.
 
     Raises:
-        InvalidTemplate: with every fault found.
+        InvalidTemplate: with every fault.
     """
     request = read_request(body.read(), fetcher(context.settings), named=False)
     vetted = validate_request(context, request, stack_uuid="None", strict=False, overlook=overlook)
@@ -79,15 +79,15 @@ def validate(
 
 
 class NestedTemplateReport:
-    """Describes the templates nested in one, down to the last, as far as their number is bounded."""
+    """Describes nested templates at all levels, up to a maximum number."""
 
     def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
-        """`files` came with the request."""
+        """`files` are those of the request."""
         self.context, self.files = context, files
         self.left = MOST_NESTED
 
     def of(self, whole: HypotheticalChild, *, most: int | None = None) -> dict[str, Any]:
-        """Return the parameters of what is nested in a stack, by resource; of just the first `most`."""
+        """Return the parameters of nested stacks by resource; if given, only of the first `most`."""
         found, kinds = {}, whole.kinds
         for definition in islice(whole.template.resources.values(), most):
             kind = kinds.of(definition)
@@ -116,7 +116,7 @@ class NestedTemplateReport:
         defaults = kind.environment.parameter_defaults
         try:
             values = ParameterValues.build(schemas, supplied, defaults, {}, missing_ok=True)
-        except InvalidTemplate:  # a value that the parameter cannot have, which is warned of
+        except InvalidTemplate:  # a value that does not fit the parameter; reported as a warning
             values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
         values = ParameterValues(dict(values), values.hidden | secret, values.missing)
         template = nested.define(values)[0]
@@ -126,9 +126,9 @@ class NestedTemplateReport:
     def _sample_values(
         self, definition: ResourceDefinition, kind: NestedType, whole: HypotheticalChild
     ) -> dict[str, Any]:
-        """Describe a resource whose properties make its template; nothing when they are not known.
+        """Describe a resource whose properties determine its template; return {} if they are unknown.
 
-        A group is shown with one member, as Heat shows it, however many it is to have.
+        A group is shown with a single member, as in Heat, whatever its size.
         """
         inside = hypothetical_child_of(self.context, definition, whole, kind)
         if inside is None:
@@ -160,12 +160,12 @@ class NestedTemplateReport:
 
 
 def _shown(environment: Environment, hidden: Collection[str], template: Template) -> dict[str, Any]:
-    """Return the user's environment, the values of hidden parameters masked.
+    """Return the user's environment with masked values of hidden parameters.
 
-    A type that is the name of a template is in the registry, under its own name, as soon as it is used.
+    A type that is the name of a template is listed in the registry under its own name as soon as it is used.
     """
     shown = environment.to_json()
-    del shown["encrypted_param_names"]  # is about what is stored
+    del shown["encrypted_param_names"]  # concerns storage only
     used = {one.type for one in template.resources.values() if one.type.endswith(TEMPLATE_ENDINGS)}
     shown["resource_registry"] = {**{name: name for name in sorted(used)}, **shown["resource_registry"]}
     masked = {*hidden, *environment.encrypted_param_names}
@@ -190,8 +190,9 @@ def _described(
 
 
 def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> dict[str, Any]:
-    """Return a parameter with the `value` given for it and the environment's `default`, None without; a
-    `secret` value is masked, and both are where the parameter is hidden.
+    """Return a parameter with its `value` and the environment's `default`, each None if not given.
+
+    A `secret` value is masked; so are value and default of a hidden parameter.
     """
     shown: dict[str, Any] = {
         "Type": TYPES[schema.type],
@@ -200,7 +201,7 @@ def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) 
         "Label": schema.label,
     }
     if default is None:
-        default = schema.default  # which anybody can read in the template
+        default = schema.default  # not masked: it is readable in the template
     elif schema.hidden:
         default = MASK
     if default is not None:

@@ -135,7 +135,7 @@ def test_a_server_that_drips_costs_the_deadline_and_no_more(server):
 
 
 def test_an_answer_that_is_too_large_is_refused(server, stacks, monkeypatch):
-    monkeypatch.setattr(remote_stacks, "MOST_BYTES", 10)
+    monkeypatch.setattr(remote_stacks, "MAX_BYTES", 10)
     server.answer = (200, {"stack": "x" * 20}, {})
     with pytest.raises(ProviderError, match="sent a response that is too large"):
         stacks.create({})

@@ -90,8 +90,8 @@ def test_a_wrong_file_is_refused_with_every_fault(tmp_path: Path) -> None:
         read(tmp_path, "stacks:delte: [admin]\nstacks:create: admin\nstacks:show: [1]\n")
     assert str(refused.value).splitlines()[1:] == [
         '  stacks:delte: there is no such policy. did you mean "stacks:delete"?',
-        "  stacks:create: must be a list of roles, [] for nobody",
-        "  stacks:show: must be a list of roles, [] for nobody",
+        "  stacks:create: must be a list of roles; [] allows no caller",
+        "  stacks:show: must be a list of roles; [] allows no caller",
     ]
     for text in ("- a\n", "{", "\x00"):
         with pytest.raises(Misconfigured, match="is wrong"):
