@@ -1,5 +1,5 @@
-"""Resource types: what the plugin API is, which types there are, and those that come with the orchestrator.
+"""Resource types: the plugin API, the registry and the built-in types.
 
-A type talks to a provider or to nobody; it never sees the database, a template or another resource. Read
-`base.py` first, then one of `builtin/`.
+A type communicates with a provider, or with none; it never accesses the database, a template or another
+resource. Read `base.py` first, then a module of `builtin/`.
 """

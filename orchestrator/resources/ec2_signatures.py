@@ -19,14 +19,14 @@ from orchestrator.resources.stack_context import StackLocation
 
 Signalling = Literal["waitcondition", "signal"]
 
-VERBS: Final[Mapping[str, str]] = {"waitcondition": "PUT", "signal": "POST"}  # of the URLs of each kind
+VERBS: Final[Mapping[str, str]] = {"waitcondition": "PUT", "signal": "POST"}  # by kind of URL
 METHODS: Final[Mapping[str, str]] = {"HmacSHA256": "sha256", "HmacSHA1": "sha1"}
-TOKEN_PREFIX: Final = "signal."  # noqa: S105 - of every token there is
+TOKEN_PREFIX: Final = "signal."  # noqa: S105 - prefix of every token
 V4: Final = "AWS4-HMAC-SHA256"
 
 
 def access_key(token: str) -> str:
-    """Return the access key of whatever is made under a request token: the same for every try."""
+    """Return the access key of the object created under a request token; equal for every attempt."""
     return hashlib.sha256(f"access {token}".encode()).hexdigest()[:32]
 
 
@@ -36,7 +36,7 @@ def new_secret() -> str:
 
 
 def new_token() -> str:
-    """Return a fresh token for a resource to be signalled with; all others have no dot."""
+    """Return a new token for signals to a resource; no other token contains a dot."""
     return f"{TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
 
 
@@ -48,10 +48,10 @@ def signal_url(
     *,
     at: dt.datetime | None = None,
 ) -> str:
-    """Return the URL at which a resource is signalled by whoever has it, without a token.
+    """Return the signed URL for signals to a resource, usable without a token.
 
-    `at` is when it was made; a URL without one says that it never expires. None does as long as the resource
-    is there.
+    `at` is the creation time; a URL without it never expires formally. In both cases the URL is valid as long
+    as the resource exists.
     """
     base = f"{place.endpoint}/v1/{kind}"
     parts = urlsplit(base)
@@ -64,10 +64,10 @@ def signal_url(
 
 
 def signature_v2(secret: str, verb: str, host: str, path: str, params: Mapping[str, str]) -> str:
-    """Return the signature of a request with these parameters, `Signature` itself left out.
+    """Return the signature of a request with these parameters, except `Signature`.
 
     Raises:
-        KeyError: there is no such `SignatureMethod`.
+        KeyError: unknown `SignatureMethod`.
     """
     digest = METHODS[params.get("SignatureMethod", "HmacSHA256")]
     pairs = sorted((name, value) for name, value in params.items() if name != "Signature")

@@ -1,4 +1,4 @@
-"""Which resource types there are: those registered as entry points, each loaded when first asked for."""
+"""The installed resource types: entry points, loaded on first use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ GROUP = "orchestrator.resource_types"
 
 
 class Registry(Mapping[str, ResourceType]):
-    """The types by name, one instance of each.
+    """The types by name, one instance per type.
 
-    Asking for an unknown name raises NotFound (not a KeyError, so that it can reach the caller as it
-    is); `get` and `in` work as in any mapping.
+    An unknown name raises NotFound (not KeyError, so that the error can be reported to the client unchanged);
+    `get` and `in` behave as in any mapping.
     """
 
     def __init__(
@@ -37,26 +37,26 @@ class Registry(Mapping[str, ResourceType]):
         """Return the type.
 
         Raises:
-            NotFound: there is none of that name.
-            Misconfigured: it is registered and cannot be loaded.
+            NotFound: unknown name.
+            Misconfigured: the type is registered but cannot be loaded.
         """
         kind = self._kinds.get(name)
         return kind if kind is not None else self._load(name)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a type, without loading it."""
+        """Return whether the type is registered, without loading it."""
         return name in self._kinds or name in self._points
 
     def get(self, name: str, default: ResourceType | None = None) -> ResourceType | None:  # type: ignore[override]
-        """Return the type, `default` when there is none."""
+        """Return the type, `default` if it is not registered."""
         return self[name] if name in self else default  # noqa: SIM401 - this is `get`
 
     def __iter__(self) -> Iterator[str]:
-        """Go over the names, sorted."""
+        """Iterate over the sorted names."""
         return iter(sorted(self._kinds.keys() | self._points.keys()))
 
     def __len__(self) -> int:
-        """Return how many types there are."""
+        """Return the number of types."""
         return len(self._kinds.keys() | self._points.keys())
 
     def _load(self, name: str) -> ResourceType:

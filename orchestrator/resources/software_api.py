@@ -1,9 +1,9 @@
-"""Software configs and deployments as types see them: the values, and the store behind `ctx.software`.
+"""Software configs and deployments for resource types: the values, and the store behind `ctx.software`.
 
-A config is a script or a data structure with a schema of inputs and outputs; it never changes. A deployment
-says that a machine shall carry out a config; an agent on the machine reads it and tells how it went
-(docs/internals/rest-api.md §12). Both are rows of ours that outlive a visit, so types treat them like things
-of a provider: made under a token, found by it, gone when asked to.
+A config is a script or a data structure with a schema of inputs and outputs; it is immutable. A deployment
+assigns a config to a server; an agent on the server reads it and reports the result
+(docs/internals/rest-api.md §12). Both are rows of our own that outlive a visit, so types treat them like
+objects of a provider: created under a token, looked up by it, deleted on request.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import Any, Final, Protocol, cast
 from orchestrator.errors import ProviderError
 from orchestrator.resources.stack_context import StackLocation
 
-Value = Any  # what JSON can say
+Value = Any  # a JSON value
 
 UNGROUPED: Final = "Heat::Ungrouped"
-COMPONENT: Final = "component"  # the group of a config that holds one for each action
+COMPONENT: Final = "component"  # the group of a config that holds a config per action
 
-_MADE_UNDER: Final = uuid.UUID("9d0c3f0a-6f0e-5a52-9b5b-5a4a3f6f2d11")  # ours, for ids made of tokens
+_MADE_UNDER: Final = uuid.UUID("9d0c3f0a-6f0e-5a52-9b5b-5a4a3f6f2d11")  # namespace of ids derived from tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigDraft:
-    """What a config is to be. `inputs` and `outputs` are as `builtin/software_io.py` reads them."""
+    """The content of a config. `inputs` and `outputs` are in the form that `builtin/software_io.py`
+    returns.
+    """
 
     name: str | None = None
     group: str | None = UNGROUPED
@@ -38,7 +40,7 @@ class ConfigDraft:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One config as it was made."""
+    """A stored config."""
 
     id: str
     draft: ConfigDraft
@@ -46,34 +48,34 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentDraft:
-    """What one action has a machine do: a config made for it alone, with the values of its inputs."""
+    """The work of an action on a server: a dedicated config with the values of its inputs."""
 
     server_id: str
     action: str
     config: ConfigDraft
     input_values: Mapping[str, Value] | None
-    waits: bool  # for the agent to tell how it went
+    waits: bool  # whether the action waits for the agent's result
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """One deployment as it is now."""
+    """The current state of a deployment."""
 
     id: str
     server_id: str
     config_id: str
     action: str | None
-    status: str | None  # IN_PROGRESS until the agent has told
+    status: str | None  # IN_PROGRESS until the agent has reported a result
     status_reason: str | None
     output_values: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What an agent has in hand, made for one server or deployment alone."""
+    """The credentials of an agent, created for a single server or deployment."""
 
     key: str  # public
-    secret: str = field(repr=False)  # what it signs requests with
+    secret: str = field(repr=False)  # signs requests
     token: str = field(repr=False)
 
 
@@ -85,60 +87,60 @@ class SoftwareStore(Protocol):
         """Where the visited resource is."""
 
     def add_config(self, config_id: str, draft: ConfigDraft, *, secret: bool) -> None:
-        """Make a config unless it is there; `secret` masks it in answers."""
+        """Create a config unless it exists; `secret` masks it in responses."""
 
     def config(self, config_id: str) -> Config | None:
-        """Return a config, None when there is none."""
+        """Return a config, None if it does not exist."""
 
     def remove_config(self, config_id: str) -> None:
-        """Remove a config; already gone is fine.
+        """Delete a config; a config that is already gone is no error.
 
         Raises:
             ProviderError: a deployment refers to it.
         """
 
     def deployment(self, deployment_id: str) -> Deployment | None:
-        """Return a deployment, None when there is none."""
+        """Return a deployment, None if it does not exist."""
 
     def deploy(self, deployment_id: str, draft: DeploymentDraft, *, secret: bool) -> None:
-        """Publish what a machine is to do, in place of what the deployment had it do before.
+        """Publish a deployment to its server, in place of its previous content.
 
-        The same action of the same traversal does so once, however often it is asked.
+        Idempotent for the same action of the same traversal.
         """
 
     def signal(self, deployment_id: str, details: Mapping[str, Value]) -> str:
-        """Take in how it went, if the deployment still waits for that; return what to tell of it."""
+        """Process a reported result if the deployment still waits for it; return the event's reason."""
 
     def cancel(self, deployment_id: str) -> None:
         """Wait no longer for a deployment: it has failed."""
 
     def remove_deployment(self, deployment_id: str) -> None:
-        """Remove a deployment with the config that was made for it; already gone is fine."""
+        """Delete a deployment with its config; a deployment that is already gone is no error."""
 
     def was_lost(self, deployment_id: str) -> bool:
-        """Whether a deployment's machine was there when it was last published, and is gone."""
+        """Return whether a deployment's server existed at the last publication and no longer exists."""
 
     def published(self, server_id: str) -> Sequence[Mapping[str, Value]]:
         """Return the configs that a machine is to carry out, by their names."""
 
     def add_server(self, server_id: str) -> None:
-        """Note that there is a machine; again is fine."""
+        """Register a server; idempotent."""
 
     def has_server(self, server_id: str) -> bool:
         """Whether a machine is noted."""
 
     def remove_server(self, server_id: str) -> None:
-        """Note that a machine is gone: nobody waits any more for what it was to do before that."""
+        """Unregister a server: its open deployments are no longer waited for."""
 
     def credentials(self, thing_id: str) -> Credentials:
-        """Return the credentials of a machine's or a deployment's agent, made when first asked for."""
+        """Return the credentials of a server's or a deployment's agent; the first call creates them."""
 
     def forget(self, thing_id: str) -> None:
-        """Let the credentials of a thing that goes be worth nothing."""
+        """Invalidate the credentials of a server or deployment."""
 
 
 class _Unconnected:
-    """Stands where no store was given: a type that is asked without one cannot work."""
+    """No store: every call fails."""
 
     def __getattr__(self, name: str) -> Any:
         message = "The store of software configs cannot be reached from here."
@@ -149,7 +151,7 @@ UNCONNECTED: Final = cast(SoftwareStore, _Unconnected())
 
 
 def id_of(token: str) -> str:
-    """Return the id of what is made under a token: every try gives the same one."""
+    """Return the id of the object created under a token; equal for every attempt."""
     return str(uuid.uuid5(_MADE_UNDER, token))
 
 
@@ -157,5 +159,5 @@ class ConfigNotFound(ProviderError):
     """A config that is referred to is not there."""
 
     def __init__(self, config_id: str) -> None:
-        """Name it, in Heat's words."""
+        """Use Heat's message."""
         super().__init__(f"Software config with id {config_id} not found", kind="NotFound")

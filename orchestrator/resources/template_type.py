@@ -1,7 +1,7 @@
-"""The type that a nested template makes: its parameters are properties, its outputs attributes
+"""The type defined by a nested template: its parameters are properties, its outputs attributes
 (docs/internals/hot-language.md §10).
 
-Nothing is fetched: the text of a template comes with the request.
+Nothing is fetched: the request contains the text of a template.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TYPES: Final[Mapping[str, str]] = {
     "comma_delimited_list": "list",
     "json": "map",
 }
-# What Heat calls types where it compares them. A number may stand in for an integer.
+# Heat's names of types in comparisons. A number is accepted for an integer.
 _CALLED: Final[Mapping[str, str]] = {
     "string": "String",
     "integer": "Integer",
@@ -56,7 +56,7 @@ _OUTPUTS: Final = frozenset({"unknown-key", "missing-value", "output-not-a-map",
 
 @dataclass(frozen=True, slots=True)
 class NestedTemplate:
-    """A nested template, read; `undecided` is what it is while no parameter has a value."""
+    """A parsed nested template; `undecided` is the template without parameter values."""
 
     url: str
     text: str
@@ -70,10 +70,10 @@ class NestedTemplate:
 
     @classmethod
     def read(cls, url: str, text: str, limits: Limits) -> NestedTemplate:
-        """Read a template.
+        """Parse a template.
 
         Raises:
-            InvalidTemplate: with what keeps it from being a type at all; its file is `url`.
+            InvalidTemplate: faults that prevent its use as a type; their file is `url`.
         """
         warnings: list[Diagnostic] = []
         try:
@@ -84,7 +84,7 @@ class NestedTemplate:
         except LimitExceeded as error:
             raise InvalidTemplate([_fault(str(error), url, text, error.heat_type)]) from None
         undecided, faults = _defined(draft.define, url, text)
-        # What a stack's own template may hold, one that is to be a type may not.
+        # Stricter than for the template of a stack: these faults prevent its use as a type.
         strange = [replace(one, severity="error", file=url) for one in undecided.warnings if one.path]
         if broken := [fault for fault in [*faults, *strange] if _breaks(fault, draft.form)]:
             raise InvalidTemplate(broken)
@@ -105,16 +105,16 @@ class NestedTemplate:
         )
 
     def define(self, values: ParameterValues) -> tuple[Template, list[Diagnostic]]:
-        """Return what it is with these values, and the faults of its language."""
+        """Return the template with these parameter values, and its language faults."""
         return _defined(
             read_document(self.document, self.text, self.warnings).define, self.url, self.text, values
         )
 
 
 class TemplateType(NestedType):
-    """A type that is a template. There is one instance for each place that its environment comes from."""
+    """A type defined by a template. Each environment has its own instance."""
 
-    # These are facts of one instance here.
+    # Set per instance.
     name: str  # type: ignore[misc]
     doc: str  # type: ignore[misc]
     properties: Mapping[str, Property]  # type: ignore[misc]
@@ -130,9 +130,10 @@ class TemplateType(NestedType):
         resource_name: str = "",
         facade: ResourceType | None = None,
     ) -> None:
-        """`environment` is that of the stack the resource is in, `facade` the type whose name it took.
+        """`environment` is the environment of the stack that contains the resource, `facade` the type that
+        the template replaces.
 
-        `resource_name` matters where the environment says something about that resource.
+        `resource_name` selects entries of the environment for this resource.
         """
         self.name, self.template, self.target = name, template, target
         self.environment, self.resource_name = environment, resource_name
@@ -148,17 +149,19 @@ class TemplateType(NestedType):
         self.mismatches = tuple(_mismatches(facade, self)) if facade is not None else ()
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the template, once."""
+        """Apply the template to the child in one step."""
         return Settled() if turn else SetChild(self.child(props))
 
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:
-        """Change it in place, whatever differs: a template may have lost parameters that were given to it."""
+        """Update in place for any difference: the template may no longer have parameters that were set
+        before.
+        """
         return "update" if changed else "keep"
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
-        """Return the outputs, and what is asked for of the resources inside."""
+        """Return the outputs, and the requested attributes of resources in the child."""
         found = dict(child.outputs()) if self.attributes else {}
         inner = [name for name in asked if name.startswith(RESOURCE) and name not in found]
         if inner:
@@ -167,19 +170,19 @@ class TemplateType(NestedType):
         return found
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
-        """Return the output `OS::stack_id` where there is one: a template may pass for what it makes."""
+        """Return the output `OS::stack_id` if it exists: a template may stand for one of its resources."""
         if STACK_ID in self.attributes:
             given = child.outputs().get(STACK_ID)
             return child.arn if given is None else str(given)
         return child.arn
 
     def child(self, props: Mapping[str, Value]) -> ChildTemplate:
-        """Return what the nested stack is made from, given the resource's properties as converted."""
+        """Return the template of the child for the resource's converted properties."""
         environment = self.environment.child(self.resource_name, self.arguments(props), self.target)
         return ChildTemplate(self.template.url, self.template.text, environment)
 
     def arguments(self, props: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the values of the template's parameters that these properties give."""
+        """Return the values of the template's parameters from these properties."""
         return {
             name: flattened(value) if self.properties[name].type == "list" else value
             for name, value in props.items()
@@ -187,12 +190,12 @@ class TemplateType(NestedType):
         }
 
     def has_attribute(self, name: str) -> bool:
-        """Whether there is such an output, or such a resource inside."""
+        """Return whether the output exists, or `name` refers to a resource in the child."""
         return super().has_attribute(name) or name.startswith(RESOURCE)
 
 
 def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
-    """Yield what ``resource.<name>[.<attribute>]`` gives, nothing where there is no such resource."""
+    """Yield the value of ``resource.<name>[.<attribute>]``, nothing if the resource does not exist."""
     rest = asked.removeprefix(RESOURCE)
     member = members.get(rest)
     if member is not None:
@@ -206,7 +209,7 @@ def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
 
 
 def flattened(items: Sequence[Value]) -> list[Value]:
-    """Return a list as a parameter takes it: a map becomes a text for each of its keys, null an empty one."""
+    """Return a list in the form of a parameter: a map becomes a text per key, null an empty text."""
     made: list[Value] = []
     for index, item in enumerate(items):
         if isinstance(item, Mapping):
@@ -226,7 +229,7 @@ def _property(schema: ParameterSchema, has_default: bool) -> Property:
 
 
 def _mismatches(facade: ResourceType, provider: TemplateType) -> Iterator[str]:
-    """Yield where a template does not fit the type in whose place it is, in Heat's words and order."""
+    """Yield the differences between a template and the type that it replaces, in Heat's order and wording."""
     if not facade.any_properties:
         for name, wanted in facade.properties.items():
             given = provider.properties.get(name)
@@ -268,7 +271,7 @@ def _breaks(fault: Diagnostic, form: Format) -> bool:
 
 
 def _of_text(fault: Diagnostic, url: str, text: str) -> Diagnostic:
-    """Return a fault as one of the nested text."""
+    """Return a fault with its location in the nested text."""
     message = fault.message.replace("[root stack]", url, 1).replace(
         'in "template", line', f'in "{url}", line', 1
     )

@@ -1,5 +1,5 @@
-"""What the API tells of resource types: list, schemas, generated templates
-(docs/internals/rest-api.md §10.2).
+"""Descriptions of resource types for the API: list, schemas, generated templates (docs/internals/rest-api.md
+§10.2).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def list_types(
     version: str | None = None,
     with_description: bool = False,
 ) -> list[Any]:
-    """Return the sorted names, or `{"resource_type", "description"}` of each; hidden types are left out.
+    """Return the sorted names, or `{"resource_type", "description"}` of each; hidden types are omitted.
 
-    `name` is a regular expression matched from the start; a malformed one matches nothing.
+    `name` is a regular expression matched from the start; a malformed expression matches nothing.
 
     Raises:
         InvalidValue: no such support status.
@@ -73,11 +73,11 @@ def list_types(
 def type_schema(
     types: Mapping[str, ResourceType], name: str, *, with_description: bool = False
 ) -> dict[str, Any]:
-    """Return one type's properties and attributes as JSON.
+    """Return the properties and attributes of a type as JSON.
 
     Raises:
         NotFound: no such type.
-        NotSupported: it is hidden.
+        NotSupported: the type is hidden.
     """
     kind = _visible(types, name)
     schema: dict[str, Any] = {
@@ -97,7 +97,7 @@ def type_schema(
 
 
 def property_schema(prop: Property) -> dict[str, Any]:
-    """Return one property as JSON; members of a list are described under the key ``*``."""
+    """Return a property as JSON; the key ``*`` describes the items of a list."""
     schema: dict[str, Any] = {
         "type": prop.type,
         "required": prop.required,
@@ -118,11 +118,11 @@ def property_schema(prop: Property) -> dict[str, Any]:
 
 
 def type_template(types: Mapping[str, ResourceType], name: str, template_type: str = "cfn") -> dict[str, Any]:
-    """Return a template of one such resource: properties as parameters, attributes as outputs.
+    """Return a template with a single resource of the type: properties as parameters, attributes as outputs.
 
     Raises:
         NotFound: no such type.
-        NotSupported: it is hidden.
+        NotSupported: the type is hidden.
         InvalidRequest: `template_type` is neither hot nor cfn.
     """
     if template_type not in ("hot", "cfn"):
@@ -204,13 +204,13 @@ def _cfn_constraint(constraint: Constraint) -> dict[str, Any]:
             found = {"AllowedValues": list(values)}
         case AllowedPattern(pattern):
             found = {"AllowedPattern": pattern}
-        case _:  # the dialect has no word for it
+        case _:  # has no CloudFormation equivalent
             found = {}
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _shown(kind: ResourceType) -> dict[str, Property]:
-    """Return the properties that somebody may want to give."""
+    """Return the properties that a template can set."""
     return {key: prop for key, prop in kind.properties.items() if prop.implemented and not prop.hidden}
 
 

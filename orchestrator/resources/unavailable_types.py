@@ -1,9 +1,9 @@
-"""The types of Heat's catalogue that are known by name and not built yet
+"""The types of Heat's catalogue that are recognized by name but not implemented
 (docs/internals/resource-types.md §F).
 
-A template that names one is refused as Heat refuses a type whose service is not deployed, and
-`ignore_errors=99001` overlooks it; a name that is neither here nor in the registry is unknown. A type that
-gets built leaves this list; those whose service is no more are built as placeholders (`builtin/retired.py`).
+A template that uses such a type is rejected like a template in Heat whose service is not deployed;
+`ignore_errors=99001` skips the error. A name neither here nor in the registry is unknown. A type that is
+implemented leaves this list; types of discontinued services are placeholders (`builtin/retired.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrator.errors import ResourceTypeUnavailable
 
-# What each service is called by Heat's clients, and so in its refusals.
+# The client name of each service, as used in Heat's error messages.
 _CLIENTS: Final = {
     "alarming": "aodh",
     "baremetal": "ironic",
@@ -36,7 +36,7 @@ _CLIENTS: Final = {
     "workflowv2": "mistral",
 }
 
-# By service ("" for those that need none but the orchestrator), then by namespace.
+# By service ("" for types of the orchestrator itself), then by namespace.
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "": {
         "AWS::EC2": "InternetGateway SecurityGroup",
@@ -133,12 +133,12 @@ KNOWN: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def known(name: str) -> str | None:
-    """Return the service that the type needs, "" when it needs none, None when no such type is known."""
+    """Return the service that the type requires, "" if it requires none, None for an unknown type."""
     return KNOWN.get(name)
 
 
 def unavailable(name: str) -> ResourceTypeUnavailable | None:
-    """Return the refusal of a known type, None when the name is not known."""
+    """Return the error for a recognized type, None if the name is unknown."""
     service = known(name)
     if service is None:
         return None

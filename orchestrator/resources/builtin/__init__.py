@@ -1,4 +1,4 @@
-"""The types that come with the orchestrator, one file each (docs/internals/resource-types.md §A).
+"""Built-in types, one per module (docs/internals/resource-types.md §A).
 
 `none.py` is the shortest.
 """

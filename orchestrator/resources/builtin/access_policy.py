@@ -41,11 +41,11 @@ class AccessPolicy(ResourceType):
         ]
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Nothing to make: users look at the properties."""
+        """Nothing to create: users read the properties."""
         return Created(ctx.physical_name)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -53,4 +53,4 @@ class AccessPolicy(ResourceType):
         return Observation(exists=ctx.action != "DELETE", reference_id=ctx.name)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove."""
+        """Nothing to delete."""

@@ -1,4 +1,4 @@
-"""What an agent on a machine is told of how to reach us: addresses, and credentials of its own."""
+"""Settings for the agent on a server: the addresses of this API, and the agent's credentials."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from orchestrator.resources.stack_context import StackLocation, StackUser
 
 
 def signal_url(place: StackLocation, credentials: Credentials) -> str:
-    """Return where a resource can be signalled with nothing else in hand."""
+    """Return the signed URL for signals to a resource."""
     return signed_url(place, credentials.key, credentials.secret)
 
 
 def access(credentials: Credentials, user: StackUser | None = None) -> Grant:
-    """Return the access that an agent has with its credentials: to the resource it is told of."""
+    """Return the grant for an agent's credentials: access to its own resource."""
     of_user = None if user is None else user.id
     return Grant(credentials.key, credentials.secret, credentials.token, keystone_user=of_user)
 
 
 def signing_in(user: StackUser) -> dict[str, Any]:
-    """Return what it takes to get a token of Keystone's as the user of a resource."""
+    """Return the parameters for obtaining a Keystone token as the user of a resource."""
     return {
         "auth_url": user.auth_url,
         "username": user.name,
@@ -35,8 +35,8 @@ def signing_in(user: StackUser) -> dict[str, Any]:
 
 
 def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) -> dict[str, Any]:
-    """Return what an agent calls the API with: the resource's user at Keystone, if it has one or may have one
-    made; else its password is a token that opens this one resource.
+    """Return the API credentials of an agent: the resource's Keystone user if it has one or may create one,
+    otherwise a token as the password, which grants access to this resource only.
     """
     if ctx.users is not None:
         user = ctx.users.make() if make else ctx.users.held()
@@ -54,12 +54,12 @@ def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) ->
 
 
 def polling(ctx: Context, transport: str, server_id: str) -> dict[str, Any]:
-    """Return what an agent is told of where to read the metadata of its machine."""
+    """Return the settings an agent needs for reading the metadata of its server."""
     place, credentials = ctx.software.place, ctx.software.credentials(server_id)
     if transport == "POLL_SERVER_HEAT":
         access = api_access(ctx, credentials)
         del access["username"]
-        access.pop("domain_id", None)  # who is named by an id needs none
+        access.pop("domain_id", None)  # not needed with a user id
         return {
             **access,
             "stack_id": place.stack_path,

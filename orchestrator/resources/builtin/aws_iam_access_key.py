@@ -43,7 +43,7 @@ class IamAccessKey(ResourceType):
     }
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make a key for a user of this stack."""
+        """Create an access key for a user of this stack."""
         user = ctx.peers.find(props["UserName"])
         if user is None or user.type != "AWS::IAM::User":
             raise ProviderError(f"could not find user {props['UserName']}", "NotFound")
@@ -52,7 +52,7 @@ class IamAccessKey(ResourceType):
         return Created(key, {"secret_key": secret}, secret=True, access=grant)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own rows or not at all."""
+        """Return None: the key exists only in our own rows."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -66,4 +66,4 @@ class IamAccessKey(ResourceType):
         return Observation(exists=True, attributes=attributes)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove: its access goes with it."""
+        """Nothing to delete: the access is revoked with the resource."""

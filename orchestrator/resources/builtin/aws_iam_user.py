@@ -1,5 +1,5 @@
-"""AWS::IAM::User: who may read and signal some of a stack's resources
-(docs/internals/resource-types.md §A10).
+"""AWS::IAM::User: a user with access to some of a stack's resources (docs/internals/resource-types.md
+§A10).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POLICY = "OS::Heat::AccessPolicy"
 
 
 class IamUser(ResourceType):
-    """A user of this stack alone, who acts by access keys."""
+    """A user of this stack, who authenticates with access keys."""
 
     name = "AWS::IAM::User"
     calls_out = False
@@ -44,19 +44,19 @@ class IamUser(ResourceType):
     def validate_among(
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
-        """Each policy must be one of this template."""
+        """Require that every policy is a resource of this template."""
         wrong = any(_is_wrong(policy, resources) for policy in _named(properties))
         return (
             [Fault(f"The Referenced Attribute ({name} Policies) is incorrect.", "Policies")] if wrong else []
         )
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make the user; its name is the physical one."""
+        """Create the user under the physical name."""
         user_id = ctx.token.rpartition("-")[0].replace("-", "")
         return Created(user_id, access=Grant(user=ctx.physical_name, policies=tuple(_named(props))))
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own rows or not at all."""
+        """Return None: the user exists only in our own rows."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -64,11 +64,11 @@ class IamUser(ResourceType):
         return Observation(exists=ctx.action != "DELETE", reference_id=ctx.physical_name)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove: its access goes with it."""
+        """Nothing to delete: the access is revoked with the resource."""
 
 
 def _named(properties: Mapping[str, Value]) -> list[str]:
-    """Return the policies that are named; what is written out in place is overlooked, as Heat does."""
+    """Return the policies given by name; inline policies are ignored, as in Heat."""
     given: Any = properties.get("Policies") or ()
     return [policy for policy in given if isinstance(policy, str)]
 

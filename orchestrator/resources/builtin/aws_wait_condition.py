@@ -1,4 +1,6 @@
-"""AWS::CloudFormation::WaitCondition: as OS::Heat::WaitCondition, in CloudFormation's words (spec A8)."""
+"""AWS::CloudFormation::WaitCondition: OS::Heat::WaitCondition with CloudFormation's property names
+(docs/internals/resource-types.md §A8).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from orchestrator.schema.constraints import Range
 
 
 class AwsWaitCondition(WaitCondition):
-    """Waits for signals at the URL of its handle; what needs it goes on when they have come."""
+    """Waits for signals to the URL of its handle before its dependents start."""
 
     name = "AWS::CloudFormation::WaitCondition"
     support_version = "2014.1"
@@ -36,10 +38,10 @@ class AwsWaitCondition(WaitCondition):
     attributes = {"Data": Attribute("The data of all signals, as JSON: an object by id.")}
 
     def handle(self, ctx: Context) -> RequiredResource:
-        """Return the handle that the URL leads to.
+        """Return the handle that the URL refers to.
 
         Raises:
-            ValueError: it leads to none of this stack.
+            ValueError: the URL does not refer to a handle of this stack.
         """
         url = str(ctx.properties["Handle"])
         peer = ctx.peers.find(url, watch=True)
@@ -56,7 +58,7 @@ def _wrong(url: str, ctx: Context) -> str:
     tenant, _, path = arn.partition(":stacks/")
     parts = [unquote(part) for part in path.split("/")]
     if not arn or len(parts) != 4:
-        return "URL"  # not as it is: it may be signed
+        return "URL"  # the URL itself may contain a signature
     if unquote(tenant) != ctx.location.project_id:
         return f"tenant {unquote(tenant)}"
     if parts[0] != ctx.location.stack_name:

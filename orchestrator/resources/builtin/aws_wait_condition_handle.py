@@ -16,5 +16,5 @@ class AwsWaitConditionHandle(Handle):
     words = AWS
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Keep a signal that says all of what it is to say; one that says nothing tells nothing."""
+        """Store a complete signal; ignore an incomplete one."""
         return Signalled() if details is None else super().signal(ctx, physical_id, details)

@@ -18,6 +18,6 @@ class CloudConfig(SoftwareConfig):
     properties = {"cloud_config": Property("map", "The data structure.")}
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
-        """Return the config to make: YAML under the line that cloud-init looks for."""
+        """Return the config: YAML with the header line that cloud-init expects."""
         text = yaml.safe_dump(props.get("cloud_config") or {}, default_flow_style=False, allow_unicode=True)
         return ConfigDraft(name=ctx.physical_name, config=f"#cloud-config\n{text}")

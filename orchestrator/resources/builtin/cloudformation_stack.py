@@ -1,8 +1,8 @@
-"""AWS::CloudFormation::Stack: a stack inside a stack, its template named by an address
+"""AWS::CloudFormation::Stack: a nested stack whose template is given by a URL
 (docs/internals/resource-types.md §A7).
 
-The text is among the files of the stack around it under that very address: the client sent it, or it was
-fetched when the stack was accepted. A worker fetches nothing.
+The text is a file of the parent stack, stored under the same URL: the client sent it, or it was fetched when
+the stack was accepted. A worker never fetches a template.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUTPUTS: Final = "Outputs."  # begins every attribute
 
 
 class CloudFormationStack(NestedType):
-    """A stack of its own, made from the template at an address."""
+    """A nested stack, created from the template at a URL."""
 
     name = "AWS::CloudFormation::Stack"
     properties = {
@@ -43,10 +43,11 @@ class CloudFormationStack(NestedType):
     }
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the template, once.
+        """Apply the template to the child in one step.
 
         Raises:
-            ProviderError: the address was not known when the stack was accepted, so that nobody fetched it.
+            ProviderError: the URL was unknown when the stack was accepted, so that the template was not
+                fetched.
         """
         if turn:
             return Settled()
@@ -59,12 +60,12 @@ class CloudFormationStack(NestedType):
         return SetChild(ChildTemplate(url, text, environment, timeout_mins=props.get("TimeoutInMinutes")))
 
     def template_of(self, props: Mapping[str, Value]) -> Named | None:
-        """Return the address and the parameters, as far as known."""
+        """Return the URL and the parameters, as far as known."""
         url = props.get("TemplateURL")
         return Named(url, props.get("Parameters") or {}, "TemplateURL", "Parameters") if url else None
 
     def has_attribute(self, name: str) -> bool:
-        """Whether it may be one: which outputs there are is known once the stack is made."""
+        """Return whether `name` can be an output; the outputs are unknown until the child exists."""
         return super().has_attribute(name) or (name.startswith(OUTPUTS) and name != OUTPUTS)
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:

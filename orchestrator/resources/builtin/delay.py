@@ -1,4 +1,4 @@
-"""OS::Heat::Delay: takes time and does nothing (docs/internals/resource-types.md §A5)."""
+"""OS::Heat::Delay: waits, without any other effect (docs/internals/resource-types.md §A5)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ACTIONS: Final = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 
 
 class Delay(ResourceType):
-    """Waits some seconds, with jitter if wanted, during the actions listed."""
+    """Waits some seconds, with optional jitter, during the listed actions."""
 
     name = "OS::Heat::Delay"
     calls_out = False
     support_version = "11.0.0"
-    preemptible = frozenset({"CREATE", "SUSPEND", "RESUME"})  # nothing hangs on a delay coming to its end
+    preemptible = frozenset({"CREATE", "SUSPEND", "RESUME"})  # interrupting a delay is harmless
     properties = {
         "min_wait": Property(
             "number", "Seconds to wait at least.", default=0, update_allowed=True, constraints=(Range(min=0),)
@@ -59,18 +59,18 @@ class Delay(ResourceType):
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """The longest wait must fit into the stack's timeout."""
         if not {"min_wait", "max_jitter", "jitter_multiplier"} <= properties.keys():
-            return ()  # not known yet
+            return ()  # the value is unknown
         longest = _seconds(properties, fraction=1.0)
         if longest <= stack_timeout_seconds:
             return ()
         return (Fault(f"{self.name} maximum delay {longest:g}s exceeds stack timeout."),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Draw the jitter once, so that every look counts down to the same moment."""
+        """Draw the jitter once, so that every observation refers to the same end time."""
         return Created(ctx.physical_name, data={"fraction": secrets.SystemRandom().random()})
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -88,7 +88,7 @@ class Delay(ResourceType):
         return Created(physical_id, data=ctx.data)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove; `observe` waits if DELETE is listed."""
+        """Nothing to delete; `observe` waits if DELETE is listed."""
 
 
 def _seconds(props: Mapping[str, Value], fraction: float) -> float:

@@ -1,5 +1,5 @@
-"""OS::Heat::DeployedServer: a machine that others made, for deployments to be carried out on
-(docs/internals/resource-types.md §A9).
+"""OS::Heat::DeployedServer: an existing server as a target of deployments (docs/internals/resource-types.md
+§A9).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LONGEST_NAME: Final = 53
 
 
 class DeployedServer(ResourceType):
-    """Stands for the machine: its metadata tell the agent there what to do, and where to ask for more."""
+    """Represents an existing server; its metadata hold the agent's configuration and polling address."""
 
     name = "OS::Heat::DeployedServer"
     can_check = False  # the state of the server is unknown to us
     support_version = "8.0.0"
     flight_seconds = 0.0  # it is noted in our own database
-    can_snapshot = True  # a copy of nothing
+    can_snapshot = True  # a snapshot has no data
     publishes = True
     properties = {
         "name": Property("string", "The machine's name.", update_allowed=True),
@@ -45,7 +45,7 @@ class DeployedServer(ResourceType):
         ),
         "software_config_transport": Property(
             "string",
-            "How the agent on the machine gets what it is to do.",
+            "Transport by which the agent on the server receives its deployments.",
             default="POLL_SERVER_CFN",
             update_allowed=True,
             constraints=(
@@ -54,7 +54,7 @@ class DeployedServer(ResourceType):
         ),
         "deployment_swift_data": Property(
             "map",
-            "Where POLL_TEMP_URL keeps what the agent reads.",
+            "Object that POLL_TEMP_URL uses for the agent's metadata.",
             default={},
             update_allowed=True,
             schema={
@@ -79,13 +79,13 @@ class DeployedServer(ResourceType):
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Note that there is one."""
+        """Register the server."""
         server_id = id_of(ctx.token)
         ctx.software.add_server(server_id)
         return Created(server_id)
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
-        """Let the agent in with its credentials, to read its metadata."""
+        """Grant the agent's credentials access to the metadata."""
         through_api = ctx.properties.get("software_config_transport") == "POLL_SERVER_HEAT"
         user = ctx.users.make() if through_api and ctx.users is not None else None
         return access(ctx.software.credentials(physical_id), user)
@@ -96,7 +96,7 @@ class DeployedServer(ResourceType):
         return server_id if ctx.software.has_server(server_id) else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Say what its agent is to be told."""
+        """Return the agent's configuration as attributes."""
         if ctx.action == "DELETE":
             return Observation(exists=ctx.software.has_server(physical_id))
         name = ctx.properties.get("name") or _short(ctx.physical_name)
@@ -107,16 +107,16 @@ class DeployedServer(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """What its agent is told follows from the properties."""
+        """Nothing to request: the agent's configuration follows from the properties."""
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Note that it is gone."""
+        """Unregister the server."""
         ctx.software.remove_server(physical_id)
         ctx.software.forget(physical_id)
 
     def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Return what its agent reads besides the template's metadata; the template's own come first."""
+        """Return the agent's configuration; the template's own metadata have precedence."""
         own = ctx.metadata.get(AGENT)
         settings = {**(own if isinstance(own, Mapping) else {}), **_agent(ctx, physical_id)}
         deployments = ctx.software.published(physical_id) or ctx.metadata.get(DEPLOYMENTS) or []
@@ -124,7 +124,7 @@ class DeployedServer(ResourceType):
 
 
 def _agent(ctx: Context, server_id: str) -> dict[str, Any]:
-    """Return the settings of the agent: where it gets what it is to do."""
+    """Return the agent's settings: transport and address."""
     transport = ctx.properties.get("software_config_transport", "POLL_SERVER_CFN")
     collector = COLLECTORS.get(transport)
     if collector is None:
@@ -133,5 +133,5 @@ def _agent(ctx: Context, server_id: str) -> dict[str, Any]:
 
 
 def _short(name: str) -> str:
-    """Return a physical name as long as a machine's may be; its end, which makes it unique, stays."""
+    """Shorten a physical name to the maximum length of a server name; keep its unique suffix."""
     return name if len(name) <= LONGEST_NAME else f"{name[:2]}-{name[3 - LONGEST_NAME :]}"

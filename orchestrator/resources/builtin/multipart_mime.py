@@ -1,4 +1,6 @@
-"""OS::Heat::MultipartMime: configs in one message for cloud-init (docs/internals/resource-types.md §A9)."""
+"""OS::Heat::MultipartMime: several configs in one MIME message for cloud-init
+(docs/internals/resource-types.md §A9).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from orchestrator.schema.constraints import AllowedValues
 
 
 class MultipartMime(SoftwareConfig):
-    """Parts, given in place or by the ids of configs, put together as a MIME message."""
+    """A MIME message of parts, each given inline or as the id of a config."""
 
     name = "OS::Heat::MultipartMime"
     properties = {
@@ -35,7 +37,7 @@ class MultipartMime(SoftwareConfig):
                     "filename": Property("string", "A name for the part."),
                     "type": Property(
                         "string",
-                        "Whether it is text, or a message whose parts are to be parts of this one.",
+                        "Type of the part: a text, or a multipart message whose parts are merged.",
                         default="text",
                         constraints=(AllowedValues(("text", "multipart")),),
                     ),
@@ -46,9 +48,9 @@ class MultipartMime(SoftwareConfig):
     }
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
-        """Return the config to make: the message as a text."""
+        """Return the config: the message as text."""
         parts = [part for item in props["parts"] for part in _parts(ctx, item)]
-        # The same parts make the same message.
+        # A fixed boundary: equal parts produce an equal message.
         message = MIMEMultipart(boundary=f"==============={uuid.uuid5(uuid.NAMESPACE_OID, ctx.token).hex}==")
         for part in parts:
             message.attach(part)
@@ -56,7 +58,7 @@ class MultipartMime(SoftwareConfig):
 
 
 def _parts(ctx: Context, item: Mapping[str, Value]) -> Iterator[MIMEText]:
-    """Go over what one part of the properties gives."""
+    """Yield the message parts of one entry of the property."""
     text = _content(ctx, item["config"])
     if item.get("type") != "multipart":
         yield _part(text, item.get("subtype"), item.get("filename"))
@@ -74,7 +76,7 @@ def _parts(ctx: Context, item: Mapping[str, Value]) -> Iterator[MIMEText]:
 
 
 def _content(ctx: Context, config: str) -> str:
-    """Return the config of that id, or the text itself when there is none."""
+    """Return the config with this id, or the text itself if no such config exists."""
     try:
         config_id = str(uuid.UUID(config))
     except ValueError:

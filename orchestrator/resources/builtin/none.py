@@ -1,8 +1,7 @@
-"""OS::Heat::None: stands where a real type would, and is nothing (docs/internals/resource-types.md §A4).
+"""OS::Heat::None: a placeholder without any effect (docs/internals/resource-types.md §A4).
 
-Put in the place of a real type whose thing is there already, it makes nothing: the thing is left as it is,
-its attributes are null, and what deletes the resource deletes the thing
-(`operations/reconcile/step_executor.py`).
+If it replaces the type of an existing resource, that resource is left unchanged and its attributes are null.
+Deleting the placeholder deletes the shadowed resource (`operations/reconcile/step_executor.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class NoneResource(ResourceType):
         return Created(physical_id=str(uuid4()))
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -44,18 +43,18 @@ class NoneResource(ResourceType):
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:
-        """Keep it, even if everything changes."""
+        """Keep the resource, whichever properties change."""
         return "keep"
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Nothing to change."""
+        """Nothing to update."""
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove."""
+        """Nothing to delete."""
 
     def has_attribute(self, name: str) -> bool:
-        """Any name is fine; all are null."""
+        """Accept any name; all attributes are null."""
         return True

@@ -1,4 +1,4 @@
-"""OS::Heat::RandomString: a secret made once and kept (docs/internals/resource-types.md §A2)."""
+"""OS::Heat::RandomString: a secret that is generated once (docs/internals/resource-types.md §A2)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MINIMUM: Final = Property(
 
 
 class RandomString(ResourceType):
-    """A random string, made once and kept."""
+    """A random string, generated once and kept."""
 
     name = "OS::Heat::RandomString"
     calls_out = False
@@ -74,7 +74,7 @@ class RandomString(ResourceType):
                 },
             ),
         ),
-        "salt": Property("string", "Any text; another one makes another string."),
+        "salt": Property("string", "Any text; a different text generates a new string."),
         "sequence": Property(
             "string",
             "The only class to draw from.",
@@ -91,7 +91,7 @@ class RandomString(ResourceType):
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """The minima must fit into the length, and there must be characters to draw from."""
         if not {"length", "character_classes"} <= properties.keys():
-            return ()  # not known yet
+            return ()  # the value is unknown
         pools = _pools(properties)
         if not pools:
             return (Fault("There are no characters to draw from.", "character_classes"),)
@@ -110,7 +110,7 @@ class RandomString(ResourceType):
         return Created(physical_id=ctx.physical_name, data={"value": value}, secret=True)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the string exists only in our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -121,7 +121,7 @@ class RandomString(ResourceType):
         return Observation(exists=True, attributes={"value": value}, reference_id=value)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove: the string lives in our own row."""
+        """Nothing to delete: the string is stored in our own row."""
 
 
 def draw(pools: Sequence[tuple[str, int]], length: int) -> str:
@@ -135,6 +135,6 @@ def draw(pools: Sequence[tuple[str, int]], length: int) -> str:
 
 
 def _pools(props: Mapping[str, Value]) -> list[tuple[str, int]]:
-    """Return what to draw from: characters and their minimum."""
+    """Return the character pools with their minimum counts."""
     pools = [(CLASSES[item["class"]], item["min"]) for item in props["character_classes"]]
     return pools + [(item["sequence"], item["min"]) for item in props.get("character_sequences") or ()]

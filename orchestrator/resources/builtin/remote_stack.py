@@ -1,8 +1,9 @@
-"""OS::Heat::Stack: a stack in another region, made through its API (docs/internals/resource-types.md §A7).
+"""OS::Heat::Stack: a stack in another region, managed through that region's API
+(docs/internals/resource-types.md §A7).
 
-Where a region is, and as whom it is called, is the catalog's to say; a template only names it. The stack is
-tagged with the request token, so that one whose answer was lost is found again, and looked at until it has
-done what was asked.
+The catalog defines the regions and their credentials; a template only refers to them. The remote stack is
+tagged with the request token, so that a stack whose response was lost can be found. It is observed until the
+requested action is complete.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from orchestrator.resources.base import (
     Value,
 )
 
-# What a stack may say that it did before it says that it does this: Heat notes it some time after its answer.
+# Statuses that a stack may report before it reports this action: Heat records an action some time after its
+# response.
 ACTED: Final = frozenset({"DELETE", "SUSPEND", "RESUME", "SNAPSHOT"})
 SLOWEST_LOOK_SECONDS: Final = 15.0
 NO_SECRETS: Final = "key-manager endpoint is not in service catalog."  # where credentials would be
@@ -42,7 +44,7 @@ class RemoteStack(ResourceType):
             update_allowed=True,
             schema={
                 "region_name": Property(
-                    "string", "The region of the stack, by default the one it is described in."
+                    "string", "Region of the stack; the default is the region of this API."
                 ),
                 "credential_secret_id": Property(
                     "string",
@@ -56,7 +58,7 @@ class RemoteStack(ResourceType):
                 ),
                 "insecure": Property(
                     "boolean",
-                    "Whether to talk to whoever answers, without looking at its certificate.",
+                    "Skip the verification of the server's certificate.",
                     default=False,
                     update_allowed=True,
                 ),
@@ -86,7 +88,7 @@ class RemoteStack(ResourceType):
         return super().change(before, after, changed)
 
     def inquire(self, ctx: Context, props: Mapping[str, Value]) -> Sequence[Fault]:
-        """Have the template looked at where it is to be used."""
+        """Validate the template in the target region."""
         if "template" not in props:
             return ()
         where = (props.get("context") or {}).get("credential_secret_id")
@@ -106,7 +108,7 @@ class RemoteStack(ResourceType):
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Ask for the stack, under the resource's physical name."""
+        """Request the stack, under the resource's physical name."""
         body = {**_wanted(ctx, props), "stack_name": ctx.physical_name, "tags": ctx.token}
         return Created(_stacks(ctx, props).create(body))
 
@@ -115,7 +117,7 @@ class RemoteStack(ResourceType):
         return _stacks(ctx, ctx.properties).with_tag(token)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Look whether it has done what was asked."""
+        """Observe whether the requested action is complete."""
         try:
             stack = _found(ctx, physical_id)
         except Gone:
@@ -137,7 +139,7 @@ class RemoteStack(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Ask for the stack as it is wanted now; its resources decide for themselves."""
+        """Request an update to the desired template; the remote stack selects the steps of its resources."""
         try:
             _stacks(ctx, props).update(physical_id, _wanted(ctx, props))
         except Gone as error:
@@ -145,7 +147,7 @@ class RemoteStack(ResourceType):
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Ask for its removal; where it is not known any more which region it is in, in each."""
+        """Request deletion; in every region if the region is no longer known."""
         for stacks in _everywhere(ctx):
             try:
                 stacks.delete(physical_id)
@@ -153,22 +155,21 @@ class RemoteStack(ResourceType):
                 continue
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
-        """Ask for its pause."""
+        """Request suspension."""
         _act(ctx, physical_id, "suspend")
 
     def resume(self, ctx: Context, physical_id: str) -> None:
-        """Ask for the end of its pause."""
+        """Request resumption."""
         _act(ctx, physical_id, "resume")
 
     def check(self, ctx: Context, physical_id: str) -> None:
-        """Ask it to look at its own resources."""
+        """Request a check of the remote stack's resources."""
         _act(ctx, physical_id, "check")
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Ask for a snapshot, named after the token.
+        """Request a snapshot, named after the token.
 
-        A restored stack has the template and the parameters that this one has now: they are in the template
-        around it.
+        A restored stack gets the current template and parameters, which are part of the parent template.
         """
         try:
             made = _stacks(ctx, ctx.properties).snapshot(physical_id, ctx.token)
@@ -177,7 +178,7 @@ class RemoteStack(ResourceType):
         return {"snapshot_id": made, "stack_id": physical_id}
 
     def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
-        """Ask for its removal, by its id or, if that was lost, by its name."""
+        """Request deletion of the snapshot by its id, or by its name if the id was lost."""
         for stacks in _everywhere(ctx):
             try:
                 if kept:
@@ -188,7 +189,9 @@ class RemoteStack(ResourceType):
                 continue
 
     def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
-        """Whether the stack can go on: after a failed update it is updated again, else it must be well."""
+        """Return whether the stack can continue: after a failed update another update follows, otherwise it
+        must be COMPLETE.
+        """
         if ctx.action == "CHECK":
             return False
         try:
@@ -203,7 +206,7 @@ def _region(props: Mapping[str, Value]) -> str | None:
 
 
 def _is_asked(ctx: Context) -> bool:
-    """Whether a check was asked for; the first look of all is only a look."""
+    """Return whether a check was requested; the first observation requests nothing."""
     return ctx.action == "CHECK" and ctx.elapsed_seconds > 0
 
 
@@ -213,10 +216,10 @@ def _split(stack_status: str) -> tuple[str, str]:
 
 
 def _stacks(ctx: Context, props: Mapping[str, Value]) -> RemoteStacks:
-    """Return the stacks of the region that the properties name.
+    """Return the stacks API of the region that the properties refer to.
 
     Raises:
-        ProviderError: there is no way there.
+        ProviderError: the region is not in the catalog.
     """
     given: Mapping[str, Any] = props.get("context") or {}
     if given.get("credential_secret_id"):
@@ -241,10 +244,10 @@ def _everywhere(ctx: Context) -> list[RemoteStacks]:
 
 
 def _found(ctx: Context, physical_id: str) -> Mapping[str, Any]:
-    """Return the stack, wherever it is.
+    """Return the stack from the first region that has it.
 
     Raises:
-        Gone: it is nowhere.
+        Gone: no region has it.
     """
     for stacks in _everywhere(ctx):
         try:
@@ -262,11 +265,11 @@ def _act(ctx: Context, physical_id: str, action: Action) -> None:
         raise ProviderError(str(error), "EntityNotFound") from error
     except ProviderBusy:
         if _split(str(stacks.show(physical_id)["stack_status"]))[0] != action.upper():
-            raise  # it does something else; had it been asked before, it would do this
+            raise  # busy with another action; after our request it would report ours
 
 
 def _wanted(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
-    """Return what a create and an update ask for."""
+    """Return the request body of a create or an update."""
     return {
         **_told(ctx, props),
         "parameters": props.get("parameters") or {},
@@ -276,7 +279,7 @@ def _wanted(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def _told(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
-    """Return the template with what it needs of the stack around it."""
+    """Return the template with the files and the environment of the parent stack."""
     told: dict[str, Any] = {"template": props["template"]}
     if ctx.stack_context is not None:
         told["files"] = dict(ctx.stack_context.files())

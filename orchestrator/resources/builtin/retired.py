@@ -1,7 +1,8 @@
-"""Types whose service is no more: placeholders, so that stacks that have one can be deleted (spec A11).
+"""Placeholders for types whose service no longer exists, so that their stacks can be deleted
+(docs/internals/resource-types.md §A11).
 
-As in Heat, one that is made is nothing, accepts any property and has every attribute as null. They are
-hidden: no list tells of them, and a template that has one is warned of it.
+As in Heat, such a resource has no effect, accepts any property, and all its attributes are null. The types
+are hidden: they are not listed, and a template that uses them gets a warning.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ NAMES: Final = tuple(f"{space}::{word}" for space, words in _GROUPS.items() for 
 
 
 class Retired(NoneResource):
-    """Stands for what nobody can make any more."""
+    """A placeholder for a type that can no longer be created."""
 
     hidden = True
     support_status = "HIDDEN"
 
 
 def attribute(name: str) -> str:
-    """Return what the class of a type is called here: ``OS::Senlin::Node`` is ``OS_Senlin_Node``."""
+    """Return the class name of a type: ``OS::Senlin::Node`` is ``OS_Senlin_Node``."""
     return name.replace("::", "_")
 
 

@@ -1,5 +1,5 @@
-"""OS::Heat::SoftwareComponent: one config for each action of a piece of software
-(docs/internals/resource-types.md §A9).
+"""OS::Heat::SoftwareComponent: a config per action of a software component (docs/internals/resource-types.md
+§A9).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from orchestrator.schema.constraints import Length
 
 
 class SoftwareComponent(SoftwareConfig):
-    """Configs for the actions of a deployment, kept together."""
+    """Configs for the actions of a deployment, stored as a single config."""
 
     name = "OS::Heat::SoftwareComponent"
     support_version = "2014.2"
@@ -44,7 +44,7 @@ class SoftwareComponent(SoftwareConfig):
     attributes = {"configs": Attribute("The configs.", type="list")}
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """There is one config for an action, or their order would matter."""
+        """Allow a single config per action: the order would be ambiguous."""
         seen: set[str] = set()
         for config in properties.get("configs") or ():
             actions = set(config.get("actions") or ())
@@ -55,7 +55,7 @@ class SoftwareComponent(SoftwareConfig):
         return ()
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
-        """Return the config to make: the list of them, in a group of its own."""
+        """Return the config: the list of configs, in the group `component`."""
         return replace(super().draft(ctx, props), group=COMPONENT, config={"configs": props["configs"]})
 
     def shown(self, config: Value) -> Mapping[str, Value]:

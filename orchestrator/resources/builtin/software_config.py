@@ -1,4 +1,4 @@
-"""OS::Heat::SoftwareConfig: a script with a schema of what it takes and gives
+"""OS::Heat::SoftwareConfig: a script with a schema of its inputs and outputs
 (docs/internals/resource-types.md §A9).
 """
 
@@ -20,12 +20,12 @@ from orchestrator.resources.software_api import UNGROUPED, ConfigDraft, id_of
 
 
 class SoftwareConfig(ResourceType):
-    """A config that never changes: any change makes another."""
+    """An immutable config: every change creates a new config."""
 
     name = "OS::Heat::SoftwareConfig"
     can_check = False  # a config cannot fail
     support_version = "2014.1"
-    flight_seconds = 0.0  # it is made in our own database
+    flight_seconds = 0.0  # created in our own database
     properties = {
         "group": Property(
             "string", "Which tool on the machine carries it out, by convention.", default=UNGROUPED
@@ -38,7 +38,7 @@ class SoftwareConfig(ResourceType):
     attributes = {"config": Attribute("The config itself.", type="string")}
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
-        """Return the config to make."""
+        """Return the config to create."""
         return ConfigDraft(
             name=ctx.physical_name,
             group=props.get("group"),
@@ -53,7 +53,7 @@ class SoftwareConfig(ResourceType):
         return {"config": config}
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make it, under an id that every try gives it."""
+        """Create the config; every attempt uses the same id."""
         config_id = id_of(ctx.token)
         ctx.software.add_config(config_id, self.draft(ctx, props), secret=ctx.secret)
         return Created(config_id)

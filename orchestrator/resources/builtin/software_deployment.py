@@ -1,8 +1,8 @@
-"""OS::Heat::SoftwareDeployment: a config carried out by the agent on a machine
-(docs/internals/resource-types.md §A9).
+"""OS::Heat::SoftwareDeployment: a config that an agent runs on a server (docs/internals/resource-types.md
+§A9).
 
-Each action that triggers it publishes a config made for that action, with the values of the inputs and with
-what the agent needs to tell how it went. Nobody polls: the agent's signal wakes what waits.
+Each triggering action publishes a config for that action, with the values of the inputs and the agent's
+signal settings. The deployment does not poll: the agent's signal triggers the next check.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OURS: Final = {
     "deploy_action": "Name of the current action being deployed",
     "deploy_stack_id": "ID of the stack this deployment belongs to",
     "deploy_resource_name": "Name of this deployment resource in the stack",
-    "deploy_signal_transport": "How the server tells the values of the outputs",
+    "deploy_signal_transport": "Transport by which the server reports the values of the outputs",
     "deploy_signal_id": "Where to signal the values of the outputs",
     "deploy_signal_verb": "HTTP verb of that signal",
     "deploy_auth_url": "URL of the API's authentication",
@@ -54,16 +54,16 @@ OURS: Final = {
     "deploy_password": "Password for the API",
     "deploy_project_id": "ID of the project for the API",
     "deploy_region_name": "Region name for the API",
-}  # what tools on the machine may show
+}  # displayed by tools on the server
 
 
 class SoftwareDeployment(ResourceType):
-    """One config on one machine."""
+    """A config on a server."""
 
     name = "OS::Heat::SoftwareDeployment"
     can_check = False  # the result of a script cannot be observed
     support_version = "2014.1"
-    flight_seconds = 0.0  # it is made in our own database
+    flight_seconds = 0.0  # created in our own database
     preemptible = frozenset(ACTIONS)  # an agent may never answer
     signals_always = True
     properties = {
@@ -79,12 +79,12 @@ class SoftwareDeployment(ResourceType):
         ),
         "name": Property(
             "string",
-            "Name of what is published; a machine's configs are in the order of their names.",
+            "Name of the published config; a server runs its configs in the order of their names.",
             update_allowed=True,
         ),
         "signal_transport": Property(
             "string",
-            "How the agent tells how it went. With NO_SIGNAL nobody waits for that.",
+            "Transport by which the agent reports the result. NO_SIGNAL does not wait for a result.",
             default="CFN_SIGNAL",
             constraints=(AllowedValues(TRANSPORTS),),
         ),
@@ -94,10 +94,10 @@ class SoftwareDeployment(ResourceType):
         io.STDERR: Attribute("What carrying it out wrote as errors.", type="string"),
         io.STATUS_CODE: Attribute("With which status it ended.", type="string"),
     }
-    empty: Value = ""  # the config of a deployment without one
+    empty: Value = ""  # config of a deployment without a config
 
     def has_attribute(self, name: str) -> bool:
-        """Whether `get_attr` may ask for `name`: whatever outputs the config has are attributes."""
+        """Return whether `get_attr` may request `name`; every output of the config is an attribute."""
         return bool(name)
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
@@ -111,7 +111,7 @@ class SoftwareDeployment(ResourceType):
     def validate_among(
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
-        """A server of the same template must be one that deployments can be carried out on."""
+        """Require that a server of the same template supports deployments."""
         given = resources[name].body.get("properties")
         server = given.get("server") if isinstance(given, Mapping) else None
         called = server.get("get_resource", server.get("Ref")) if isinstance(server, Mapping) else None
@@ -132,13 +132,13 @@ class SoftwareDeployment(ResourceType):
     # The verbs.
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Publish it, if that is one of its actions; the id is there either way, for later ones."""
+        """Publish the config if CREATE triggers it; later actions use the same id."""
         deployment_id = id_of(ctx.token)
         deployed = self._act(ctx, deployment_id, props, "CREATE")
         return Created(deployment_id, {"deployed": deployed})
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
-        """Let the agent in with its credentials, to signal how it went."""
+        """Grant the agent's credentials access for its signals."""
         transport = ctx.properties.get("signal_transport")
         if transport not in ("CFN_SIGNAL", "HEAT_SIGNAL"):
             return None
@@ -146,12 +146,12 @@ class SoftwareDeployment(ResourceType):
         return access(ctx.software.credentials(physical_id), user)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return the id of what a try with this token published."""
+        """Return the id that an attempt with this token published."""
         found = ctx.software.deployment(id_of(token))
         return None if found is None else found.id
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Say how it went, if it is the action's: what an action does not trigger is done at once."""
+        """Return the result of the current action; an action that triggers nothing is complete at once."""
         now = ctx.software.deployment(physical_id)
         if now is None:
             if ctx.action == "DELETE":
@@ -170,7 +170,7 @@ class SoftwareDeployment(ResourceType):
         return Observation(True, ready=False, retry_after=None, reason=reason)
 
     def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
-        """Whether an input changes that is declared to replace what is there."""
+        """Return whether a changed input is declared with `replace_on_change`."""
         now = ctx.software.deployment(physical_id)
         before = None if now is None else ctx.software.config(now.config_id)
         if before is None:
@@ -183,14 +183,14 @@ class SoftwareDeployment(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Publish it anew, if that is one of its actions."""
+        """Publish the config again if UPDATE triggers it."""
         deployed = self._act(ctx, physical_id, props, "UPDATE")
         return Created(physical_id, {"deployed": deployed or bool(ctx.data.get("deployed"))})
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Have it undone first, if that is one of its actions and the machine is still there; then remove it.
+        """Run the DELETE config first if the server still exists, then delete the deployment.
 
-        Runs again and again until the agent has told how that went.
+        Called again until the agent has reported the result of the DELETE config.
         """
         now = ctx.software.deployment(physical_id)
         if not ctx.software.was_lost(physical_id) and self._undo(ctx, physical_id):
@@ -202,15 +202,15 @@ class SoftwareDeployment(ResourceType):
         ctx.software.forget(physical_id)
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
-        """Publish it, if that is one of its actions."""
+        """Publish the config if SUSPEND triggers it."""
         self._act(ctx, physical_id, ctx.properties, "SUSPEND")
 
     def resume(self, ctx: Context, physical_id: str) -> None:
-        """Publish it, if that is one of its actions."""
+        """Publish the config if RESUME triggers it."""
         self._act(ctx, physical_id, ctx.properties, "RESUME")
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Take in what the agent tells."""
+        """Process the result reported by the agent."""
         return Signalled(ctx.software.signal(physical_id, details if isinstance(details, Mapping) else {}))
 
     def cancel(self, ctx: Context, physical_id: str) -> str:
@@ -218,10 +218,10 @@ class SoftwareDeployment(ResourceType):
         ctx.software.cancel(physical_id)
         return "Deployment cancelled."
 
-    # What is published.
+    # Publishing.
 
     def _undo(self, ctx: Context, physical_id: str) -> bool:
-        """Publish what DELETE does; False when that is nothing, or can no longer be known."""
+        """Publish the DELETE config; return False if there is none, or if it is no longer stored."""
         if not ctx.properties.get("server"):
             return False
         try:
@@ -230,7 +230,7 @@ class SoftwareDeployment(ResourceType):
             return False
 
     def _act(self, ctx: Context, deployment_id: str, props: Mapping[str, Value], action: str) -> bool:
-        """Publish what an action does; False when it does nothing."""
+        """Publish the config of an action; return False if the action triggers nothing."""
         source = _source(ctx, props)
         if action not in _triggers(props, source):
             return False
@@ -264,7 +264,7 @@ class SoftwareDeployment(ResourceType):
 def _ours(
     ctx: Context, deployment_id: str, props: Mapping[str, Value], action: str
 ) -> Iterator[tuple[str, Value]]:
-    """Go over the inputs that every deployment gets."""
+    """Yield the built-in inputs of every deployment."""
     transport = props.get("signal_transport")
     yield "deploy_server_id", props["server"]
     yield "deploy_action", action
@@ -275,7 +275,7 @@ def _ours(
         yield "deploy_signal_id", signal_url(ctx.software.place, ctx.software.credentials(deployment_id))
         yield "deploy_signal_verb", "POST"
     elif transport == "HEAT_SIGNAL":
-        make = action in ("CREATE", "UPDATE")  # which let it in, too
+        make = action in ("CREATE", "UPDATE")  # these actions also grant access
         told = api_access(ctx, ctx.software.credentials(deployment_id), make=make)
         for name in ("auth_url", "username", "user_id", "password", "project_id"):
             yield f"deploy_{name}", told[name]
@@ -284,10 +284,10 @@ def _ours(
 
 
 def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
-    """Return the config that is to be carried out, an empty one when none is named.
+    """Return the config to run, an empty config if the property is not set.
 
     Raises:
-        ConfigNotFound: it is not there.
+        ConfigNotFound: the config does not exist.
     """
     config_id = props.get("config")
     if not config_id:
@@ -299,7 +299,7 @@ def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
 
 
 def _triggers(props: Mapping[str, Value], source: ConfigDraft) -> Collection[str]:
-    """Return the actions that have it carried out: a component says so itself."""
+    """Return the triggering actions; a component config defines its own."""
     if source.group == COMPONENT:
         return set(io.actions_of(source.config))
     return props.get("actions") or ()

@@ -1,7 +1,7 @@
-"""OS::Heat::SoftwareDeploymentGroup: one config on many machines (docs/internals/resource-types.md §A9).
+"""OS::Heat::SoftwareDeploymentGroup: a config on several servers (docs/internals/resource-types.md §A9).
 
-Its child has a deployment for each machine, called as `servers` calls the machine. What members are made from
-goes into parameters of the child: whatever looks like a function in a value is none there.
+The child has a deployment per server, named by the key in `servers`. The definitions of the members are
+parameters of the child, so that functions in their values are not evaluated.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from orchestrator.resources.nested_type import (
 from orchestrator.schema.constraints import Range
 from orchestrator.template.environment import Environment
 
-# Kept: the size and the pause of batches, the pause that is due, and what members are made from.
+# Keys of stored data: size and pause of the batches, the due pause, the definitions of the members.
 BATCH, PAUSE, TABLE, DEFINITIONS = "batch", "pause", "members", "definitions"
-MOST_TOLD: Final = 100  # members up to which the attributes are kept, whether somebody asks for them or not
+MOST_TOLD: Final = 100  # up to this number of members, attributes are always stored
 VERSION: Final = "2021-04-16"
 
 Table = Mapping[str, Sequence[Any]]  # by name: the digest of the definition, and the server
@@ -72,11 +72,11 @@ class SoftwareDeploymentGroup(NestedType):
     }
 
     def has_attribute(self, name: str) -> bool:
-        """Whether `get_attr` may ask for `name`: whatever a deployment has, the group has of each."""
+        """Return whether `get_attr` may request `name`; the group has every attribute of a deployment."""
         return bool(name)
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Names must be fit to be called by; the rest is as in one deployment."""
+        """Require valid member names; validate the rest like a deployment."""
         faults = list(self.member().validate(properties, stack_timeout_seconds))
         for name, server in (properties.get("servers") or {}).items():
             if not name or "/" in name:
@@ -86,9 +86,9 @@ class SoftwareDeploymentGroup(NestedType):
         return faults
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the deployments there are to be, in batches where a policy says so.
+        """Apply the desired deployments to the child, in batches if a policy requires it.
 
-        What is kept says what each member was last made from, and how the batches go on.
+        The stored data hold the last definition of each member and the state of the batches.
         """
         data = dict(ctx.data)
         if turn and data.get(PAUSE):
@@ -114,7 +114,9 @@ class SoftwareDeploymentGroup(NestedType):
         return child.uuid
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
-        """Return what is asked for, of each member by its name; of a small group what every one has, too."""
+        """Return the requested attributes by member name; for a small group always include the common
+        attributes.
+        """
         names = set(asked) - {"show", "*"}
         if "*" in asked or len(ctx.data.get(TABLE) or ()) <= MOST_TOLD:
             names |= self.attributes.keys()
@@ -131,7 +133,7 @@ class SoftwareDeploymentGroup(NestedType):
         }
 
     def _child(self, table: Table, definitions: Mapping[str, Value], *, hidden: bool) -> ChildTemplate:
-        """Return a child with these members: those of one definition have it from one parameter."""
+        """Return a child with these members; members with equal definitions share a parameter."""
         resources = {}
         for name, (digest, server) in table.items():
             given = {one: {"get_param": [_parameter(digest), one]} for one in definitions[digest]}
@@ -146,7 +148,7 @@ class SoftwareDeploymentGroup(NestedType):
 
 
 def _next(before: Table, wanted: Table, size: int) -> Table:
-    """Return the members after another batch: those that are to go go with the first."""
+    """Return the members after the next batch; the first batch removes members that are no longer desired."""
     batch = set(islice((name for name, one in wanted.items() if before.get(name) != one), size))
     return {
         name: one if name in batch else before[name]

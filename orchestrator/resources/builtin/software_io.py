@@ -1,5 +1,6 @@
-"""Inputs and outputs of software configs: their schema, the values a deployment gives them, and what the
-values that come back mean (docs/internals/resource-types.md §A9, docs/internals/rest-api.md §12). Pure.
+"""Inputs and outputs of software configs: their schema, the input values of a deployment, and the
+interpretation of reported output values (docs/internals/resource-types.md §A9, docs/internals/rest-api.md
+§12). Pure.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ OUTPUTS: Final = Property("list", "What the config gives back.", schema=Property
 def read_inputs(
     given: Sequence[Mapping[str, Value]], path: str = "inputs"
 ) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
-    """Return inputs as they are stored: without what was left out, a default of their type, a value as it is;
-    and everything that is wrong with them.
+    """Return the inputs in stored form (absent keys removed, defaults converted to the input's type, values
+    unchanged) and all faults in them.
     """
     read, faults = [], []
     for index, item in enumerate(given):
@@ -69,7 +70,7 @@ def read_inputs(
 
 
 def _typed(seen: dict[str, Value], place: str) -> list[PropertyFault]:
-    """Bring the default to the input's type."""
+    """Convert the default to the input's type."""
     default = seen.get("default")
     if default is None:
         return []
@@ -84,7 +85,7 @@ def _typed(seen: dict[str, Value], place: str) -> list[PropertyFault]:
 def read_outputs(
     given: Sequence[Mapping[str, Value]], path: str = "outputs"
 ) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
-    """Return outputs as they are stored, and everything that is wrong with them."""
+    """Return the outputs in stored form, and all faults in them."""
     read, faults = [], []
     for index, item in enumerate(given):
         seen, wrong = convert(OUTPUT, item, path=join(path, index))
@@ -99,9 +100,9 @@ def derive_inputs(
     values: Mapping[str, Value],
     added: Iterable[tuple[str, Value, str]],
 ) -> list[dict[str, Value]]:
-    """Return the inputs of a deployment, each with its value: those declared, those only given, and ours.
+    """Return a deployment's inputs with their values: declared, undeclared and built-in inputs.
 
-    `added` are name, value and description of ours.
+    `added` holds name, value and description of the built-in inputs.
     """
     left = dict(values)
     inputs = [{**one, "value": left.pop(one["name"], one.get("default"))} for one in declared]
@@ -129,14 +130,14 @@ def asks_for_another(before: Iterable[Mapping[str, Value]], after: Iterable[Mapp
 
 
 class MissingInput(Exception):
-    """A config asks for an input that no deployment gives."""
+    """A config refers to an input that the deployment does not set."""
 
 
 def substitute(config: Any, values: Mapping[str, Value], key: str, *, strict: bool) -> Any:
-    """Return `config` with each `{key: name}` in it replaced by that input's value, null when there is none.
+    """Return `config` with every `{key: name}` replaced by that input's value, null for an unset input.
 
     Raises:
-        MissingInput: there is none, and that is not to be overlooked.
+        MissingInput: an unset input, unless unset inputs are allowed.
     """
     if isinstance(config, Mapping):
         if len(config) == 1 and isinstance(name := config.get(key), str):
@@ -151,7 +152,7 @@ def substitute(config: Any, values: Mapping[str, Value], key: str, *, strict: bo
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an agent told of a deployment."""
+    """The result that an agent reported for a deployment."""
 
     failed: bool
     reason: str
@@ -162,9 +163,10 @@ class Told:
 def judge(
     outputs: Iterable[Mapping[str, Value]], details: Mapping[str, Value], known: Mapping[str, Value]
 ) -> Told:
-    """Return what came back means. `known` are outputs of before; those not told of again stay.
+    """Interpret a reported result. `known` holds earlier outputs; outputs that are not reported again are
+    kept.
 
-    A status code but 0, or a value of an output that stands for an error, is a failure.
+    A status code other than 0, or a value of an output declared as an error output, is a failure.
     """
     code = details.get(STATUS_CODE)
     failures: dict[str, Value] = {}
@@ -186,6 +188,6 @@ def judge(
 
 
 def actions_of(config: Any) -> Iterator[str]:
-    """Go over the actions that a config of the group `component` has something for."""
+    """Yield the actions that a config of the group `component` supports."""
     for one in config.get("configs") or () if isinstance(config, Mapping) else ():
         yield from one.get("actions") or ()

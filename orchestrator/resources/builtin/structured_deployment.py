@@ -22,7 +22,7 @@ class StructuredDeployment(SoftwareDeployment):
         "input_key": Property("string", "The key that stands for an input.", default="get_input"),
         "input_values_validate": Property(
             "string",
-            "Whether an input that the config asks for and nobody gives is an error.",
+            "Whether a reference to an unset input is an error.",
             default="LAX",
             constraints=(AllowedValues(("LAX", "STRICT")),),
         ),
@@ -32,10 +32,10 @@ class StructuredDeployment(SoftwareDeployment):
     def derive(
         self, config: Value, inputs: Sequence[Mapping[str, Value]], props: Mapping[str, Value]
     ) -> Value:
-        """Return the config with the values of its inputs in it.
+        """Return the config with the values of its inputs.
 
         Raises:
-            ProviderError: one is missing and is not to be.
+            ProviderError: an input is not set although it is required.
         """
         strict = props.get("input_values_validate") == "STRICT"
         key = props.get("input_key") or "get_input"

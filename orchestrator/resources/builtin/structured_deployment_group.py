@@ -1,5 +1,5 @@
-"""OS::Heat::StructuredDeploymentGroup: one data structure on many machines
-(docs/internals/resource-types.md §A9).
+"""OS::Heat::StructuredDeploymentGroup: a data structure on several servers (docs/internals/resource-types.md
+§A9).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """OS::Heat::TestResource: waits, fails and is replaced on demand (docs/internals/resource-types.md §A1).
 
-Whatever takes time is counted in `ctx.elapsed_seconds`: a wait costs a row, not a worker.
+Durations are compared with `ctx.elapsed_seconds`: waiting occupies a row, not a worker.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def _number(doc: str) -> Property:
 
 
 class TestResource(ResourceType):
-    """Stores a value; waits, fails or asks to be replaced as its properties say."""
+    """Stores a value; waits, fails or requires replacement as its properties specify."""
 
-    __test__ = False  # not for pytest, whatever the name
+    __test__ = False  # not a pytest class
 
     name = "OS::Heat::TestResource"
     calls_out = False
@@ -53,7 +53,7 @@ class TestResource(ResourceType):
             },
         ),
         "attr_wait_secs": _number("Seconds to take for the attributes; added to each wait but deletion's."),
-        # Heat asks it while it waits and takes no notice of the answer; here nothing is asked.
+        # Heat requests this while it waits and ignores the result; here nothing is requested.
         "client_name": Property(
             "string", "A client to ask while waiting; of no effect.", default="", update_allowed=True
         ),
@@ -77,7 +77,7 @@ class TestResource(ResourceType):
         return Created(ctx.physical_name, {"value": value, "seconds": _with_extras(props, seconds)})
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -99,7 +99,7 @@ class TestResource(ResourceType):
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:
-        """Replace it when its new properties say that a new value shall."""
+        """Replace the resource if the new properties require replacement for a new value."""
         if "value" in changed and after.get("update_replace"):
             return "replace"
         return super().change(before, after, changed)
@@ -113,7 +113,7 @@ class TestResource(ResourceType):
         return Created(physical_id, {"value": value, "seconds": seconds})
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove; `observe` takes as long as it is told."""
+        """Nothing to delete; `observe` waits as long as specified."""
 
 
 def _chosen(props: Mapping[str, Value], action: str) -> float:

@@ -1,4 +1,6 @@
-"""OS::Heat::UpdateWaitConditionHandle: a handle that is another one after every update (spec A8)."""
+"""OS::Heat::UpdateWaitConditionHandle: a handle that every update replaces (docs/internals/resource-types.md
+§A8).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from orchestrator.resources.builtin.aws_wait_condition_handle import AwsWaitCond
 
 
 class UpdateWaitConditionHandle(AwsWaitConditionHandle):
-    """As AWS::CloudFormation::WaitConditionHandle; each update of the stack makes a new one, to be waited for
-    anew.
+    """Like AWS::CloudFormation::WaitConditionHandle, but every update of the stack replaces it, so that wait
+    conditions wait again.
     """
 
     name = "OS::Heat::UpdateWaitConditionHandle"
@@ -19,5 +21,5 @@ class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:
-        """Make another one, even if nothing changes."""
+        """Replace the handle even if no property changes."""
         return "replace"

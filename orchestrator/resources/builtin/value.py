@@ -1,4 +1,4 @@
-"""OS::Heat::Value: gives an expression a name (docs/internals/resource-types.md §A3)."""
+"""OS::Heat::Value: a named expression (docs/internals/resource-types.md §A3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orchestrator.schema.properties import convert
 
 
 class ValueResource(ResourceType):
-    """Holds a value, converted to a type if one is given, for others to use."""
+    """Stores a value, converted to a type if specified, for use in the template."""
 
     name = "OS::Heat::Value"
     calls_out = False
@@ -48,16 +48,16 @@ class ValueResource(ResourceType):
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make sure that the value converts.
+        """Check that the value converts.
 
         Raises:
-            ProviderError: it does not.
+            ProviderError: the value does not convert.
         """
         _sure(props)
         return Created(ctx.physical_name)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -69,23 +69,23 @@ class ValueResource(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Make sure that the new value converts.
+        """Check that the new value converts.
 
         Raises:
-            ProviderError: it does not.
+            ProviderError: the value does not convert.
         """
         _sure(props)
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove."""
+        """Nothing to delete."""
 
 
 def converted(props: Mapping[str, Value]) -> Any:
-    """Return the value as its `type` has it: as it is without one, or when it is null.
+    """Return the value converted to `type`; unchanged if it is null or no type is specified.
 
     Raises:
-        ValueError: it cannot be.
+        ValueError: the value does not convert.
     """
     value, kind = props.get("value"), props.get("type")
     if value is None or not kind:
@@ -103,7 +103,7 @@ def _sure(props: Mapping[str, Value]) -> Any:
         raise ProviderError(str(error), kind="ValueError") from None
 
 
-# The words are those of parameters, what they accept is what properties do.
+# The type names are those of parameters, the accepted values those of properties.
 _AS: Final[Mapping[str, Mapping[str, Property]]] = {
     word: {"value": Property(kind)}
     for word, kind in (

@@ -31,13 +31,13 @@ _TIMEOUT_DOC: Final = "Seconds to wait for the signals."
 
 
 class WaitCondition(ResourceType):
-    """Waits for signals that its handle takes; what needs it goes on when they have come."""
+    """Waits for signals to its handle before its dependents start."""
 
     name = "OS::Heat::WaitCondition"
     calls_out = False
     claimed_first = True
     support_version = "2014.2"
-    adjustable = frozenset({"CREATE", "UPDATE"})  # a newer template may want fewer signals
+    adjustable = frozenset({"CREATE", "UPDATE"})  # a newer template may require fewer signals
     words: ClassVar[tuple[str, str, str, str]] = ("handle", "timeout", "count", "data")
     properties = {
         "handle": Property("string", "A reference to the handle that is signalled.", required=True),
@@ -58,11 +58,11 @@ class WaitCondition(ResourceType):
         return Created(ctx.physical_name)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Count the handle's signals; it is looked at again when there is another one, or when time is up."""
+        """Count the handle's signals; the next signal, or the timeout, triggers the next observation."""
         if ctx.action == "DELETE":
             return Observation(exists=False)
         peer = self.handle(ctx)
@@ -86,14 +86,14 @@ class WaitCondition(ResourceType):
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Have the handle forget its signals: whoever waits for it next waits for new ones."""
+        """Clear the handle's signals, so that the next wait condition requires new ones."""
         ctx.peers.forget()
 
     def handle(self, ctx: Context) -> RequiredResource:
         """Return the handle.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the resource is not a handle.
         """
         peer = ctx.peers.find(str(ctx.properties[self.words[0]]), watch=True)
         if peer is None or peer.type not in HANDLES:
@@ -104,7 +104,7 @@ class WaitCondition(ResourceType):
     def _left(
         self, ctx: Context, peer: RequiredResource, words: Words, told: list[Mapping[str, Any]]
     ) -> Observation | None:
-        """Return that it waits, or that it failed; None when it is over."""
+        """Return the waiting or failed state, None when the wait is over."""
         failures = [str(one[words.reason]) for one in told if one[words.status] == FAILURE]
         if failures:
             why = ";".join(failures) or "a signal said so"

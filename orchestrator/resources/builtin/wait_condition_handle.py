@@ -1,5 +1,5 @@
-"""OS::Heat::WaitConditionHandle: where servers say that they are done
-(docs/internals/resource-types.md §A8).
+"""OS::Heat::WaitConditionHandle: receives completion signals from servers (docs/internals/resource-types.md
+§A8).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEEDED: Final = {"TEMP_URL_SIGNAL": ("swift", "object-store"), "ZAQAR_SIGNAL": (
 
 
 class WaitConditionHandle(Handle):
-    """Takes signals by token, by signed URL, or from who may use the stack."""
+    """Accepts signals with a token, with a signed URL, or from users of the stack."""
 
     name = "OS::Heat::WaitConditionHandle"
     support_version = "2014.2"
@@ -45,7 +45,7 @@ class WaitConditionHandle(Handle):
         "signal_transport": Property(
             "string",
             "How it is signalled: TOKEN_SIGNAL by a token made for it, CFN_SIGNAL at a signed URL, "
-            "HEAT_SIGNAL by the API with credentials made for it, NO_SIGNAL not at all: nobody waits for it.",
+            "HEAT_SIGNAL: the API, with dedicated credentials; NO_SIGNAL: no signals, the wait ends at once.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(TRANSPORTS),),
         )
@@ -73,7 +73,7 @@ class WaitConditionHandle(Handle):
         return (Fault(f"{transport} needs the service {client}, reason: {reason}", "signal_transport"),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make what its transport signals with."""
+        """Create the credentials of the transport."""
         made: dict[str, Any] = {}
         grant = None
         match props["signal_transport"]:
@@ -98,7 +98,7 @@ class WaitConditionHandle(Handle):
         return Created(ctx.physical_name, made, secret=grant is not None, access=grant)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Show what to signal with."""
+        """Return the signal credentials as attributes."""
         if ctx.action == "DELETE":
             return Observation(exists=False)
         token, endpoint = ctx.data.get("token"), ctx.data.get("endpoint")
@@ -111,7 +111,7 @@ class WaitConditionHandle(Handle):
         return Observation(exists=True, attributes=attributes)
 
     def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
-        """Anything may be left out: it is a success then, and has its number for an id."""
+        """Fill in absent parts: the status is success, and the id is the number of the signal."""
         words = self.words
         filled = {
             words.status: SUCCESS,
@@ -130,7 +130,7 @@ def _curl(token: str, endpoint: str) -> str:
 
 
 def _credentials(ctx: Context, token: str) -> dict[str, Any]:
-    """Return what the API is called with: a token, where Heat gives a user of its own and a password."""
+    """Return the API credentials: a token, where Heat uses a dedicated user and a password."""
     place = ctx.location
     return {
         "alarm_url": place.signal_address,

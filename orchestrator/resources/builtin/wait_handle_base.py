@@ -1,4 +1,6 @@
-"""What wait condition handles have in common: the signals they take, kept as metadata by id (spec A8)."""
+"""Common base of wait condition handles: received signals, stored as metadata by id
+(docs/internals/resource-types.md §A8).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ INVALID: Final = "Metadata format invalid"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How the parts of a signal are called."""
+    """The keys of a signal."""
 
     status: str
     reason: str
@@ -34,7 +36,7 @@ class Words:
 
     @property
     def all(self) -> frozenset[str]:
-        """Every part there is."""
+        """All keys."""
         return frozenset((self.status, self.reason, self.data, self.id))
 
 
@@ -43,20 +45,20 @@ AWS: Final = Words("Status", "Reason", "Data", "UniqueId")
 
 
 class Handle(ResourceType):
-    """Takes signals and keeps them; a wait condition watches it."""
+    """Stores received signals, which a wait condition watches."""
 
     calls_out = False
     open_metadata = True
     words: ClassVar[Words]
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make a key to signal with."""
+        """Create a signing key."""
         key, secret = access_key(ctx.token), new_secret()
         url = signal_url(ctx.location, key, secret, "waitcondition", at=dt.datetime.now(dt.UTC))
         return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -64,10 +66,10 @@ class Handle(ResourceType):
         return Observation(exists=ctx.action != "DELETE", reference_id=ctx.data.get("url"))
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove: the signals live in our own row, and the key goes with it."""
+        """Nothing to delete: the signals are stored in our own row, and the key is revoked with it."""
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Keep a signal under its id, over one that came with the same id before."""
+        """Store a signal under its id, in place of an earlier signal with the same id."""
         words, told = self.words, self.completed(dict(details or {}), len(ctx.metadata) + 1)
         status, id_ = told.get(words.status), told.get(words.id)
         if told.keys() != words.all or status not in (SUCCESS, FAILURE):
@@ -79,7 +81,7 @@ class Handle(ResourceType):
         )
 
     def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
-        """Return a signal with what was left out of it filled in; `number` is which signal it is."""
+        """Return a signal with defaults for absent parts; `number` counts the signals."""
         return details
 
 

@@ -1,6 +1,5 @@
-"""Types whose child is a group of like members (docs/internals/resource-types.md §A6).
+"""Group types: the child consists of members with equal definitions (docs/internals/resource-types.md §A6).
 
-Deciding who is a member, who goes and in which order is pure and apart from the types: `members`, `removal`,
-`rolling`, `scaling`. What a child is made from is written by `texts` and read by
-`template/group_template.py`.
+Membership, removal order and batches are computed by pure modules: `member_names`, `member_removal`,
+`rolling_update`, `capacity`. `template/group_template.py` writes and reads the template of the child.
 """

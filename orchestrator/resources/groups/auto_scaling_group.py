@@ -1,4 +1,4 @@
-"""OS::Heat::AutoScalingGroup: resources of one definition, as many as policies say
+"""OS::Heat::AutoScalingGroup: a group of equal resources, resized by scaling policies
 (docs/internals/resource-types.md §A6).
 """
 
@@ -19,7 +19,7 @@ from orchestrator.template.group_template import KEYS, Definition
 BATCHES = {
     "min_in_service": Property(
         "integer",
-        "How many members stay untouched while others are changed.",
+        "Minimum number of members in service during a batch.",
         default=0,
         constraints=(Range(min=0),),
     ),
@@ -33,7 +33,7 @@ BATCHES = {
 
 
 class AutoScalingGroup(ScalingGroup):
-    """A group of like resources that scaling policies make larger and smaller."""
+    """A group of equal resources that scaling policies resize."""
 
     name = "OS::Heat::AutoScalingGroup"
     support_version = "2014.1"
@@ -86,10 +86,10 @@ class AutoScalingGroup(ScalingGroup):
         return Bounds(props.get("min_size", 1), props.get("max_size"), props.get("desired_capacity"))
 
     def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
-        """Return what members are made from.
+        """Return the definition of the members.
 
         Raises:
-            ProviderError: that is not known.
+            ProviderError: the definition is not known.
         """
         return require_known(self.foreseen(props))
 
@@ -102,14 +102,14 @@ class AutoScalingGroup(ScalingGroup):
         return Definition(kind if isinstance(kind, str) else "", body)
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
-        """Return the batches of the property, of which there always is one."""
+        """Return the batches of the property, which has a default."""
         given = props.get("rolling_updates") or self.properties["rolling_updates"].default_value
         return Policy(given["max_batch_size"], given["min_in_service"], float(given["pause_time"]))
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the group."""
         match name:
-            case "current_size":  # of a child that others made something else
+            case "current_size":  # after a direct update of the child stack
                 return len(members)
             case "outputs":
                 return member_attributes.mark_each({member.name: member.attributes for member in members})
@@ -123,7 +123,7 @@ class AutoScalingGroup(ScalingGroup):
 
 
 def sizes(properties: Mapping[str, Value], least: str, most: str, desired: str) -> list[Fault]:
-    """Return what is wrong with the sizes of a group, in Heat's words."""
+    """Return faults in a group's sizes, with Heat's messages."""
     low, high, wanted = properties.get(least), properties.get(most), properties.get(desired)
     faults = []
     if low is not None and high is not None and high < low:
@@ -136,7 +136,7 @@ def sizes(properties: Mapping[str, Value], least: str, most: str, desired: str) 
 
 
 def _shape(properties: Mapping[str, Value]) -> list[Fault]:
-    """Return what is wrong with the form of a member's definition, in the words for resources."""
+    """Return faults in a member's definition, with the messages for resources."""
     given = properties.get("resource")
     if given is None:
         return []

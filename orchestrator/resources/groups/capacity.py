@@ -1,4 +1,4 @@
-"""How large a group is to be after a scaling policy was signalled, and when it may be again."""
+"""The size of a group after a scaling policy was signalled, and the cooldown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 Adjustment = Literal["change_in_capacity", "exact_capacity", "percent_change_in_capacity"]
 
-# What CloudFormation calls them.
+# CloudFormation's names.
 CFN_ADJUSTMENTS: Final[Mapping[str, Adjustment]] = {
     "ChangeInCapacity": "change_in_capacity",
     "ExactCapacity": "exact_capacity",
@@ -21,9 +21,9 @@ COOLDOWN_END, IN_PROGRESS = "cooldown_end", "scaling_in_progress"  # keys of a g
 def new_capacity(
     current: int, amount: float, kind: Adjustment, *, min_step: int | None, least: int, most: int
 ) -> int:
-    """Return the number of members that an adjustment leads to, within the group's bounds.
+    """Return the new number of members after an adjustment, within the group's bounds.
 
-    Of a percentage, less than one member counts as one; else what is not a whole member is left out.
+    A percentage that amounts to less than one member counts as one member; other fractions are truncated.
     """
     match kind:
         case "change_in_capacity":
@@ -40,7 +40,7 @@ def new_capacity(
 
 
 def bounded(size: int, least: int, most: int) -> int:
-    """Return the nearest size within bounds; the upper one counts if they contradict each other."""
+    """Return the nearest size within the bounds; the upper bound wins if they contradict each other."""
     return min(max(size, least), most)
 
 
@@ -59,7 +59,7 @@ def begun(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def finished(
     metadata: Mapping[str, Any], cooldown: float | None, reason: str | None, now: datetime
 ) -> dict[str, Any]:
-    """Return a group's metadata when scaling is over; without a `reason` nothing was changed."""
+    """Return a group's metadata after scaling; without a `reason` the size was unchanged."""
     made = {**metadata, IN_PROGRESS: False}
     if reason is not None:
         ends_at = _stamp(now + timedelta(seconds=max(cooldown or 0, 0)))

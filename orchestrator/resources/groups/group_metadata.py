@@ -1,6 +1,6 @@
-"""What the author of a template may say of a group beyond what Heat knows.
+"""Extensions to Heat's group properties, set in the template.
 
-It stands in the resource's metadata under a key of our own, where any other engine passes over it.
+They are stored in the resource's metadata under a separate key, which Heat ignores.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ VICTIMS: Final = get_args(Victims)
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Heat's behaviour, unless told otherwise."""
+    """The extensions; the defaults are Heat's behaviour."""
 
-    victims: Victims = "oldest"  # who goes when a scaling group shrinks
-    remove: tuple[Any, ...] = ()  # members of a scaling group that are to go, by name or reference id
-    strict: bool = False  # removal policies that name nobody are errors
+    victims: Victims = "oldest"  # order of removal when a scaling group shrinks
+    remove: tuple[Any, ...] = ()  # members of a scaling group to remove, by name or reference id
+    strict: bool = False  # removal policies that match no member are errors
     health_gate: bool = False  # a batch with unhealthy members is the last
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Extras:
-        """Read them.
+        """Read the extensions from the metadata.
 
         Raises:
-            ProviderError: with everything that is wrong.
+            ProviderError: lists all faults.
         """
         given = metadata.get(KEY)
         if given is None:

@@ -1,4 +1,4 @@
-"""What all group types have in common: a child of like members, made in batches where that is wanted."""
+"""Common base of group types: a child of equal members, created and updated in batches."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from orchestrator.template.group_template import PARAMETER, Definition, Members,
 from orchestrator.template.index_ranges import Ordinals
 
 ALL: Final = "*"
-RESOURCE: Final = "resource."  # begins the attributes of one member
-DEFINITIONS, PAUSE = "definitions", "pause"  # kept: what members are made from, by digest; seconds to wait
+RESOURCE: Final = "resource."  # prefix of the attributes of a member
+DEFINITIONS, PAUSE = "definitions", "pause"  # keys of stored data: definitions by digest; seconds to wait
 SIZE: Final = "current_size"
-MAX_LISTED: Final = 100  # members up to which their ids are kept, whether somebody asks for them or not
+MAX_LISTED: Final = 100  # up to this number of members, their ids are always stored
 
 NO_MEMBERS: Final = Ordinals()
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A child as it would be made: for looking at it before it is."""
+    """The child of a group as it would be created, for validation and preview."""
 
     members: Members
     definitions: Mapping[str, Any]  # by digest, as the child's parameter has them
 
 
 class GroupType(NestedType):
-    """A type whose child is a group of like members."""
+    """A type whose child is a group of equal members."""
 
     definition_properties: tuple[str, ...] = ()  # properties that hold the definition of the members
     exposes_member_attributes: bool = False  # attributes of the members are list attributes of the group
@@ -50,7 +50,7 @@ class GroupType(NestedType):
         raise NotImplementedError(self.name)
 
     def has_attribute(self, name: str) -> bool:
-        """Besides those declared, the attributes of one member or of all."""
+        """Accept declared attributes, and the attributes of a single member or of all members."""
         return super().has_attribute(name) or name.startswith(RESOURCE) or self.exposes_member_attributes
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
@@ -58,7 +58,7 @@ class GroupType(NestedType):
         return child.uuid
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
-        """Return what is asked for, and in a small group who there is."""
+        """Return the requested attributes; for a small group always include the member list."""
         wanted = set(asked) - {"show"}
         if ALL in wanted:
             wanted = (wanted | self.attributes.keys()) - {ALL}
@@ -76,11 +76,11 @@ class GroupType(NestedType):
         return {name: value for name, value in found.items() if value is not None}
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
-        """Return members, which come the oldest first, in the order that attributes have."""
+        """Return members in the order of list attributes; `members` are ordered by age, oldest first."""
         return members
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
-        """Return an attribute, None when there is none of that name."""
+        """Return an attribute, None if it does not exist."""
         if name == "refs":
             return [reference(member) for member in members]
         if name == "refs_map":
@@ -100,18 +100,20 @@ class GroupType(NestedType):
         return None
 
     def member_named(self, members: Sequence[Member], key: str) -> Member | None:
-        """Return the member that ``resource.<key>`` means: the one of that name."""
+        """Return the member that ``resource.<key>`` refers to, by default by name."""
         return next((member for member in members if member.name == key), None)
 
 
 def members_in_child(child: ChildView) -> Members | None:
-    """Return who is in a child; None while there is none, or when others made it something else."""
+    """Return the members of a child; None if it does not exist, or was updated directly to another
+    template.
+    """
     text = child.template
     return Members.parse(text) if text is not None and is_members(text) else None
 
 
 def reference(member: Member) -> str | None:
-    """Return what `get_resource` would give of a member."""
+    """Return the value of `get_resource` for a member."""
     return member.physical_id if member.reference_id is None else member.reference_id
 
 
@@ -121,27 +123,27 @@ def failed_in(child: ChildView, members: Members) -> Ordinals:
 
 
 def require_known(definition: Definition) -> Definition:
-    """Return what members are made from.
+    """Return the definition of the members.
 
     Raises:
-        ProviderError: it is not known, which is so in previews only.
+        ProviderError: it is not known, which occurs in previews only.
     """
     if not definition.type:
-        raise ProviderError("what the members are made from is not known yet")
+        raise ProviderError("the definition of the members is not known yet")
     return definition
 
 
 def by_reference(child: ChildView) -> dict[str, str]:
-    """Return the names of members by what they are known by elsewhere. Reads all of them."""
+    """Return the names of members by reference id. Reads all of them."""
     return {id_: member.name for member in child.members() if (id_ := reference(member)) is not None}
 
 
 def parts_of(
     before: Members | None, after: Group, definition: Definition, kept: Mapping[str, Value]
 ) -> tuple[Part, ...]:
-    """Return the parts of a group in which some have the new definition, and the others what they had.
+    """Return the parts of a group in which renewed members have the new definition, all others their old one.
 
-    Whose older definition is not known any more gets the new one.
+    A member whose old definition is no longer stored gets the new one.
     """
     new = after.renewed
     older: list[Part] = []
@@ -157,7 +159,9 @@ def parts_of(
 def set_child(
     child: ChildView, members: Members, definition: Definition, data: Mapping[str, Value]
 ) -> SetChild:
-    """Return the step to these members; `data` has the older definitions, and keeps what is used."""
+    """Return the step to these members; `data` holds the older definitions, of which the used ones are
+    kept.
+    """
     known = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in known.items() if digest in used}
@@ -166,7 +170,7 @@ def set_child(
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:
-    """Return the pause after a batch, None when there is none, or it is over."""
+    """Return the pause after a batch, None if no pause is due or it is over."""
     seconds = ctx.data.get(PAUSE)
     if not turn or not seconds:
         return None
@@ -174,10 +178,10 @@ def pause_due(ctx: Context, turn: int) -> NestedStep | None:
 
 
 def check_health(child: ChildView, members: Members, digest: str) -> None:
-    """Make sure that the members that were changed are well.
+    """Check the health of the updated members.
 
     Raises:
-        ProviderError: some are not; the others keep what they have.
+        ProviderError: a member is unhealthy; the remaining members keep their definition.
     """
     sick = members.names(members.with_definition(digest) & failed_in(child, members))
     if sick:

@@ -1,7 +1,7 @@
-"""OS::Heat::InstanceGroup and AWS::AutoScaling::AutoScalingGroup: instances made from a launch configuration
-(docs/internals/resource-types.md §A6).
+"""OS::Heat::InstanceGroup and AWS::AutoScaling::AutoScalingGroup: instances created from a launch
+configuration (docs/internals/resource-types.md §A6).
 
-A member is of the type OS::Heat::ScaledResource, which the environment may map to anything.
+The type of a member is OS::Heat::ScaledResource, which the environment may map to any type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED
 
 LONGEST_PAUSE: Final = 3600
-NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what is told of a member without one
+NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - reported for a member without an address
 EITHER: Final = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 
@@ -37,20 +37,22 @@ _TAGS: Final = Property(
     ),
 )
 _BATCHES: Final = {
-    "MinInstancesInService": Property("integer", "How many stay untouched meanwhile.", default=0),
+    "MinInstancesInService": Property(
+        "integer", "Minimum number of instances in service during a batch.", default=0
+    ),
     "MaxBatchSize": Property("integer", "How many to change at once.", default=1),
     "PauseTime": Property("string", "How long to wait between batches, at most an hour.", default="PT0S"),
 }
 _COMMON: Final = {
     "AvailabilityZones": Property("list", "Not used.", required=True),
-    "LoadBalancerNames": Property("list", "Load balancers that are told of every change."),
+    "LoadBalancerNames": Property("list", "Load balancers to be notified of every change."),
     "Tags": _TAGS,
 }
 _INSTANCES: Final = {"InstanceList": Attribute("The addresses of the instances, with commas.", "string")}
 
 
 class InstanceGroup(ScalingGroup):
-    """A number of instances of one launch configuration."""
+    """A number of instances with the same launch configuration."""
 
     name = "OS::Heat::InstanceGroup"
     cools_down = False
@@ -67,19 +69,19 @@ class InstanceGroup(ScalingGroup):
     update_policy = {"RollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
 
     def bounds(self, props: Mapping[str, Value]) -> Bounds:
-        """Return the one size there is."""
+        """Return the fixed size."""
         size = props.get("Size", 1)
         return Bounds(size, size, size)
 
     def cooldown(self, props: Mapping[str, Value]) -> float | None:
-        """Return how long to be left alone."""
+        """Return the cooldown in seconds."""
         return props.get("Cooldown")
 
     def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
-        """Return what instances are made from: what the launch configuration has, with our tags.
+        """Return the definition of the instances: the launch configuration with additional tags.
 
         Raises:
-            ProviderError: there is no such configuration.
+            ProviderError: the configuration does not exist.
         """
         name = props.get("LaunchConfigurationName") or ""
         found = child.sibling(name)
@@ -94,7 +96,7 @@ class InstanceGroup(ScalingGroup):
         return Definition(SCALED, body)
 
     def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
-        """Return nothing: the launch configuration is not made yet."""
+        """Return None: the launch configuration does not exist yet."""
         return None
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
@@ -132,7 +134,7 @@ class InstanceGroup(ScalingGroup):
 
 
 class AwsAutoScalingGroup(InstanceGroup):
-    """A group of instances that scaling policies make larger and smaller."""
+    """A group of instances that scaling policies resize."""
 
     name = "AWS::AutoScaling::AutoScalingGroup"
     support_version = "2014.1"
@@ -154,13 +156,13 @@ class AwsAutoScalingGroup(InstanceGroup):
         "HealthCheckGracePeriod": Property("integer", "Not implemented.", implemented=False),
         "HealthCheckType": Property("string", "Not implemented.", implemented=False),
         "VPCZoneIdentifier": Property(
-            "list", "The subnet of the instances, just one.", schema=Property("string", "Its id.")
+            "list", "The subnet of the instances, at most one.", schema=Property("string", "Its id.")
         ),
     }
     update_policy = {"AutoScalingRollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """The sizes must fit together, and instances be made from one thing."""
+        """Validate the sizes, and require a single source of the instances."""
         faults = sizes(properties, "MinSize", "MaxSize", "DesiredCapacity")
         zones = properties.get("VPCZoneIdentifier")
         if zones and len(zones) != 1:
@@ -174,13 +176,14 @@ class AwsAutoScalingGroup(InstanceGroup):
         return Bounds(props.get("MinSize", 1), props.get("MaxSize"), props.get("DesiredCapacity"))
 
     def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
-        """Return what instances are made from.
+        """Return the definition of the instances.
 
         Raises:
-            ProviderError: there is no such configuration, or they are to be made after an instance.
+            ProviderError: the configuration does not exist, or an instance is given as the source.
         """
         if bool(props.get("InstanceId")) == bool(props.get("LaunchConfigurationName")):
-            raise ProviderError(EITHER, kind="StackValidationFailed")  # a reference may be given, and empty
+            # a reference may evaluate to an empty value
+            raise ProviderError(EITHER, kind="StackValidationFailed")
         if props.get("InstanceId"):
             raise ProviderError(
                 "InstanceId needs a compute service, which is not there.", kind="NotSupported"
@@ -196,7 +199,7 @@ def pause_seconds(text: str) -> float:
     """Return the seconds of a duration such as PT5M.
 
     Raises:
-        ProviderError: it is none, or longer than an hour.
+        ProviderError: not a duration, or longer than an hour.
     """
     found = _DURATION.fullmatch(text)
     if found is None:

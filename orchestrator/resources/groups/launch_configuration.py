@@ -1,4 +1,4 @@
-"""AWS::AutoScaling::LaunchConfiguration: what the instances of a group are made from
+"""AWS::AutoScaling::LaunchConfiguration: the definition of a group's instances
 (docs/internals/resource-types.md §A6).
 """
 
@@ -51,7 +51,7 @@ class LaunchConfiguration(ResourceType):
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Volumes must be made from snapshots."""
+        """Require that volumes are created from snapshots."""
         for mapping in properties.get("BlockDeviceMappings") or ():
             if not mapping.get("Ebs"):
                 return (Fault("Ebs is missing, this is required when specifying BlockDeviceMappings."),)
@@ -62,11 +62,11 @@ class LaunchConfiguration(ResourceType):
         return ()
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Nothing to make: groups read the properties."""
+        """Nothing to create: groups read the properties."""
         return Created(ctx.physical_name)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -74,4 +74,4 @@ class LaunchConfiguration(ResourceType):
         return Observation(exists=ctx.action != "DELETE")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove."""
+        """Nothing to delete."""

@@ -1,4 +1,4 @@
-"""Which members a group has: what they are called, and who goes when there are too many."""
+"""The names of a group's members, and the order of their removal."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final, Literal
 
 from orchestrator.template.index_ranges import Ordinals
 
-LONGEST_NUMBER: Final = 18  # digits; a name with more was never given to a member
+LONGEST_NUMBER: Final = 18  # digits; longer names are never those of members
 
 Victims = Literal["oldest", "newest", "outdated"]
 
 
 def numbered(names: Iterable[str]) -> Ordinals:
-    """Return the numbers among names, written as members are called: without sign or leading zeros."""
+    """Return the indexes among names; an index has neither a sign nor leading zeros."""
     return Ordinals.of(int(name) for name in names if _is_number(name))
 
 
@@ -30,10 +30,10 @@ def remaining(
     outdated: Ordinals = Ordinals(),  # noqa: B008
     victims: Victims = "oldest",
 ) -> Ordinals:
-    """Return at most `count` members that stay; the higher the number, the younger the member.
+    """Return at most `count` members to keep; a higher number means a younger member.
 
-    Those that have failed go first, then the `oldest` or the `newest`; with `outdated` those of an older
-    definition first, the oldest of them before others.
+    Failed members are removed first, then the `oldest` or the `newest`; with `outdated`, members with an
+    older definition are removed before the remaining members, oldest first.
     """
     queues = [failed, outdated] if victims == "outdated" else [failed]
     for queue in queues:

@@ -1,4 +1,4 @@
-"""Which members of a group somebody wants to go, by name or by what they are known by elsewhere."""
+"""Selection of group members for removal, by name or reference id."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Literal
 from orchestrator.errors import ProviderError
 
 Mode = Literal["append", "update"]
-Named = Callable[[], Mapping[str, str]]  # names by reference id, asked for only when needed
+Named = Callable[[], Mapping[str, str]]  # names by reference id, loaded on demand
 
 
 def entries(policies: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return what the removal policies of a ResourceGroup list."""
+    """Return the entries of a ResourceGroup's removal policies."""
     return [entry for policy in policies for entry in policy.get("resource_list") or ()]
 
 
@@ -25,14 +25,14 @@ def skip_list(
     by_reference: Named,
     strict: bool = False,
 ) -> list[str]:
-    """Return the names that a ResourceGroup never gives to a member, sorted.
+    """Return the names that a ResourceGroup must not use for members, sorted.
 
-    An entry counts when it names one of `members` (None: before there are any, when every name counts), one
-    that was skipped before (`kept`), or as a text the reference id of a member. Others are passed over, or
-    refused when `strict`. What was skipped stays so, unless the mode is `update`.
+    An entry is effective if it is the name of one of `members` (None: the group does not exist yet, and every
+    name is effective), a name skipped before (`kept`), or the reference id of a member. Other entries are
+    ignored, or rejected when `strict`. Skipped names stay skipped, unless the mode is `update`.
 
     Raises:
-        ProviderError: `strict`, and an entry is no member's; nobody goes in its place.
+        ProviderError: `strict`, and an entry matches no member; no other member is removed instead.
     """
     skipped = set(kept) if mode == "append" else set()
     unknown = []
@@ -57,10 +57,11 @@ def skip_list(
 
 
 def named(wanted: Iterable[Any], members: Collection[str], by_reference: Named) -> list[str]:
-    """Return the names of the members that somebody names to go.
+    """Return the names of the members selected for removal.
 
     Raises:
-        ProviderError: one is no member's name or reference id; nobody goes in its place.
+        ProviderError: an entry matches no member's name or reference id; no other member is removed
+            instead.
     """
     found, unknown = [], []
     references: Mapping[str, str] | None = None
@@ -80,5 +81,5 @@ def named(wanted: Iterable[Any], members: Collection[str], by_reference: Named) 
 
 
 def not_members(names: Sequence[str]) -> ProviderError:
-    """Return the refusal to remove what is not there."""
+    """Return the error for entries that match no member."""
     return ProviderError(f"not among the members of the group: {', '.join(names)}", kind="NotFound")

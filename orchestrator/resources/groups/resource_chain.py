@@ -1,4 +1,4 @@
-"""OS::Heat::ResourceChain: one resource of each type in a list, one after the other
+"""OS::Heat::ResourceChain: a resource of each type in a list, created in sequence
 (docs/internals/resource-types.md §A6).
 """
 
@@ -15,7 +15,7 @@ from orchestrator.template.index_ranges import Ordinals
 
 
 class ResourceChain(GroupType):
-    """Resources of several types with the same properties, each made after the one before it."""
+    """Resources of several types with equal properties, each created after its predecessor."""
 
     name = "OS::Heat::ResourceChain"
     support_version = "6.0.0"
@@ -28,7 +28,7 @@ class ResourceChain(GroupType):
             required=True,
             update_allowed=True,
         ),
-        "concurrent": Property("boolean", "Whether no resource waits for the one before it.", default=False),
+        "concurrent": Property("boolean", "Whether the resources are created concurrently.", default=False),
         "resource_properties": Property("map", "The properties of each resource."),
     }
     attributes = {
@@ -50,7 +50,7 @@ class ResourceChain(GroupType):
         return Planned(Members(tuple(parts), window=0 if props.get("concurrent") else 1), definitions)
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the list, at once."""
+        """Apply the list to the child in one step."""
         if turn:
             return Settled()
         planned = self.planned(props)
@@ -62,7 +62,7 @@ class ResourceChain(GroupType):
         return sorted(members, key=lambda member: (len(member.name), member.name))
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
-        """Return an attribute of the chain, else one of each member."""
+        """Return an attribute of the chain, otherwise the attribute of every member."""
         if name == "attributes":
             return member_attributes.mark_each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)

@@ -1,5 +1,5 @@
-"""OS::Heat::ResourceGroup: so many resources of one definition, called by numbers
-(docs/internals/resource-types.md §A6).
+"""OS::Heat::ResourceGroup: a number of equal resources, named by index (docs/internals/resource-types.md
+§A6).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from orchestrator.template import member_attributes
 from orchestrator.template.group_template import Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
-SKIPPED, BATCH = "skipped", "batch"  # kept: names never given to a member; how the batches go on
+SKIPPED, BATCH = "skipped", "batch"  # keys of stored data: names excluded from use; state of the batches
 
 _BATCH: Final = {
     "max_batch_size": Property(
@@ -53,7 +53,7 @@ _BATCH: Final = {
 
 
 class ResourceGroup(GroupType):
-    """A number of resources made from one definition, told apart by their index."""
+    """A number of resources with the same definition, distinguished by their index."""
 
     name = "OS::Heat::ResourceGroup"
     support_version = "2014.1"
@@ -100,7 +100,7 @@ class ResourceGroup(GroupType):
         ),
         "removal_policies_mode": Property(
             "string",
-            "Whether what was removed before stays so (append) or only what is listed now counts (update).",
+            "Whether earlier removals stay in effect (append) or only the current list counts (update).",
             default="append",
             update_allowed=True,
             constraints=(AllowedValues(("append", "update")),),
@@ -113,7 +113,7 @@ class ResourceGroup(GroupType):
             schema={
                 "min_in_service": Property(
                     "integer",
-                    "How many members stay untouched while others are changed.",
+                    "Minimum number of members in service during a batch.",
                     default=0,
                     constraints=(Range(min=0),),
                 ),
@@ -138,7 +138,7 @@ class ResourceGroup(GroupType):
         return Planned(Members(parts), {definition.digest: definition.value()})
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the members that there are to be, in batches where a policy says so."""
+        """Apply the desired members to the child, in batches if a policy requires it."""
         pause = pause_due(ctx, turn)
         if pause is not None:
             return pause
@@ -164,7 +164,7 @@ class ResourceGroup(GroupType):
         return sorted(members, key=lambda member: (len(member.name), member.name))
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
-        """Return an attribute of the group, else one of each member."""
+        """Return an attribute of the group, otherwise the attribute of every member."""
         if name == "removed_rsrc_list":
             return list(ctx.data.get(SKIPPED) or ())
         if name == "attributes":
@@ -236,7 +236,7 @@ class ResourceGroup(GroupType):
 
 
 def _definition(props: Mapping[str, Value]) -> Definition:
-    """Return what members are made from; a property that is null is as if it were not given."""
+    """Return the definition of the members; a null property counts as absent."""
     given = props.get("resource_def")
     given = given if isinstance(given, Mapping) else {}
     body: dict[str, Any] = {}

@@ -1,8 +1,9 @@
-"""In which batches the members of a group get a new definition (docs/internals/resource-types.md §A6).
+"""Batches in which the members of a group get a new definition (docs/internals/resource-types.md §A6).
 
-A batch makes members, gives others the new definition and lets some go; whoever it does none of these to is
-*untouched* and in service meanwhile. There are never fewer of those than `min_in_service`, or than the group
-has or is to have if that is less: where there would be, members beyond the target are made for a while.
+A batch creates members, updates the definition of some members, and removes some; all remaining members are
+*untouched* and in service during the batch. Their number is at least `min_in_service`, or the current or
+desired size of the group if that is smaller. If necessary, additional members beyond the desired size are
+created temporarily.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Group:
 def next_batch(
     group: Group, wanted: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Group | None:
-    """Return the group as it is to be after the next batch, None when it has just the members `wanted`, all
-    with the new definition.
+    """Return the group after the next batch, None when it has exactly the members `wanted`, all with the new
+    definition.
 
-    Members that are missing come first, then those with an older definition, the highest numbers first or the
-    `lowest_first`.
+    A batch starts with missing members, followed by members with an older definition, highest numbers first
+    or `lowest_first`.
     """
     present, renewed = group.present, group.renewed & group.present
     missing, old = wanted - present, (wanted & present) - renewed
@@ -49,7 +50,7 @@ def next_batch(
     batch, least = max(policy.batch, 1), min(policy.min_in_service, len(wanted), len(present))
     made = missing.head(batch)
     left = min(batch - len(made), len(old))
-    spared = min(left, len(present) - least)  # how many may be out of service at once
+    spared = min(left, len(present) - least)  # maximum number of members out of service
     changed = old.head(spared) if lowest_first else old.tail(spared)
     helpers = spare(present | wanted, left - spared) if left > spared else Ordinals()
     stay, beyond = wanted & present, present - wanted
@@ -69,14 +70,14 @@ def batches(
 
 
 def check_pauses(steps: Iterator[Group], policy: Policy, timeout_seconds: float) -> None:
-    """Make sure that the pauses between batches leave time for the batches.
+    """Check that the pauses between batches fit into the timeout.
 
     Raises:
         ProviderError: they do not.
     """
     if policy.pause_seconds <= 0:
         return
-    paused = -policy.pause_seconds  # there is none after the last
+    paused = -policy.pause_seconds  # no pause after the last batch
     for _ in steps:
         paused += policy.pause_seconds
         if paused >= timeout_seconds:

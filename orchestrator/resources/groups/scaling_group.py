@@ -1,5 +1,5 @@
-"""What groups have in common whose size changes by itself: members of names that nobody chose, the oldest
-going first, and an older definition for those that no policy changes (docs/internals/resource-types.md §A6).
+"""Common base of groups that scaling resizes: generated member names, removal of the oldest members first,
+and unchanged definitions of members unless a policy updates them (docs/internals/resource-types.md §A6).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from orchestrator.resources.nested_type import ChildView, NestedStep, SetChild, 
 from orchestrator.template.group_template import Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
-# Kept: how the batches go on, and to which size; the size after them; that there were any.
+# Keys of stored data: state and target size of the batches; the size after them; whether batches were used.
 ROLLING, SIZE, BATCHED = "rolling", "size", "batched"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between which sizes a group stays, and which it is to have if that is said."""
+    """The bounds of a group's size, and the desired size if specified."""
 
     least: int
     most: int | None
@@ -56,40 +56,40 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What a scaling policy asks of a group: by how much, or exactly who goes."""
+    """A scaling policy's request to a group: a change of size, or specific members to remove."""
 
     amount: float = 0
     kind: scaling.Adjustment = "change_in_capacity"
     min_step: int | None = None
-    cooldown: float | None = None  # None: the group's own
-    type_label: str = ""  # the kind by the policy's own word
+    cooldown: float | None = None  # None: the cooldown of the group
+    type_label: str = ""  # the adjustment type as spelled in the policy
     remove: tuple[str, ...] = ()  # names or reference ids
 
 
 class ScalingGroup(GroupType):
-    """A group whose size is not only the template's business."""
+    """A group whose size the template does not fully determine."""
 
     cools_down: bool = True
-    open_metadata = True  # when it was scaled is no secret, whatever its members are
+    open_metadata = True  # the time of the last scaling is not secret
 
     def bounds(self, props: Mapping[str, Value]) -> Bounds:
         """Return the sizes that properties allow."""
         raise NotImplementedError(self.name)
 
     def definition(self, ctx: Context, props: Mapping[str, Value], child: ChildView) -> Definition:
-        """Return what members are made from."""
+        """Return the definition of the members."""
         raise NotImplementedError(self.name)
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
-        """Return in which batches members get a new definition, None when they keep the one they have."""
+        """Return the batches for a new definition, None if members keep their definition."""
         raise NotImplementedError(self.name)
 
     def cooldown(self, props: Mapping[str, Value]) -> float | None:
-        """Return how many seconds a group is left alone after it was scaled."""
+        """Return the cooldown in seconds after scaling."""
         return props.get("cooldown")
 
     def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
-        """Return what members would be made from, as far as properties alone say it."""
+        """Return the definition of the members, as far as the properties determine it."""
         raise NotImplementedError(self.name)
 
     def planned(self, props: Mapping[str, Value]) -> Planned:
@@ -102,7 +102,7 @@ class ScalingGroup(GroupType):
         return Planned(Members(parts, self.name, len(first)), {definition.digest: definition.value()})
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the size that there is to be, after its members got what they are made from."""
+        """Apply the current definition to the members, then the desired size."""
         pause = pause_due(ctx, turn)
         if pause is not None:
             return pause
@@ -116,7 +116,7 @@ class ScalingGroup(GroupType):
             return self._roll_on(ctx, props, child, before, data)
         return self._settled(ctx, props, child, data)
 
-    # A new group, and one whose template changes.
+    # Creating a group, and updating it from a template.
 
     def _create(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
@@ -198,7 +198,9 @@ class ScalingGroup(GroupType):
         data: dict[str, Value],
         failed: Ordinals,
     ) -> SetChild:
-        """Return the step to the size noted in `data`; who is named to go goes whatever the size."""
+        """Return the step to the size stored in `data`; members selected for removal are removed at any
+        size.
+        """
         extras = Extras.of(ctx.metadata)
         present = before.all - (_named(extras.remove, child, before) if extras.remove else NO_MEMBERS)
         return _resized(child, before, present, definition, data, failed, extras)
@@ -221,10 +223,11 @@ class ScalingGroup(GroupType):
     def scaled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, asked: Adjustment, now: datetime
     ) -> SetChild | None:
-        """Return the step that an adjustment leads to, None when there is nothing to do, or not now.
+        """Return the step for an adjustment, None if nothing changes or the group is cooling down.
 
         Raises:
-            ProviderError: a member that is to go is none, or too few would be left; nobody goes then.
+            ProviderError: a selected member does not exist, or too few would remain; no member is removed
+                then.
         """
         before = members_in_child(child)
         if before is None:
@@ -276,10 +279,10 @@ def _resized(
 
 
 def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
-    """Return the members that are named to go; one that went before may be named again, unless `strict`.
+    """Return the members selected for removal; earlier removed members may be listed again, unless `strict`.
 
     Raises:
-        ProviderError: somebody never was a member.
+        ProviderError: an entry never was a member.
     """
     found, unknown, everybody = set(), [], before.all
     references: Mapping[str, str] | None = None
@@ -308,7 +311,7 @@ def _bounded(size: int, bounds: Bounds) -> int:
 
 
 def _younger(before: Members) -> FreeIndexes:
-    """Return who may be made: members with numbers that never were anybody's."""
+    """Return the allocation of new members: numbers never used before."""
 
     def spare(taken: Ordinals, count: int) -> Ordinals:
         start = max(before.given, taken.beyond)
@@ -318,7 +321,7 @@ def _younger(before: Members) -> FreeIndexes:
 
 
 def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:
-    """Return the members there are to be in the end: the youngest, and new ones where they are too few."""
+    """Return the final members: the youngest, and new members if too few exist."""
     kept = remaining(present, size)
     return kept | _younger(before)(present, size - len(kept))
 

@@ -1,4 +1,4 @@
-"""OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal makes a group larger or smaller
+"""OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal resizes a group
 (docs/internals/resource-types.md §A6).
 """
 
@@ -26,11 +26,11 @@ from orchestrator.resources.groups.capacity import CFN_ADJUSTMENTS
 from orchestrator.schema.constraints import AllowedValues, Range
 
 PERCENT: Final = "percent_change_in_capacity"
-REMOVE: Final = "remove_members"  # in a signal: who is to go, whatever the policy says
+REMOVE: Final = "remove_members"  # in a signal: members to remove, in place of the policy's adjustment
 
 
 class ScalingPolicy(ResourceType):
-    """What a signal does to the size of a group."""
+    """The effect of a signal on the size of a group."""
 
     name = "OS::Heat::ScalingPolicy"
     calls_out = False
@@ -38,7 +38,7 @@ class ScalingPolicy(ResourceType):
     properties = {
         "auto_scaling_group_id": Property("string", "The group, by reference.", required=True),
         "scaling_adjustment": Property(
-            "number", "By how much, or to what.", required=True, update_allowed=True
+            "number", "Amount of the change, or the new size.", required=True, update_allowed=True
         ),
         "adjustment_type": Property(
             "string",
@@ -61,7 +61,7 @@ class ScalingPolicy(ResourceType):
         "alarm_url": Attribute("A signed URL to send the signal to.", "string", secret=True),
         "signal_url": Attribute("The URL to send the signal to with a token.", "string"),
     }
-    # What the properties are called: group, amount, kind, cooldown, step.
+    # Property names: group, amount, adjustment type, cooldown, step.
     words: tuple[str, ...] = (
         "auto_scaling_group_id",
         "scaling_adjustment",
@@ -79,13 +79,13 @@ class ScalingPolicy(ResourceType):
         return (Fault(f"{step} property should only be specified for {kind} with value {self.percent}."),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Make a key to signal with: it waits for signals."""
+        """Create a signing key for signals."""
         key, secret = access_key(ctx.token), new_secret()
-        url = signal_url(ctx.location, key, secret)  # which says that it never expires
+        url = signal_url(ctx.location, key, secret)  # the URL never expires
         return Created(ctx.physical_name, {"url": url}, secret=True, access=Grant(key, secret))
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return nothing: it is made in our own row or not at all."""
+        """Return None: the resource exists only as our own row."""
         return None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -98,17 +98,17 @@ class ScalingPolicy(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Take note: the next signal goes by it."""
+        """Nothing to request: the next signal uses the new properties."""
         return Created(physical_id, data=ctx.data)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Nothing to remove."""
+        """Nothing to delete."""
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Ask for the group to be resized, whatever state an alarm says it is in.
+        """Request the resize of the group, for any alarm state.
 
         Raises:
-            ProviderError: the members to be removed are no list of names.
+            ProviderError: `remove_members` is not a list of names.
         """
         group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.words)
         asked: dict[str, Any] = {
@@ -127,13 +127,13 @@ class ScalingPolicy(ResourceType):
 
 
 class AwsScalingPolicy(ScalingPolicy):
-    """The same in CloudFormation's words."""
+    """A scaling policy with CloudFormation's property names."""
 
     name = "AWS::AutoScaling::ScalingPolicy"
     properties = {
         "AutoScalingGroupName": Property("string", "The group, by reference.", required=True),
         "ScalingAdjustment": Property(
-            "integer", "By how much, or to what.", required=True, update_allowed=True
+            "integer", "Amount of the change, or the new size.", required=True, update_allowed=True
         ),
         "AdjustmentType": Property(
             "string",
