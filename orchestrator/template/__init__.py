@@ -1,6 +1,6 @@
-"""Text becomes a definition: parsing, the template language, parameters and environments.
+"""Templates: parsing, the template language, parameters and environments.
 
-Pure: no database, no network, no clock. Never looks at resource types (`engine.validate` does) and never
-looks for cycles (`graph` does). Read `template.py` first: `load` is the way in; then `definition.py`, the
-only thing functions see.
+Pure: no database, no network, no clock. Resource types are unknown here (see `engine/validation`), and cycles
+are detected by `graph`. Read `template.py` first: `load` is the entry point; then `definition.py`, the
+interface of functions.
 """

@@ -1,4 +1,4 @@
-"""The CloudFormation dialect as formats (docs/internals/hot-language.md §15)."""
+"""The CloudFormation formats (docs/internals/hot-language.md §15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters as the CloudFormation dialect declares them (docs/internals/hot-language.md §15)."""
+"""Parameter declarations in CloudFormation formats (docs/internals/hot-language.md §15)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS: Final = (
     "ConstraintDescription",
     "Label",
 )
-# What HOT calls each constraint, and the keys that make it.
+# HOT's name of each constraint, and its CloudFormation keys.
 _CONSTRAINTS: Final[tuple[tuple[str, str | Mapping[str, str]], ...]] = (
     ("range", {"min": "MinValue", "max": "MaxValue"}),
     ("length", {"min": "MinLength", "max": "MaxLength"}),
@@ -40,10 +40,10 @@ _CONSTRAINTS: Final[tuple[tuple[str, str | Mapping[str, str]], ...]] = (
 
 
 def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
-    """Read a declaration, as `ParameterSchema.from_hot` reads one of HOT.
+    """Read a declaration, like `ParameterSchema.from_hot` for HOT.
 
     Raises:
-        InvalidTemplate: with every fault of it; paths start at the declaration.
+        InvalidTemplate: lists every fault; paths are relative to the declaration.
     """
     if not isinstance(body, dict):
         message = f"Invalid parameter ({name}), expected a mapping"
@@ -91,7 +91,7 @@ def _constraints(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _renamed(fault: Diagnostic, body: Mapping[str, Any]) -> Diagnostic:
-    """Return a fault at the place this dialect has for it."""
+    """Return a fault with its path in the CloudFormation declaration."""
     key, _, index = fault.path.partition("[")
     if key == "constraints":
         word = next(iter(_constraints(body)[int(index[:-1])]))

@@ -1,8 +1,8 @@
-"""Conditions: evaluated when a template meets its parameters' values, and what `if` makes of them
+"""Conditions, evaluated with the parameter values of a template, and the expansion of `if`
 (docs/internals/hot-language.md §6).
 
-A condition sees parameters and mappings only, so it is decided before anything is planned: the engine never
-meets one.
+A condition refers to parameters and mappings only, so it is decided before planning: the engine never
+evaluates conditions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Verdict = bool | Unknown
 
 
 class InvalidCondition(FunctionError):
-    """A condition that is none, where it is used."""
+    """A value that is not a condition."""
 
     code = "condition"
 
@@ -34,13 +34,13 @@ class MalformedCall(FunctionError):
 
 
 class MissingParameter(UnknownParameter):
-    """A parameter that has no value yet, and that something is decided by."""
+    """A parameter without a value that a condition requires."""
 
     code = "missing-parameter"
 
 
 class ConditionError(FunctionError):
-    """A condition that cannot be decided, whoever uses it."""
+    """A condition that cannot be decided, with the same message for all its users."""
 
     code = "condition"
 
@@ -55,12 +55,14 @@ class Dropped(Enum):
     DROPPED = "dropped"
 
 
-# What an `if` without an else gives when its condition does not hold: the item is not there.
+# The result of an `if` without an else branch whose condition is false: the item is removed.
 DROPPED: Final = Dropped.DROPPED
 
 
 class Conditions(StackDefinition):
-    """The conditions of one template with one set of values. Each is evaluated once, when first asked for."""
+    """The conditions of a template for a set of parameter values. Each condition is evaluated once, on first
+    use.
+    """
 
     def __init__(
         self,
@@ -69,8 +71,9 @@ class Conditions(StackDefinition):
         values: ParameterValues | None,
         mappings: Mapping[str, Any],
     ) -> None:
-        """`section` is the template's own, checked to be a map. Without `values` nothing is decided that
-        takes one; with them, one that is missing is an error of whoever asks.
+        """`section` is the section of the template, checked to be a map. Without `values` (None), conditions
+        that depend on a parameter stay undecided; with `values`, a missing value is an error of the
+        condition's user.
         """
         super().__init__(form.name, values or ParameterValues({}), {}, strict=False, mappings=mappings)
         self.form = form
@@ -81,7 +84,9 @@ class Conditions(StackDefinition):
         self._open: set[str] = set()
 
     def faults(self, name: str) -> Iterator[FunctionError]:
-        """Yield what is wrong with a condition as written; it then stays undecided: it is told once."""
+        """Yield the faults of a condition's definition; a faulty condition stays undecided, so that it is
+        reported once.
+        """
         written, wrong = self._section[name], False
         if isinstance(written, bool):
             return
@@ -96,7 +101,7 @@ class Conditions(StackDefinition):
             self._held[name] = UNKNOWN
 
     def unused(self) -> Iterator[tuple[str, FunctionError]]:
-        """Yield conditions that nobody asked for and that cannot be decided."""
+        """Yield unused conditions that cannot be decided."""
         for name in self._section:
             if name not in self._held:
                 try:
@@ -107,10 +112,11 @@ class Conditions(StackDefinition):
                     yield name, error
 
     def define(self, name: str) -> Verdict:
-        """Return whether the condition called `name` holds.
+        """Return whether the condition `name` is true.
 
         Raises:
-            FunctionError: it, or one that it names, cannot be decided; the same every time.
+            FunctionError: the condition, or a condition that it refers to, cannot be decided; the same
+                error at every call.
         """
         if name not in self._held:
             if name in self._open:
@@ -130,10 +136,10 @@ class Conditions(StackDefinition):
         return held
 
     def holds(self, condition: Any) -> Verdict:
-        """Return whether a condition holds: a name, a boolean, or a function that gives one.
+        """Return whether a condition is true: a name, a boolean, or a function call.
 
         Raises:
-            FunctionError: it is none, or cannot be decided.
+            FunctionError: not a condition, or it cannot be decided.
         """
         with self._discreetly():
             return self._holds(condition)
@@ -151,7 +157,7 @@ class Conditions(StackDefinition):
 
     @contextmanager
     def _discreetly(self) -> Iterator[None]:
-        """Leave out of an error what it quotes when something secret was read on the way to it."""
+        """Remove quoted values from an error if a secret was read during the evaluation."""
         before, self.used_secret = self.used_secret, False
         try:
             yield
@@ -170,7 +176,7 @@ class Conditions(StackDefinition):
             raise MissingParameter(name) from None
 
     def missing(self, name: str) -> Any:
-        """Refuse: what depends on it must be decided now."""
+        """Raise an error: the condition requires the value now."""
         raise MissingParameter(name)
 
     def _is_call(self, written: Any) -> bool:
@@ -188,7 +194,7 @@ class Conditions(StackDefinition):
         raise ConditionError(f'The definition of condition "{name}" is invalid: {value}')
 
     def _check(self, value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[FunctionError]:
-        """Yield what is wrong with the calls in a value as written."""
+        """Yield the faults of the calls in an unresolved value."""
         if self._is_call(value):
             name, args = next(iter(value.items()))
             keys = (*keys, name)
@@ -209,15 +215,15 @@ class Conditions(StackDefinition):
             for index, item in enumerate(value):
                 yield from self._check(item, (*keys, index))
 
-    # What `if` gives.
+    # Expansion of `if`.
 
     def expand(self, value: Any) -> Any:
-        """Return `value` with every `if` replaced by the branch it chooses, `DROPPED` when it chooses none.
+        """Return `value` with every `if` replaced by its selected branch, `DROPPED` if no branch is selected.
 
-        One whose condition is not known yet becomes a function that says so.
+        An `if` with an unknown condition becomes a call that evaluates to unknown.
 
         Raises:
-            FunctionError: a condition or the form of an `if` is wrong.
+            FunctionError: a condition or the form of an `if` is invalid.
         """
         if value.__class__ is dict:
             if len(value) == 1:
@@ -239,7 +245,9 @@ class Conditions(StackDefinition):
         return value
 
     def choose(self, args: list[Any]) -> int | None:
-        """Return which argument an `if` stands for, one past the last when none; None: not known yet."""
+        """Return the index of the selected argument of an `if`, len(args) for an absent else branch, None if
+        unknown.
+        """
         if args[0] is UNKNOWN:
             return None
         held = self.holds(args[0])

@@ -1,4 +1,4 @@
-"""What a parsed template is made of, and `StackDefinition`, the only thing its functions see."""
+"""The definitions in a parsed template, and `StackDefinition`, the interface of functions."""
 
 from __future__ import annotations
 
@@ -41,24 +41,23 @@ log = logger()
 
 NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 NOBODY: Final[frozenset[str]] = frozenset()
-MOST_MADE: Final = 256 * 1024 * 1024  # bytes, about, by the functions of one resource or output
+MOST_MADE: Final = 256 * 1024 * 1024  # approximate bytes, of all function results of a resource or output
 SLOW: Final = 0.05  # seconds of processor time; large stacks have many functions, hardly any that slow
-ZONES: Final = ("nova",)  # what compute services call the zone that there is without any
+ZONES: Final = ("nova",)  # the default zone name of compute services
 
 
 def frozen(attributes: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
-    """Return the attributes by name, sharing one empty mapping."""
+    """Return an immutable copy; empty maps share one object."""
     return {name: frozenset(names) for name, names in attributes.items()} if attributes else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """One resource as written, and what it needs by name (docs/internals/hot-language.md §7).
+    """A resource as written, and the names it refers to (docs/internals/hot-language.md §7).
 
-    `body` is the snippet with HOT's keys whatever the format calls them, its functions as written, every `if`
-    replaced by its branch. `dep_attrs` has the attributes of each resource that the snippet reads; `ALL`
-    among the attributes, the parameters, the files or the mappings means all of them, where the name itself
-    is computed.
+    `body` is the definition with HOT's keys for all formats, unresolved functions, and every `if` replaced by
+    its branch. `dep_attrs` holds the attributes of each resource that the definition reads. `ALL` among
+    attributes, parameters, files or mappings means all of them, because the name itself is computed.
     """
 
     name: str
@@ -71,7 +70,7 @@ class ResourceDefinition:
     mappings: frozenset[str] = NOBODY
 
     def digest(self, values: ParameterValues, beside: object = None) -> bytes:
-        """Return 32 bytes that differ when the snippet, a parameter that it uses or what is `beside` does."""
+        """Return a 32-byte digest of the definition, the parameters it uses and `beside`, further inputs."""
         text: tuple[Any, ...] = (self.type, self.body)
         if self.parameters:
             names = values.keys() if "*" in self.parameters else self.parameters
@@ -82,16 +81,16 @@ class ResourceDefinition:
 
 
 class RepeatedDefinitions(Mapping[str, ResourceDefinition]):
-    """The resources of a template that has very many of a few kinds, each made when it is asked for."""
+    """The resources of a template with many instances of few definitions, created on demand."""
 
     def samples(self) -> Iterator[ResourceDefinition]:
-        """Yield one of each kind."""
+        """Yield an instance of each definition."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDefinition:
-    """One output as written; its functions order nothing."""
+    """An output as written; references in it define no order."""
 
     name: str
     value: Any
@@ -106,15 +105,15 @@ def _no_files(_: str) -> str | None:
 
 
 class StackDefinition:
-    """A stack as its functions see it: parameter values, and the resources handed in, nothing else.
+    """The stack as its functions see it: parameter values and the given resources.
 
-    With `strict` (carrying out), an attribute of a resource that is not created is null. Without
-    (validating), it is `UNKNOWN`, and so is everything computed from it and every parameter whose value is
-    missing.
+    With `strict` (execution), an attribute of a resource that is not created is null. Without it
+    (validation), the attribute is `UNKNOWN`, like every value computed from it and every parameter without a
+    value.
 
-    `used_secret` turns True once a hidden parameter or a secret resource was read, `used_uncreated`
-    once a resource that is not created was; set them back to False to ask about one value. `made` is about
-    how many bytes its functions made; set it back to 0 to begin with another resource.
+    `used_secret` is set when a hidden parameter or a secret resource is read, `used_uncreated` when a
+    resource that is not created is read; reset them to inspect a single value. `made` counts the approximate
+    bytes of function results; reset it for another resource.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class StackDefinition:
         *,
         mappings: Mapping[str, Any] = NOTHING,
     ) -> None:
-        """Only names in `resources` may be referred to; `version` is the name of the template's format."""
+        """Only resources in `resources` are accessible; `version` is the name of the template's format."""
         self.version = version
         self.used_secret = False
         self.used_uncreated = False
@@ -169,7 +168,7 @@ class StackDefinition:
                 ]
             ) from None
 
-    # What functions see of it (`view.View`).
+    # The interface of functions (`function_view.View`).
 
     def resolved(self, value: Any) -> Any:
         """Return `value` with its functions evaluated."""
@@ -210,7 +209,7 @@ class StackDefinition:
         return made
 
     def _call(self, function: Function, written: Any) -> Any:
-        """Return what a function gives; a slow one is taken off the request's allowance."""
+        """Return the result of a function; charge a slow call to the request's time budget."""
         if self._is_timed:  # by the outermost function
             return self._called(function, written)
         if is_spent():
@@ -257,9 +256,9 @@ class StackDefinition:
             raise self._broken(function, error) from error
 
     def _form(self, function: Function, written: Any) -> str:
-        """Return what is wrong with the form of a call, nothing when it is right.
+        """Return the fault in the form of a call, "" if the form is valid.
 
-        The scan refuses such a call; one that a macro put in its place may come here all the same.
+        The scanner rejects such calls; those that result from expanding a macro are found here.
         """
         try:
             function.check(written, References())
@@ -268,7 +267,7 @@ class StackDefinition:
         return ""
 
     def _broken(self, function: Function, error: Exception) -> FunctionError:
-        """Return what to say when a function did not foresee its arguments."""
+        """Return the error for an unexpected exception of a function."""
         if isinstance(error, RecursionError):
             return FunctionError(f'The arguments of "{function.name}" lead too deep')
         if not isinstance(error, ValueError | TypeError | LookupError):
@@ -284,7 +283,7 @@ class StackDefinition:
             raise
 
     def parameter(self, name: str) -> Any:
-        """Return a parameter's value; reading a hidden one is remembered."""
+        """Return a parameter's value; record the use of a hidden parameter."""
         values = self._parameters
         if name in values.hidden:
             self.used_secret = True
@@ -293,16 +292,16 @@ class StackDefinition:
         except KeyError:
             if name in values.missing and not self._strict:
                 return self.missing(name)
-            if self.used_secret and name not in values.missing:  # the name may be made of what is hidden
+            if self.used_secret and name not in values.missing:  # the name may be computed from a secret
                 raise FunctionError(HIDDEN) from None
             raise UnknownParameter(name) from None
 
     def missing(self, name: str) -> Any:  # noqa: ARG002 - conditions mind which
-        """Return what stands for a parameter whose value is not given yet."""
+        """Return the placeholder of a parameter without a value."""
         return self._unknown()
 
     def resource(self, name: str) -> ResourceProxy:
-        """Return a resource that was handed in; reading a secret or an uncreated one is remembered."""
+        """Return an accessible resource; record the use of a secret or an uncreated resource."""
         proxy = self._resources.get(name)
         if proxy is None:
             raise UnknownReference(name)
@@ -327,7 +326,7 @@ class StackDefinition:
         return self._files(name)
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """Return one of the template's mappings."""
+        """Return a mapping of the template."""
         held = self._mappings.get(name)
         if not isinstance(held, Mapping):
             raise FunctionError(f'The template has no mapping "{name}"')
@@ -348,10 +347,10 @@ class StackDefinition:
         raise FunctionError(f'Invalid condition "{condition}"')
 
     def charge(self, amount: int) -> None:
-        """Count what functions make.
+        """Count the size of function results.
 
         Raises:
-            FunctionError: it is too much.
+            FunctionError: the limit is exceeded.
         """
         self.made += amount
         if self.made > MOST_MADE:

@@ -12,7 +12,8 @@ from orchestrator.errors import Diagnostic
 Path = tuple[str | int, ...]
 
 MACROS: Final = frozenset({"if", "Fn::If"})
-LONGEST_WORD: Final = 64  # nobody mistypes a longer name by accident, and comparing is quadratic
+# longer names are not compared: typing errors in them are unlikely, and the comparison is quadratic
+LONGEST_WORD: Final = 64
 BREAKS: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where YAML ends a line
 WIDEST_EXCERPT: Final = 160  # characters of a source line shown
 
@@ -29,10 +30,9 @@ def path_text(path: Iterable[str | int], start: str = "") -> str:
 
 
 def path_in_message(path: Iterable[str | int], functions: Container[str], start: str = "") -> str:
-    """Return a path with a pause after each function: ``outputs.o.value.list_join: [1].get_attr``.
+    """Return a path with a colon after each function: ``outputs.o.value.list_join: [1].get_attr``.
 
-    So Heat says it of what is wrong with a function that is in the arguments of another. Which branch of a
-    macro it is in is left out.
+    Heat formats paths of nested functions in this way. The branch of a macro is omitted.
     """
     told, text, macro = "", start, False
     for part in path:
@@ -48,11 +48,11 @@ class Hints:
     """Suggests the name that was meant, for a bounded amount of work per template."""
 
     def __init__(self, budget: int = 100_000) -> None:
-        """`budget` is how many pairs of names may be compared."""
+        """`budget` is the maximum number of name comparisons."""
         self._budget = budget
 
     def near(self, word: str, names: Collection[str]) -> str:
-        """Return ``did you mean "x"?``, or nothing when no name is near or the budget is spent."""
+        """Return ``did you mean "x"?``, "" if no name is similar or the budget is used up."""
         if len(word) > LONGEST_WORD or len(names) > self._budget:
             return ""
         self._budget -= len(names)
@@ -61,10 +61,11 @@ class Hints:
 
 
 def render(diagnostics: Iterable[Diagnostic], text: str | bytes, file: str = "template") -> str:
-    """Return the diagnostics as a compiler prints them, with the source line and a caret under the place.
+    """Return the diagnostics in the format of a compiler, with the source line and a caret under the
+    location.
 
-    `text` is the source the diagnostics are about, `file` what to call it unless they say themselves; those
-    without a line are shown with their path instead.
+    `text` is the source of the diagnostics, `file` its default name; a diagnostic without a line is shown
+    with its path instead.
     """
     lines = source_lines(text)
     return "\n".join(_one(diagnostic, lines, file) for diagnostic in diagnostics) + "\n"
@@ -79,9 +80,9 @@ def source_lines(text: str | bytes) -> list[str]:
 
 
 def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tuple[str, str]:
-    """Return a source line, both counted from 1, and the blanks that bring a caret under its column.
+    """Return a source line and the indentation of a caret under its column; both are counted from 1.
 
-    Of a wide line only the part around the column is kept.
+    A wide line is reduced to the part around the column.
     """
     if line is None or not 0 < line <= len(lines):
         return "", ""
@@ -94,7 +95,7 @@ def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tu
 
 def _one(diagnostic: Diagnostic, lines: list[str], file: str) -> str:
     file = diagnostic.file or file
-    # A message of several lines quotes its source in indented ones; here the source is shown below.
+    # A multi-line message quotes its source in indented lines; here the source is shown below.
     said = ", ".join(part for part in diagnostic.message.splitlines() if part and not part.startswith(" "))
     if diagnostic.line is None:
         place = f"{file}: {diagnostic.path}" if diagnostic.path else file

@@ -1,6 +1,4 @@
-"""An environment: values for parameters, and what stands for which type
-(docs/internals/hot-language.md §9).
-"""
+"""Environments: parameter values and type mappings (docs/internals/hot-language.md §9)."""
 
 from __future__ import annotations
 
@@ -23,18 +21,18 @@ SECTIONS: Final = (
     "event_sinks",
     "parameter_merge_strategies",
 )
-NAME: Final = "environment"  # what diagnostics call a text that is not one of the files
-WEBHOOK: Final = "webhook"  # ours beside Heat's
+NAME: Final = "environment"  # name of the request's own environment in diagnostics
+WEBHOOK: Final = "webhook"  # an extension to Heat
 SINK_TYPES: Final = ("zaqar-queue", WEBHOOK)
 SINK_EVENTS: Final = ("all", "stack")
 _SINK_KEYS: Final = ("type", "target", "ttl")
-_WEBHOOK_KEYS: Final = ("type", "target", "secret", "events", "id")  # id: of one the stack has
+_WEBHOOK_KEYS: Final = ("type", "target", "secret", "events", "id")  # id: of an existing webhook
 _LISTS: Final = frozenset({"encrypted_param_names", "event_sinks"})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a caller sends besides the template. Immutable."""
+    """The part of a request that accompanies the template. Immutable."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -52,14 +50,14 @@ class Environment:
         file: str = NAME,
         of_request: bool = False,
     ) -> Environment:
-        """Read an environment from its text, or from an object sent in its place; nothing is an empty one.
+        """Parse an environment from a text or an object; None is an empty environment.
 
-        An object with none of the sections holds bare parameters; a text, and what comes with a request, must
-        name its sections. `file` is what diagnostics call the text: `environment`, or its name among the
+        An object without any of the sections holds bare parameters; a text, or an object of a request, must
+        name its sections. `file` is the name of the text in diagnostics: `environment`, or its name among the
         request's files.
 
         Raises:
-            InvalidTemplate: with all its faults.
+            InvalidTemplate: lists all faults.
             LimitExceeded: it is too large.
         """
         limits = limits or Limits()
@@ -92,14 +90,14 @@ class Environment:
         globals: Mapping[str, Any] = {},
         known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
-        """Return what stands for which type, over the operator's `globals`; see `ResourceRegistry.build`."""
+        """Return the type mappings over the operator's `globals`; see `ResourceRegistry.build`."""
         return ResourceRegistry.build(self.resource_registry, globals, known)
 
     def child(self, resource_name: str, properties: Mapping[str, Any], target: Target | None) -> Environment:
         """Return the environment of the stack nested in a resource (§9.7).
 
-        Its values are the resource's properties and nothing else; defaults and event sinks are inherited.
-        `target` is what made the resource a template, None where a type nests a stack by itself.
+        Its parameters are exactly the resource's properties; defaults and event sinks are inherited. `target`
+        is the template mapping of the resource, None for a type that generates its template.
         """
         registry = self.registry().child(resource_name, target).to_json()
         return Environment(
@@ -107,7 +105,7 @@ class Environment:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the environment the way the API shows it; what is hidden is the caller's to mask."""
+        """Return the environment as the API shows it; the caller masks hidden values."""
         return {
             "parameters": dict(self.parameters),
             "parameter_defaults": dict(self.parameter_defaults),
@@ -133,15 +131,15 @@ def _placed(
 
 
 def _of_text(fault: Diagnostic, file: str) -> Diagnostic:
-    """Return the fault as one of a text; Heat says of a request's own that it is "not in valid format"."""
+    """Return the fault of a text; for a request's own environment Heat prefixes "not in valid format"."""
     of_request = file == NAME and fault.heat_type == "HTTPBadRequest"
     message = f"Environment not in valid format: {fault.message}" if of_request else fault.message
     return replace(fault, message=message, file=file)
 
 
 def _registry(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a registry without what the API always shows: an empty `resources`, and the templates that a
-    stack's own template names, mapped to themselves.
+    """Return a registry without entries that the API adds by itself: an empty `resources`, and templates
+    named by the stack's own template, mapped to themselves.
     """
     return {
         name: entry
@@ -181,7 +179,7 @@ def _registry_faults(body: Any) -> list[Diagnostic]:
 
 
 def _sink_faults(sinks: Any) -> list[Diagnostic]:
-    """Return what is wrong with the sinks, which are called only when the first event is told."""
+    """Return the faults of event sinks, which are otherwise used only at the first event."""
     faults = []
     hints = Hints()
     for index, sink in enumerate(sinks):

@@ -1,7 +1,7 @@
 """Merge the environments that a request names among its files (docs/internals/hot-language.md §9.3).
 
-What a parameter's value becomes when several files give one is its merge strategy: `overwrite`, `merge` or
-`deep_merge`, said by the file that gives it, fixed by the first of them.
+The merge strategy of a parameter defines its value if several files set it: `overwrite`, `merge` or
+`deep_merge`. The first file that sets the parameter selects the strategy.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ OVERWRITE: Final = "overwrite"
 MERGE: Final = "merge"
 DEEP_MERGE: Final = "deep_merge"
 STRATEGIES: Final = (OVERWRITE, MERGE, DEEP_MERGE)
-DEFAULT: Final = "default"  # the entry that holds for every parameter without one of its own
+DEFAULT: Final = "default"  # the strategy of parameters without an entry
 MOST_FILES: Final = 1000
-MOST_TIMES: Final = 10  # that one file may be named: a short request could else mean a lot of work
+MOST_TIMES: Final = 10  # maximum references to a file; otherwise a short request could cause much work
 
 
 def merge_environment_files(
@@ -36,17 +36,17 @@ def merge_environment_files(
     *,
     parameters_win: bool = False,
 ) -> Environment:
-    """Return the files' environments laid over each other, and over the request's.
+    """Return the merged environments of the files, merged over the request's parameters.
 
-    `environment` holds the request's `parameters` and nothing of its `environment`, which the files replace.
-    As in Heat the files' values beat those of the request; with `parameters_win`, the key of that name in a
-    request, the request's come on top of what the files say. `schemas` are the parameters of the root
-    template and of every template in `files` (`schemas_in`); a parameter in none of them is kept from the
-    first file that gives any and dropped from later ones.
+    `environment` holds the request's `parameters`, without the request's `environment`, which the files
+    replace. As in Heat the values in files override those of the request; with `parameters_win`, a key of the
+    request, the request's values override. `schemas` are the parameters of the root template and of every
+    template in `files` (`schemas_in`); for a parameter in none of them, the value in the first file with
+    parameters is kept, and values in later files are dropped.
 
     Raises:
-        InvalidTemplate: with every fault of every file.
-        LimitExceeded: a file is too large, named too often, or there are too many.
+        InvalidTemplate: lists every fault of every file.
+        LimitExceeded: a file is too large or referenced too often, or too many files.
     """
     if len(names) > MOST_FILES:
         raise LimitExceeded(f"environment_files has {len(names)} names; at most {MOST_FILES} are merged.")
@@ -59,7 +59,7 @@ def merge_environment_files(
     merging = _Merging(schemas)
     start = replace(environment, parameters={}) if parameters_win else environment
     merged = start
-    secret = any(schema.hidden for schema in schemas.values())  # then a line may show what is hidden
+    secret = any(schema.hidden for schema in schemas.values())  # then the source line may contain a secret
     faults: list[Diagnostic] = []
     for name in names:
         try:
@@ -83,9 +83,10 @@ def without_secrets(
     schemas: Mapping[str, ParameterSchema],
     limits: Limits | None = None,
 ) -> Mapping[str, str]:
-    """Return the files that may be kept and shown: without the environments that give a hidden parameter.
+    """Return the files that may be stored and shown: without environments that set a hidden parameter.
 
-    What these say is merged already, and kept encrypted. `schemas` are those they were merged with.
+    The values of omitted environments are already merged, and stored encrypted. `schemas` are those of the
+    merge.
     """
     hidden = {name for name, schema in schemas.items() if schema.hidden}
     if not hidden:
@@ -103,9 +104,9 @@ def schemas_in(
     own: Mapping[str, ParameterSchema] = {},
     limits: Limits | None = None,
 ) -> dict[str, ParameterSchema]:
-    """Return the parameters declared by the templates among `files` and, over them, a template's `own`.
+    """Return the parameters declared by the templates among `files`, overridden by a template's `own`.
 
-    A text that is no template declares none, one with faults what can be read of it.
+    A text that is not a template declares none; from a faulty template the readable part is used.
     """
     limits = limits or Limits()
     found: dict[str, ParameterSchema] = {}
@@ -121,14 +122,14 @@ def schemas_in(
 
 @dataclass(slots=True)
 class _Merging:
-    """What the files so far have fixed."""
+    """The state of the merge after the files so far."""
 
     schemas: Mapping[str, ParameterSchema]
     fixed: dict[str, str] = field(default_factory=dict)  # parameter -> strategy
     faults: list[Diagnostic] = field(default_factory=list)
 
     def merge(self, old: Environment, new: Environment, file: str) -> Environment:
-        """Return `old` with one more file's environment merged into it."""
+        """Return `old` merged with the next file's environment."""
         strategies = new.parameter_merge_strategies
         self._check(strategies, file)
         return Environment(
@@ -163,7 +164,8 @@ class _Merging:
         merged = dict(old)
         for name, value in new.items():
             if not old and (value is None or name not in self.schemas):
-                merged[name] = value  # nothing to merge with: kept, and refused later if the root has no such
+                # first value: kept; rejected later if the root template does not declare it
+                merged[name] = value
             if value is None or name not in self.schemas:
                 continue
             strategy = self._strategy(name, strategies, file)
@@ -192,7 +194,7 @@ class _Merging:
         if strategy not in (MERGE, DEEP_MERGE):
             return new
         schema = self.schemas[name]
-        if not old and schema.type != "boolean":  # which is refused even with nothing to merge with
+        if not old and schema.type != "boolean":  # rejected even as the first value
             return new
         match schema.type:
             case "boolean":
@@ -204,7 +206,7 @@ class _Merging:
                 return _lists(old, new, schema)
             case "json":
                 return _maps(_map(old, schema), _map(new, schema), deep=strategy == DEEP_MERGE)
-            case _:  # texts follow one another, numbers add up
+            case _:  # texts are concatenated, numbers added
                 return _converted(old, schema) + _converted(new, schema)
 
     def _fault(self, message: str, path: str, file: str, heat_type: str, hint: str = "") -> None:
@@ -214,7 +216,7 @@ class _Merging:
 
 
 class _NotMergeable(Exception):
-    """Two values that do not go together."""
+    """Two values that cannot be merged."""
 
     def __init__(self, message: str, heat_type: str = "HTTPBadRequest") -> None:
         super().__init__(message)
@@ -230,7 +232,7 @@ def _converted(value: Any, schema: ParameterSchema) -> Any:
 
 
 def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
-    """Return lists one after the other; two texts stay one, as they were written."""
+    """Return the concatenated lists; two texts stay a text."""
     if isinstance(old, str) and isinstance(new, str):
         return f"{old},{new}"
     if isinstance(old, list) and isinstance(new, list):
@@ -247,10 +249,9 @@ def _map(value: Any, schema: ParameterSchema) -> dict[str, Any]:
 
 
 def _maps(old: Mapping[str, Any], new: Mapping[str, Any], *, deep: bool) -> dict[str, Any]:
-    """Return one map over another, null entries passed over.
+    """Return a map merged over another; null entries are skipped.
 
-    Deep, maps and lists and texts in them are merged with what is there before; what does not go together is
-    replaced.
+    With `deep`, nested maps, lists and texts are merged; values that cannot be merged are replaced.
     """
     merged = dict(old)
     for key, value in new.items():
@@ -271,7 +272,7 @@ def _nested(old: Any, new: Any) -> Any:
 
 
 def _update(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one registry over another: by entry, null ones removing nothing that another file mapped."""
+    """Return a registry merged over another by entry; null entries do not remove mappings of another file."""
     if not old:
         return new
     return {**old, **{name: entry for name, entry in new.items() if entry is not None}}

@@ -1,7 +1,7 @@
-"""Look through an expression without evaluating it: what it refers to, and what can never work in it.
+"""Scan an expression without evaluating it: its references, and the parts that can never be valid.
 
-This walk visits every value of every template, so it is written as one loop; places are kept as links to the
-parent and only spelled out for a fault.
+The scan visits every value of every template, so it is a single loop; locations are links to the parent,
+expanded for faults only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Link = tuple[Any, str | int] | None  # (the parent's link, the key under it)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong at `path`, before its line and column are looked up."""
+    """A fault at `path`, without line and column yet."""
 
     code: str
     message: str
@@ -41,7 +41,7 @@ class Fault:
     hint: str = ""
     heat_type: str = "StackValidationFailed"
     warning: bool = False
-    word: str = ""  # a name that does not exist, and the section in which to look for what was meant
+    word: str = ""  # an unknown name, and the section with candidates for a suggestion
     near: str = ""
 
 
@@ -62,18 +62,18 @@ ANY: Final = AllNames()
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names a template declares: what its functions may refer to, and what to suggest."""
+    """The declared names of a template, for checking references and for suggestions."""
 
-    parameters: Container[str]  # the pseudo ones among them
-    resources: Container[str]  # without those whose condition does not hold
+    parameters: Container[str]  # includes pseudo parameters
+    resources: Container[str]  # without resources whose condition is false
     mappings: Container[str] = ()
 
 
 class Scanner:
-    """Scans the expressions of one template. Faults gather in `faults`."""
+    """Scans the expressions of a template and collects the faults in `faults`."""
 
     def __init__(self, form: Format, names: Names, conditions: Conditions) -> None:
-        """`conditions` decide which branch of an `if` there is; the other is not looked at."""
+        """`conditions` select the branches of `if`; branches that are not selected are not scanned."""
         self._form = form
         self._functions = form.functions
         self._names = names
@@ -82,20 +82,19 @@ class Scanner:
         self.faults: list[Fault] = []
 
     def of_absent(self) -> Scanner:
-        """Return a scanner, of the same faults, for what a condition leaves out.
+        """Return a scanner for resources and outputs whose condition is false, with the same list of faults.
 
-        Its functions must be well formed all the same; what they refer to, and whether the version still has
-        them, is nobody's concern.
+        Calls in them must be well formed; unknown references and removed functions are ignored.
         """
         made = Scanner(self._form, Names(ANY, ANY, ANY), self._conditions)
         made.faults, made._absent = self.faults, True
         return made
 
     def scan(self, value: Any, found: References, path: Path = (), place: str = "") -> None:
-        """Add what `value` refers to to `found`.
+        """Add the references of `value` to `found`.
 
-        `path` is where the value is in the document, `place` what Heat calls that in its messages; without
-        one the value orders nothing (an output's).
+        `path` is the path of the value in the document, `place` its name in Heat's messages; without `place`
+        the references define no order (outputs).
         """
         functions = self._functions
         todo: list[tuple[Any, Link]] = [(value, None)]
@@ -132,7 +131,7 @@ class Scanner:
     def _branch(
         self, known: Function, args: Any, found: References, link: Link, at: tuple[Path, str]
     ) -> list[tuple[Any, Link]]:
-        """Return the branch of a macro that there is."""
+        """Return the selected branch of a macro."""
         where = at[0] + spell(link)
         try:
             known.check(args, found)
@@ -147,7 +146,7 @@ class Scanner:
             message, heat_type = error.text(path_text(where)), error.heat_type
             self.faults.append(Fault(error.code, message, where, error.hint, heat_type))
             return []
-        if chosen is None or chosen >= len(args):  # not decided yet, or the branch that is nothing
+        if chosen is None or chosen >= len(args):  # undecided, or no branch selected
             return []
         return [(args[chosen], (link, chosen))]
 
@@ -171,7 +170,7 @@ class Scanner:
             self._fault("function-arguments", f"{path_text(where)}: {error}", where)
             return
         except FunctionError:
-            return  # of the macro in it, which is looked at by itself
+            return  # the nested macro is scanned separately
         if used.either:
             self._either(used, link, at)
         if used.requires:
@@ -200,7 +199,7 @@ class Scanner:
         return args
 
     def _either(self, used: References, link: Link, at: tuple[Path, str]) -> None:
-        """Tell which of two things a name is."""
+        """Return whether a name is a parameter or a resource."""
         for name in used.either:
             if name in self._names.resources:
                 used.requires.add(name)
@@ -230,18 +229,18 @@ class Scanner:
         self._unknown(wrong, wrong.text(called), where, name, "resources")
 
     def _unordered(self, wrong: UnknownReference, where: Path, name: str, told: str) -> None:
-        """Tell of a reference to nothing in an output: there one to a resource itself is no fault yet."""
+        """Report an unknown reference in an output; an unknown `get_resource` is no fault here yet."""
         message, plain = f"{told}: {wrong.text('')}", where[-1] == "get_resource"
         self.faults.append(Fault(wrong.code, message, where, warning=plain, word=name, near="resources"))
 
     def _unresolved(
         self, wrong: FunctionError, code: str, name: str, link: Link, at: tuple[Path, str]
     ) -> None:
-        """Tell of a name that Heat meets only when it resolves the value, an output's when it is shown."""
+        """Report a name that Heat resolves late: with the value, or for outputs when they are shown."""
         (path, place), where = at, at[0] + spell(link)
         message, heat_type, words = wrong.text(""), wrong.heat_type, self._form.keywords
         if len(path) > 2 and path[2] in (words.external_id, words.deletion_policy):
-            code = MissingParameter.code  # these are evaluated whatever is asked for
+            code = MissingParameter.code  # conditions are evaluated in any case
         elif len(path) > 2 and path[2] == words.properties:
             message, heat_type = f"Property error: {path_text(where[:4])}: {message}", "StackValidationFailed"
         self.faults.append(
@@ -249,7 +248,9 @@ class Scanner:
         )
 
     def _told(self, path: Path, link: Link) -> str:
-        """Return where a function is, as Heat says it of what it checks from the outermost function on."""
+        """Return the path of a function in the form of Heat's messages, which start at the outermost
+        function.
+        """
         return path_in_message(spell(link), self._form.functions, path_text(path))
 
     def _mappings(self, used: References, found: References, where: Path) -> None:
@@ -268,7 +269,7 @@ class Scanner:
 
 
 def spell(link: Link) -> Path:
-    """Return the path that a link stands for."""
+    """Return the path of a link."""
     keys: list[str | int] = []
     while link is not None:
         link, key = link
@@ -278,7 +279,7 @@ def spell(link: Link) -> Path:
 
 @lru_cache(maxsize=4096)
 def mistyped(name: Any, form: Format) -> str:
-    """Return a hint when the single key of a map looks like a function that the format does not have."""
+    """Return a hint if the only key of a map resembles a function that the format does not have."""
     if not isinstance(name, str) or not 5 <= len(name) <= 24:
         return ""
     if name in versions.EVERY_FUNCTION:
@@ -291,7 +292,7 @@ def mistyped(name: Any, form: Format) -> str:
 
 
 def _same_ends(name: str, words: Iterable[str]) -> list[str]:
-    # A cheap look first: one typo leaves the length nearly as it was, and one of the ends.
+    # A cheap filter first: a typing error hardly changes the length, and changes at most one end.
     return [
         w
         for w in words

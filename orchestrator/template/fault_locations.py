@@ -1,4 +1,4 @@
-"""Give faults that name a path their line, column and excerpt, once it is known that there are any."""
+"""Add line, column and excerpt to faults that have a path; called only if there are faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.template.source_locator import locate
 
 INDEX = re.compile(r"\[(\d+)\]")
 JOINT = re.compile(r"[.\[]")
-MOST_JOINTS: Final = 250  # of a path, where one of its names may end
+MOST_JOINTS: Final = 250  # of a path, as potential ends of a name
 
 
 def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
@@ -39,9 +39,7 @@ def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any
 
 
 def keys_of(path: str, document: Any) -> Path:
-    """Return the keys a dotted path stands for, as far as the document has them; names may hold dots
-    themselves.
-    """
+    """Return the keys of a dotted path, as far as they exist in the document; names may contain dots."""
     keys: list[str | int] = []
     here = document
     while path:
@@ -59,7 +57,7 @@ def keys_of(path: str, document: Any) -> Path:
 
 
 def _longest(path: str, names: Mapping[str, Any]) -> str | None:
-    """Return the longest name that the path begins with; of one full of dots only the first are looked at."""
+    """Return the longest name at the start of the path; with many dots only the first are considered."""
     ends = [joint.start() for joint in islice(JOINT.finditer(path), MOST_JOINTS)]
     for size in reversed(ends if len(ends) == MOST_JOINTS else [*ends, len(path)]):
         if size and path[:size] in names:

@@ -1,9 +1,9 @@
-"""The formats a template can be written in (docs/internals/hot-language.md §1).
+"""The template formats (docs/internals/hot-language.md §1).
 
-A format is one value of one version key: its functions, its words, its rules. They are found as entry points
-of the group `orchestrator.template_formats`, each a sequence of `Format`; a package of its own can add more.
-One that cannot be used is left out and logged, and named to whoever asks for a format that is not there: the
-others go on working.
+A format describes a single value of a version key: its functions, keywords and rules. Formats are entry
+points of the group `orchestrator.template_formats`, each a sequence of `Format`; other packages can add
+formats. An unusable entry point is skipped and logged, and named in the error for an unknown format; the
+remaining formats are not affected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ReadParameter = Callable[[str, Any, str], ParameterSchema]  # (name, declaration
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a format calls its sections and the keys in them; an empty word is a thing it does not have."""
+    """A format's names of sections and keys; an empty name means that the format lacks the section or key."""
 
     description: str = "description"
     parameter_groups: str = "parameter_groups"
@@ -52,7 +52,7 @@ class Keywords:
     external_id: str = "external_id"
 
     def sections(self) -> tuple[str, ...]:
-        """Return the names of the sections, beside the version."""
+        """Return the names of the sections, except the version."""
         return tuple(
             word
             for word in (
@@ -68,7 +68,7 @@ class Keywords:
         )
 
     def resource_keys(self) -> dict[str, str]:
-        """Return what each key of a resource means, by what it is called."""
+        """Return the meaning of each key of a resource, by keyword."""
         meanings = (
             "type",
             "properties",
@@ -86,10 +86,11 @@ class Keywords:
 @renamed_fields(words="keywords", forgiving="ignores_unknown_keys")
 @dataclass(frozen=True, slots=True, eq=False)
 class Format:
-    """One way to write a template.
+    """A template format.
 
-    `functions` are all names that mean something in it, those it refuses among them; `condition_functions`
-    is what a condition may call. `rules` is the HOT version whose rules for sections and parameters hold.
+    `functions` are all names with a meaning in the format, including rejected functions;
+    `condition_functions` can be called in conditions. `rules` is the HOT version whose rules apply to
+    sections and parameters.
     """
 
     key: str
@@ -106,35 +107,35 @@ class Format:
     callable: Mapping[str, Function] = field(init=False)  # the functions it does not refuse
 
     def __post_init__(self) -> None:
-        """Set apart what can be called."""
+        """Compute the callable functions."""
         ready = {name: f for name, f in self.functions.items() if f.state == "ready"}
         object.__setattr__(self, "callable", ready)
 
     @property
     def name(self) -> str:
-        """Return what it is known by in the database: for HOT just the version."""
+        """Return the name stored in the database: for HOT only the version."""
         return self.version if self.key == versions.HOT_KEY else f"{self.key}.{self.version}"
 
     @property
     def family(self) -> str:
-        """Return whose words it is written in: `hot` or `cfn`."""
+        """Return the family of the keywords: `hot` or `cfn`."""
         return "hot" if self.keywords.resources == Keywords().resources else "cfn"
 
 
-# What the child of a group is written in, by us alone: among the installed formats it is not, so nobody can
-# send it (`template/group_template.py`).
+# The internal format of a group's child. It is not among the installed formats, so requests cannot use it
+# (`template/group_template.py`).
 GROUP_FORMAT: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What the installed packages bring: the formats by name, and which entry points bring none, with why."""
+    """The installed formats by name, and the unusable entry points with the reasons."""
 
     formats: Mapping[str, Format]
     broken: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, key: str, value: str) -> Format | None:
-        """Return the format that a version key with this value, or an alias in its place, stands for."""
+        """Return the format with this version key, and this version or alias."""
         for form in self.formats.values():
             if form.key == key and (form.version == value or value in form.aliases):
                 return form
@@ -144,7 +145,7 @@ class Installed:
         """Return the format with this name.
 
         Raises:
-            Misconfigured: the package that brought it is gone, or cannot be used any more.
+            Misconfigured: the package of the format is not installed any more, or unusable.
         """
         found = self.formats.get(name)
         if found is None:
@@ -179,24 +180,24 @@ class Installed:
         return found
 
     def _missing(self) -> str:
-        """Return what may be the reason that a format is not there; why is the operator's to read."""
+        """Return a hint that names unusable entry points; the reason is only in the log."""
         if not self.broken:
             return ""
         return f"installed and not usable, the server's log says why: {', '.join(self.broken)}"
 
 
 def collect(points: Iterable[EntryPoint]) -> Installed:
-    """Return what entry points bring.
+    """Return the formats of entry points.
 
-    One that cannot be loaded, holds something else or takes a name that is taken is left out as a whole.
-    Ours come first, so that nobody takes their names.
+    An entry point that cannot be loaded, is not a sequence of formats, or uses a name already in use is
+    skipped as a whole. Built-in formats are loaded first, so that plugins cannot replace them.
     """
     formats: dict[str, Format] = {}
     broken: dict[str, str] = {}
     for point in sorted(points, key=lambda point: (not point.value.startswith(OWN_MODULES), point.name)):
         try:
             formats |= _load_formats(point, formats)
-        except (Exception, SystemExit) as error:  # whatever importing somebody else's code may raise
+        except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
             why = broken[point.name] = f"{type(error).__name__}: {error}"
             log.error("template_format_left_out", format=point.name, source=point.value, reason=why)
     return Installed(formats, broken)
@@ -215,7 +216,7 @@ def _load_formats(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, F
 
 @cache
 def installed() -> Installed:
-    """Return what is installed beside this package, looked for once."""
+    """Return the installed formats; loaded once."""
     return collect(entry_points(group=GROUP))
 
 
@@ -230,16 +231,16 @@ def format_named(name: str) -> Format:
 
 
 def find_format(key: str, value: str) -> Format | None:
-    """Return the format that a version key with this value, or an alias in its place, stands for."""
+    """Return the format with this version key, and this version or alias."""
     return installed().find(key, value)
 
 
 def format_of(document: Mapping[str, Any], *, from_text: bool = False) -> Format:
-    """Return the format a template is written in.
+    """Return the format of a template.
 
     Raises:
-        InvalidTemplate: none, several or an unknown version. Heat words "none" differently for text
-            (`from_text`) and for an object.
+        InvalidTemplate: no version, several versions or an unknown version. Heat's message for a missing
+            version differs between a text (`from_text`) and an object.
     """
     return installed().of(document, from_text=from_text)
 

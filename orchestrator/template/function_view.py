@@ -1,4 +1,4 @@
-"""What a function may see: the values of parameters and a few facts of other resources."""
+"""The interface of functions: parameter values and selected facts about resources."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Unknown(Enum):
         return "UNKNOWN"
 
 
-# Stands for a value that exists only once a resource does; seen while validating, never while carrying out.
+# A value that exists only after a resource is created; used in validation, never in execution.
 UNKNOWN: Final = Unknown.UNKNOWN
 
-# The pseudo parameters that hold what `resource_facade` gives; no template can name them.
+# Pseudo parameters with the values of `resource_facade`; templates cannot refer to them.
 FACADE: Final[Mapping[str, str]] = {
     key: f"OS::facade::{key}" for key in ("metadata", "deletion_policy", "update_policy")
 }
@@ -35,32 +35,34 @@ CREATED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ResourceProxy:
-    """Another resource as functions see it; the engine builds it from what a requirement left behind."""
+    """A resource as functions see it; the engine builds it from the outputs of a requirement."""
 
     name: str
     reference_id: str | None
     attributes: Mapping[str, Any]
     action: str
     status: str
-    secret: bool = False  # what it gives must not be shown
+    secret: bool = False  # its values must not be shown
 
     @property
     def created(self) -> bool:
-        """Whether its attributes count (docs/internals/hot-language.md §5.1), whatever the status."""
+        """Return whether its attributes are available (docs/internals/hot-language.md §5.1), for any
+        status.
+        """
         return self.action in CREATED
 
 
 @dataclass(frozen=True, slots=True)
 class ParentResourceProxy:
-    """The resource that a nested stack stands for, as `resource_facade` sees it: values, not expressions."""
+    """The parent resource of a nested stack, for `resource_facade`: values, not expressions."""
 
     metadata: Any = None
     deletion_policy: Any = "Delete"
     update_policy: Any = None
-    secret: bool = False  # what it gives must not be shown
+    secret: bool = False  # its values must not be shown
 
     def values(self) -> dict[str, Any]:
-        """Return the facade as pseudo parameters, so that it is kept, hidden and compared as those are."""
+        """Return the facade as pseudo parameters, so that it is stored, hidden and compared like them."""
         return {
             FACADE["metadata"]: self.metadata or {},
             FACADE["deletion_policy"]: self.deletion_policy,
@@ -75,22 +77,22 @@ class View(Protocol):
         """Return `value` with its functions evaluated."""
 
     def parameter(self, name: str) -> Any:
-        """Return a parameter's value; raise FunctionError when there is none."""
+        """Return a parameter's value; raise FunctionError if it has no value."""
 
     def resource(self, name: str) -> ResourceProxy:
-        """Return a resource; raise FunctionError when it is not one that may be seen."""
+        """Return a resource; raise FunctionError if it is not accessible."""
 
     def file(self, name: str) -> str | None:
         """Return the text sent along under this name."""
 
     def not_yet(self) -> Any:
-        """Return what stands for a value that is not there yet."""
+        """Return the placeholder of a value that does not exist yet."""
 
     def reference(self, name: str) -> Any:
         """Return the reference id of a resource of this name, else the value of the parameter."""
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """Return one of the template's mappings; raise FunctionError when there is none."""
+        """Return a mapping of the template; raise FunctionError if it does not exist."""
 
     def facade(self, key: str) -> Any:
         """Return a part of the parent resource; raise FunctionError in a root stack."""
@@ -102,6 +104,6 @@ class View(Protocol):
         """Return whether a condition holds; only where conditions are evaluated."""
 
     def charge(self, amount: int) -> None:
-        """Take note of about how many bytes a function is about to make, or made; raise FunctionError when
-        all of them together make too much.
+        """Count the approximate bytes of a function result; raise FunctionError if the total exceeds the
+        limit.
         """

@@ -13,7 +13,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.resource_registry import SCALED, ResourceRegistry
 
-# Names that types once had, so that old templates go on. An operator's entry of the same name replaces one.
+# Former names of types, for old templates. An operator's entry of the same name replaces an alias.
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "OS::Quantum*": "OS::Neutron*",
@@ -31,18 +31,19 @@ _OTHERS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack'
 
 @cache
 def global_environment(directory: Path | None = None) -> Mapping[str, Any]:
-    """Return the `resource_registry` of the installation: our aliases, and over them the operator's files.
+    """Return the `resource_registry` of the installation: built-in aliases, overridden by the operator's
+    files.
 
-    The files are the `*.yaml` of `directory` in the order of their names, a later one replacing entries of
-    an earlier; read once a process, so that a change takes a restart.
+    The files are `*.yaml` in `directory`, ordered by name; a later file overrides entries of an earlier file.
+    They are read once per process: a change requires a restart.
 
     Raises:
-        Misconfigured: a file cannot be read or is wrong; the message names it.
+        Misconfigured: a file cannot be read or is invalid; the message names it.
     """
     registry: dict[str, Any] = dict(ALIASES)
     for path in _files(directory) if directory is not None else ():
         for name, entry in _read(path).items():
-            registry.pop(name, None)  # a null entry removes what stands before it: later is after
+            registry.pop(name, None)  # a null entry removes an earlier entry: a redefinition moves to the end
             registry[name] = entry
     return MappingProxyType(registry)
 

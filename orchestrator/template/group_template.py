@@ -1,8 +1,8 @@
-"""What the child of a group is made from: a short text, however many members it has.
+"""The template of a group's child: a short text, independent of the number of members.
 
-The text says who there is, as ranges of numbers, and which definition each has by a digest. The definitions
-are values of a parameter, so that no member carries a copy, and hidden where the engine hides parameters.
-Nobody may send such a text: its version key is none that `format_of` takes.
+The text stores the members as ranges of numbers, and their definitions by digest. The definitions are values
+of a parameter: members share them, and they are hidden like other parameters. Requests cannot contain such a
+text: `format_of` does not accept its version key.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from orchestrator.template.section_rules import DESCRIPTION
 from orchestrator.template.template import Draft, Template, load, read
 
 PARAMETER: Final = "definitions"  # the parameter that holds them
-KEYS: Final = ("properties", "metadata", "deletion_policy", "update_policy", "external_id")  # may be given
-MOST_SHOWN: Final = 1_000  # members in what is shown of such a text
+# optional keys of a definition
+KEYS: Final = ("properties", "metadata", "deletion_policy", "update_policy", "external_id")
+MOST_SHOWN: Final = 1_000  # maximum number of members shown by the API
 SHOWN_AS: Final = "2015-04-30"
 
 _MARK: Final = f'{{"{GROUP_FORMAT.key}":'.encode()
@@ -40,7 +41,9 @@ _VALUES: Final = {letter: value for value, letter in enumerate(_LETTERS)}
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a member is made from, values only; `index_var` stands for its name in texts of properties."""
+    """The definition of a member, values only; `index_var` is replaced by the member's name in texts of
+    properties.
+    """
 
     type: str
     body: Mapping[str, Any] = field(default_factory=dict)  # by `KEYS`
@@ -48,21 +51,21 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """Return what tells it from any other."""
+        """Return the identity of the definition."""
         text = orjson.dumps(
             [self.type, self.index_var, self.body], option=orjson.OPT_SORT_KEYS, default=_unknown
         )
         return hashlib.sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
 
     def value(self) -> dict[str, Any]:
-        """Return what the parameter holds under its digest."""
+        """Return the definition's value in the parameter."""
         indexed = {"index_var": self.index_var} if self.index_var is not None else {}
         return {**indexed, **self.body}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The members of one definition."""
+    """The members with the same definition."""
 
     digest: str
     type: str
@@ -78,11 +81,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Who is in a group, and made from what.
+    """The members of a group and their definitions.
 
-    Members are numbers. They are called by these, or, with a `seed`, by names of twelve characters that no
-    two numbers have in common; `given` is the first number that never was one's. With a `window` each member
-    waits for the one so many before it.
+    Members are numbers. A member's name is its number or, with a `seed`, a text of twelve characters that is
+    unique for each number; `given` is the first number that was never used. With a `window`, each member
+    requires the member `window` numbers before it.
     """
 
     parts: tuple[Part, ...] = ()
@@ -107,31 +110,31 @@ class Members:
         return found
 
     def subset(self, members: Ordinals) -> tuple[Part, ...]:
-        """Return the parts without anybody else."""
+        """Return the parts, reduced to these members."""
         kept = (replace(part, members=part.members & members) for part in self.parts)
         return tuple(part for part in kept if part.members)
 
     def name(self, number: int) -> str:
-        """Return what a member is called."""
+        """Return the name of a member."""
         return _scattered(number, self.seed) if self.seed else str(number)
 
     def number(self, name: str) -> int | None:
-        """Return which member is called so, None for what is nobody's name."""
+        """Return the number of a name, None if no member can have the name."""
         if self.seed:
             return _gathered(name, self.seed)
         return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
 
     def names(self, members: Ordinals) -> list[str]:
-        """Return what members are called, the lowest number first."""
+        """Return the names of members, lowest number first."""
         return [self.name(number) for number in members]
 
     def numbers(self, names: Iterator[str] | Sequence[str]) -> Ordinals:
-        """Return those of the members that are called so."""
+        """Return the numbers of those names that belong to members."""
         found = (self.number(name) for name in names)
         return Ordinals.of(number for number in found if number is not None) & self.all
 
     def text(self) -> str:
-        """Return it as it is stored."""
+        """Return the stored form."""
         document: dict[str, Any] = {
             GROUP_FORMAT.key: GROUP_FORMAT.version,
             "parts": [
@@ -152,10 +155,10 @@ class Members:
 
     @classmethod
     def parse(cls, text: bytes | str) -> Members:
-        """Read what `text` wrote.
+        """Parse the stored form.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: not the text of a group.
         """
         if not is_members(text):
             raise ValueError("no text of a group's members")
@@ -172,7 +175,7 @@ class Members:
         )
 
     def template(self) -> Template:
-        """Return the template, its resources made when they are asked for."""
+        """Return the template; its resources are created on demand."""
         written = {"type": "json", "description": "What the members are made from."}
         schema = ParameterSchema.from_hot(PARAMETER, written, versions.LATEST)
         return Template(
@@ -188,38 +191,40 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class MemberDefinition(ResourceDefinition):
-    """One member as written. Its digest is made of that of its definition, whose values need not be read."""
+    """A member as written. Its digest is derived from the digest of its definition, without reading the
+    values.
+    """
 
     mark: bytes = b""
 
     def digest(self, values: ParameterValues, beside: object = None) -> bytes:  # noqa: ARG002
-        """Return 32 bytes that differ when its definition, its name, what it waits for or is beside does."""
+        """Return a 32-byte digest of the definition's digest, the name, the requirements and `beside`."""
         text = orjson.dumps(beside, option=orjson.OPT_SORT_KEYS) if beside else b""
         return hashlib.sha256(self.mark + text).digest()
 
 
 class MemberDefinitions(RepeatedDefinitions):
-    """The resources of a group's child by name, each made when it is asked for."""
+    """The resources of a group's child by name, created on demand."""
 
     def __init__(self, members: Members) -> None:
-        """Take who there is."""
+        """Provide these members."""
         self.members = members
         self._all = members.all
 
     def __len__(self) -> int:
-        """Return how many there are, without making one."""
+        """Return the number of members, without creating them."""
         return len(self._all)
 
     def __iter__(self) -> Iterator[str]:
-        """Go over the names, the lowest number first."""
+        """Iterate over the names, lowest number first."""
         return map(self.members.name, self._all)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a member, without making it."""
+        """Return whether the member exists, without creating it."""
         return isinstance(name, str) and self.members.number(name) in self._all
 
     def __getitem__(self, name: str) -> ResourceDefinition:
-        """Make one."""
+        """Create a member's definition."""
         number = self.members.number(name)
         if number is not None:
             for part in self.members.parts:
@@ -228,7 +233,7 @@ class MemberDefinitions(RepeatedDefinitions):
         raise KeyError(name)
 
     def items(self) -> ItemsView[str, ResourceDefinition]:
-        """Return names and members, without looking for each by its name."""
+        """Return names and members without a look-up by name."""
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, ResourceDefinition]]:
@@ -240,7 +245,7 @@ class MemberDefinitions(RepeatedDefinitions):
                 yield name, self._made(name, number, part)
 
     def samples(self) -> Iterator[ResourceDefinition]:
-        """Yield one member of each definition."""
+        """Yield a member of each definition."""
         for part in self.members.parts:
             for number in part.members.head(1):
                 yield self._made(self.members.name(number), number, part)
@@ -267,7 +272,7 @@ class _Items(ItemsView[str, ResourceDefinition]):
 
 
 def is_members(text: bytes | str) -> bool:
-    """Whether a stored template is one of a group's child."""
+    """Return whether a stored template is the text of a group."""
     return (text.encode() if isinstance(text, str) else text[: len(_MARK)]).startswith(_MARK)
 
 
@@ -290,7 +295,7 @@ class MembersDraft:
 
     @property
     def parameters(self) -> Mapping[str, ParameterSchema]:
-        """Return the one parameter."""
+        """Return the parameter with the definitions."""
         return self.members.template().parameters
 
     def define(self, values: ParameterValues | None = None) -> Template:  # noqa: ARG002 - it has no conditions
@@ -299,7 +304,7 @@ class MembersDraft:
 
 
 def read_stored(text: str, limits: Limits) -> Draft | MembersDraft:
-    """Read a template that a type made, or a user's; see `template.read`."""
+    """Read a stored template: of a user, or of a group; see `template.read`."""
     return MembersDraft(text, Members.parse(text)) if is_members(text) else read(text, limits)
 
 
@@ -309,8 +314,8 @@ def load_stored(text: bytes | str, limits: Limits, values: ParameterValues | Non
 
 
 def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is shown of a group's child: a template in HOT with its members, the first of them if there
-    are very many. What is secret is masked.
+    """Return a group's child for the API: a HOT template with its members, limited to the first `MOST_SHOWN`.
+    Secrets are masked.
     """
     members = Members.parse(text)
     held = values.get(PARAMETER)
@@ -333,12 +338,12 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Values:
-    """As much of a view as `member` looks at."""
+    """The part of a view that `member` uses."""
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         self._held = held
 
-    def parameter(self, name: str) -> Any:  # noqa: ARG002 - there is but one
+    def parameter(self, name: str) -> Any:  # noqa: ARG002 - a single parameter
         return self._held
 
 
@@ -349,7 +354,9 @@ def _shown(args: list[str], held: Any) -> Any:
 
 
 def _scattered(number: int, seed: str) -> str:
-    """Return a number's name. Multiplying by what is odd loses nothing, so that no two share one."""
+    """Return the name of a number. The multiplication by an odd factor is a bijection, so names are
+    unique.
+    """
     factor, shift = _key(seed)
     value = (number * factor + shift) % (1 << _NAME_BITS)
     return "".join([_LETTERS[value >> bits & 31] for bits in range(_NAME_BITS - 5, -1, -5)])
@@ -373,5 +380,5 @@ def _key(seed: str) -> tuple[int, int]:
 
 
 def _unknown(value: object) -> str:
-    """Return what stands for a value that is not known yet, while validating."""
+    """Return a placeholder for a value that is unknown during validation."""
     return repr(value)

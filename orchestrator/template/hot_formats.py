@@ -10,7 +10,7 @@ from orchestrator.template.functions import added, declared, removed
 
 
 def hot(version: str, aliases: tuple[str, ...] = ()) -> Format:
-    """Return the format of one version of HOT."""
+    """Return the format of a HOT version."""
     functions = {name: declared(name, version) for name in versions.functions_of(version)}
     functions |= {name: f for name, f in added().items() if f.since <= version}
     functions |= {name: removed(name) for name in versions.removed_from(version)}

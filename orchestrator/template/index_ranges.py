@@ -1,4 +1,4 @@
-"""Sets of whole numbers as ranges: what a group's members are known by, however many there are."""
+"""Sets of integers as ranges: compact sets of group members."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _RANGE: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 @dataclass(frozen=True, slots=True)
 class Ordinals:
-    """A set of whole numbers from 0 up.
+    """A set of non-negative integers.
 
-    Costs what it has ranges, whatever they hold: a million members in a row are one pair. Going over them
-    goes up.
+    Its size is proportional to the number of ranges: a million consecutive members are a single pair.
+    Iteration is in ascending order.
     """
 
     ranges: tuple[tuple[int, int], ...] = ()  # (first, beyond the last), going up, with room between them
@@ -33,10 +33,10 @@ class Ordinals:
 
     @classmethod
     def parse(cls, text: str) -> Ordinals:
-        """Return what `text()` wrote: ``0-2,7`` for 0, 1, 2 and 7.
+        """Parse the result of `text()`: ``0-2,7`` for 0, 1, 2 and 7.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: another form.
         """
         ranges = []
         for part in text.split(",") if text else ():
@@ -56,15 +56,15 @@ class Ordinals:
         )
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of elements."""
         return sum(beyond - first for first, beyond in self.ranges)
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Return whether the set is not empty."""
         return bool(self.ranges)
 
     def __iter__(self) -> Iterator[int]:
-        """Go over them."""
+        """Iterate in ascending order."""
         for first, beyond in self.ranges:
             yield from range(first, beyond)
 
@@ -76,11 +76,11 @@ class Ordinals:
         return place >= 0 and number < self.ranges[place][1]
 
     def __or__(self, other: Ordinals) -> Ordinals:
-        """Return the numbers in one or both."""
+        """Return the union."""
         return Ordinals(_joined(sorted([*self.ranges, *other.ranges])))
 
     def __sub__(self, other: Ordinals) -> Ordinals:
-        """Return those that are not in the other."""
+        """Return the difference."""
         made: list[tuple[int, int]] = []
         cuts, cut = other.ranges, 0
         for start, beyond in self.ranges:
@@ -102,7 +102,7 @@ class Ordinals:
         return self - (self - other)
 
     def head(self, count: int) -> Ordinals:
-        """Return the lowest `count`, all if there are fewer."""
+        """Return the `count` lowest elements, all if the set is smaller."""
         made = []
         for first, beyond in self.ranges:
             if count <= 0:
@@ -112,7 +112,7 @@ class Ordinals:
         return Ordinals(tuple(made))
 
     def tail(self, count: int) -> Ordinals:
-        """Return the highest `count`, all if there are fewer."""
+        """Return the `count` highest elements, all if the set is smaller."""
         return self - self.head(len(self) - count)
 
     @property
@@ -122,7 +122,7 @@ class Ordinals:
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return ranges that go up with those that touch made one."""
+    """Return ascending ranges with adjacent ranges merged."""
     made: list[tuple[int, int]] = []
     for first, beyond in ranges:
         if made and first <= made[-1][1]:

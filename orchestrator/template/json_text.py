@@ -1,4 +1,4 @@
-"""JSON that comes as a text, in a parameter or in a template: read as what can be stored and shown."""
+"""JSON texts in parameters and templates: parsed into data that can be stored and shown."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from orchestrator.schema.numbers import whole
 
 LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
 DEEPEST_JSON: Final = 100
-_WRITTEN: Final = rb"\u0000"  # as JSON writes the character NUL, or a backslash and what follows
+# JSON's form of the NUL character, or an escaped backslash before the same digits
+_WRITTEN: Final = rb"\u0000"
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def read_json(text: str) -> Any:
-    """Return what a JSON text holds.
+    """Return the parsed JSON text.
 
     Raises:
-        ValueError: it is none, is nested too deep, or holds a number or a text that cannot be stored.
+        ValueError: not JSON, nested too deep, or with a number or a text that cannot be stored.
     """
     try:
         read = json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
@@ -40,14 +41,15 @@ def read_json(text: str) -> Any:
 
 def holds_nul(text: bytes) -> bool:
     """Whether a JSON text has the character NUL in it, which PostgreSQL's texts cannot hold."""
-    return _WRITTEN in text and _NUL.search(text) is not None  # a pattern alone takes 30 ns a byte
+    # the pattern without the pre-check takes 30 ns per byte
+    return _WRITTEN in text and _NUL.search(text) is not None
 
 
 def number(value: Any) -> int | float:
-    """Return a number, or the one that a text writes, if 64 bits have room for it.
+    """Return a number, or the number that a text represents, if it fits into 64 bits.
 
     Raises:
-        ValueError: it is none, or they have not.
+        ValueError: not a number, or it does not fit.
     """
     if isinstance(value, str):
         if len(value) > LONGEST_NUMBER:
@@ -55,7 +57,7 @@ def number(value: Any) -> int | float:
         try:
             value = int(value)
         except ValueError:
-            value = float(value)  # its own message says what could not be read
+            value = float(value)  # raises a message with the text
     if not isinstance(value, (int, float)):
         kind = type(value).__name__
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Values of a group's members that a path goes through, one by one.
+"""Attribute values of a group's members, with paths applied to each member.
 
-`get_attr` hands a group's path on to each member: ``[group, networks, private]`` is a list of what that leads
-to in each. A group's attribute is kept as one of two marks, and is plain again wherever it is looked at.
+`get_attr` applies a path into a group's attribute to each member: ``[group, networks, private]`` is a list of
+the members' values. A group's attribute is stored as one of two marks, which are removed wherever the value
+is read.
 """
 
 from __future__ import annotations
@@ -9,26 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-EACH: Final = "::each"  # one value for each member, in a list or by name
-MEMBER: Final = "::member"  # one member: its reference id, and its attributes for who asks further
+EACH: Final = "::each"  # a value per member, as a list or by name
+MEMBER: Final = "::member"  # a member: its reference id, and its attributes for longer paths
 
 
 def mark_each(values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mark of one value for each member."""
+    """Return the mark for a value per member."""
     return {EACH: values}
 
 
 def mark_member(reference: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mark of one member."""
+    """Return the mark for a member."""
     return {MEMBER: [reference, attributes]}
 
 
 def attribute_at(value: Any, path: Sequence[Any]) -> Any:
-    """Return what `path` leads to in a value; where it leads nowhere in one of several members, null is that
-    one's.
+    """Return the value at `path`; for several members, a path that does not exist in a member is null.
 
     Raises:
-        LookupError, TypeError, ValueError: it leads nowhere.
+        LookupError, TypeError, ValueError: the path does not exist.
     """
     for place, key in enumerate(path):
         if _is_mark(value):
@@ -42,7 +42,7 @@ def attribute_at(value: Any, path: Sequence[Any]) -> Any:
 
 
 def unmarked(value: Any) -> Any:
-    """Return a value without the mark that it may be."""
+    """Return the value of a mark, or an unmarked value unchanged."""
     if not _is_mark(value):
         return value
     if MEMBER in value:

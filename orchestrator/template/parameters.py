@@ -1,4 +1,6 @@
-"""Parameters: what a template declares, and the values a stack has (docs/internals/hot-language.md §4)."""
+"""Parameters: the declarations of a template, and the values of a stack (docs/internals/hot-language.md
+§4).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ Report = Callable[..., None]  # (code, message, path, hint)
 
 @dataclass(frozen=True, slots=True)
 class ParameterSchema:
-    """One declared parameter. `default` is None when there is none."""
+    """A declared parameter. `default` is None if it has none."""
 
     name: str
     type: str
@@ -131,11 +133,11 @@ class ParameterSchema:
         return None
 
     def wrong_default(self) -> str | None:
-        """Return what is wrong with the default in the declaration itself.
+        """Return the fault in the default of the declaration.
 
-        Constraints see it as it is written, but for lists and for the bounds of numbers. One that only
-        cannot be converted is no fault as long as nobody uses it, and custom constraints, which may depend
-        on what exists, wait until somebody does.
+        Constraints check it unconverted, except for lists and the bounds of numbers. A default that merely
+        cannot be converted is no fault until it is used, and custom constraints, which may depend on existing
+        resources, are checked on use.
         """
         default, seen = self.default, self.default
         if self.type == "comma_delimited_list":
@@ -146,7 +148,7 @@ class ParameterSchema:
         plain = [constraint for constraint in self.constraints if not isinstance(constraint, Custom)]
         for constraint in plain:
             try:
-                # The values of a list of allowed ones are converted when they are compared.
+                # The values of allowed lists are converted for the comparison.
                 numeric = self.type == "number" and not isinstance(constraint, AllowedValues)
                 wrong = constraint.check(number(default) if numeric else seen, self.type)
             except ValueError as error:
@@ -165,9 +167,9 @@ class ParameterSchema:
 
 
 class ParameterValues(Mapping[str, Any]):
-    """The converted values of a stack's parameters, the pseudo ones among them.
+    """The converted values of a stack's parameters, including pseudo parameters.
 
-    `hidden` names those never to be shown, `missing` those declared that have no value (only with
+    `hidden` names values that must never be shown, `missing` declared parameters without a value (only with
     `missing_ok`).
     """
 
@@ -196,13 +198,14 @@ class ParameterValues(Mapping[str, Any]):
         parent: ParentResourceProxy | None = None,
         hide: Collection[str] = (),
     ) -> ParameterValues:
-        """Choose and convert the values: supplied, else the environment's defaults, else the template's.
+        """Select and convert the values: supplied, otherwise the environment's default, otherwise the
+        template's.
 
-        `parent` is the resource that a nested stack stands for; `hide` names values that are secret whatever
-        the template says.
+        `parent` is the parent resource of a nested stack; `hide` names values that are secret independently
+        of the template.
 
         Raises:
-            InvalidTemplate: with every fault; the path is the parameter's, under `parameters`.
+            InvalidTemplate: lists every fault; the path is the parameter's, under `parameters`.
         """
         build = _Build(schemas, missing_ok)
         build.unknown(supplied)
@@ -219,7 +222,7 @@ class ParameterValues(Mapping[str, Any]):
 
     @property
     def parent(self) -> ParentResourceProxy | None:
-        """The resource that a nested stack stands for, None in a root stack."""
+        """The parent resource of a nested stack, None in a root stack."""
         values = self._values
         if FACADE["deletion_policy"] not in values:
             return None
@@ -239,7 +242,7 @@ class ParameterValues(Mapping[str, Any]):
         return len(self._values)
 
     def public(self, schemas: Mapping[str, ParameterSchema]) -> dict[str, str]:
-        """Return the texts that `show` gives, pseudo parameters included, hidden ones masked."""
+        """Return the values as shown by the API, including pseudo parameters; hidden values are masked."""
         shown = {}
         for name, value in self._values.items():
             schema = schemas.get(name)
@@ -249,7 +252,7 @@ class ParameterValues(Mapping[str, Any]):
 
 @dataclass(slots=True)
 class _Build:
-    """Gathers the faults of one set of values."""
+    """Collects the faults of a set of values."""
 
     schemas: Mapping[str, ParameterSchema]
     missing_ok: bool
@@ -257,7 +260,7 @@ class _Build:
     missing: list[str] = field(default_factory=list)
 
     def value(self, schema: ParameterSchema, supplied: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
-        """Return the effective value, `_ABSENT` when there is none or it is wrong."""
+        """Return the effective value, `_ABSENT` if it is missing or faulty."""
         name = schema.name
         given = next(
             (v for v in (supplied.get(name), defaults.get(name), schema.default) if v is not None), None
@@ -280,7 +283,7 @@ class _Build:
         if wrong is None:
             return value
         if schema.hidden and not any(wrong == c.description for c in schema.constraints):
-            wrong = "the value, which is hidden, is not accepted"  # any other message might quote it
+            wrong = "the value, which is hidden, is not accepted"  # other messages might quote it
         self.faults.append(Diagnostic("invalid-parameter", _invalid(name, wrong), f"parameters.{name}"))
         return _ABSENT
 
@@ -323,7 +326,7 @@ def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) 
         if wrong is not None:
             misplacements.append((wrong, path))
         made.append(constraint)
-    for wrong, path in misplacements:  # told after those that cannot be read at all
+    for wrong, path in misplacements:  # reported after unreadable constraints
         fault("invalid-constraint", _invalid(name, wrong), path)
     return made
 

@@ -1,8 +1,7 @@
-"""Text becomes plain data: JSON first, then YAML from the parser's events.
+"""Parse text into plain data: JSON first, then YAML from the parser's events.
 
-Bounded in bytes, depth and nodes whatever is thrown at it. The result holds only what JSON can say, with
-texts for keys, so that it can be stored, hashed and sent as it is. Positions are not kept: `locate` finds
-them again when there is a fault.
+Bytes, depth and nodes are limited for any input. The result is JSON data with text keys, so that it can be
+stored, hashed and sent. Positions are not recorded: `source_locator` finds them again for faults.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from orchestrator.template.yaml_builder import Builder, yaml_fault
 __all__ = ["Limits", "check_size", "locate", "parse"]
 
 LONGEST_INTEGER: Final = 20  # characters
-# Looking for keys given twice in JSON costs as much as reading it again; people write no larger ones.
+# Detecting duplicate keys in JSON costs as much as parsing; larger texts are not written by hand.
 LARGEST_LOOKED_INTO: Final = 4 * 1024 * 1024
-# What libyaml refuses is read again by a parser that is a hundred times slower; some 3 s at most.
+# Texts rejected by libyaml are parsed again by a parser that is a hundred times slower: at most 3 s.
 LARGEST_FORGIVEN: Final = 256 * 1024
 
 _NOT_JSON: Final = object()
@@ -56,12 +55,12 @@ class Limits:
 def parse(
     text: bytes | str, limits: Limits, what: str = "template", warnings: list[Diagnostic] | None = None
 ) -> dict[str, Any]:
-    """Return the mapping that `text` is, an empty one for an empty text.
+    """Return the mapping in `text`, an empty one for an empty text.
 
-    `warnings` collects what is odd but allowed.
+    `warnings` collects valid but suspicious constructs.
 
     Raises:
-        InvalidTemplate: it is neither JSON nor YAML, no mapping, or nested too deep; with the place.
+        InvalidTemplate: neither JSON nor YAML, not a mapping, or nested too deep; with its location.
         LimitExceeded: it is too large.
     """
     data = _utf8(text, limits, what)
@@ -86,8 +85,8 @@ def parse(
 def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
     """Return the document of a YAML text.
 
-    What libyaml refuses may still be YAML to PyYAML's own parser, ``{get_attr:[a, b]}`` for one. Heat takes
-    that, so a text that is not too large for such a slow parser gets the second chance, and a warning.
+    Texts that libyaml rejects may be valid for PyYAML's own parser, for example ``{get_attr:[a, b]}``. Heat
+    accepts them, so a text below the limit for the slow parser is parsed again, with a warning.
     """
     told: list[Diagnostic] = []
     try:
@@ -100,7 +99,7 @@ def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
         try:
             again = Builder(data, limits.max_depth, limits.max_nodes, what, told, yaml.SafeLoader)
             document = again.build()
-            orjson.dumps(document)  # this parser lets through what is no text
+            orjson.dumps(document)  # this parser accepts characters that are invalid in texts
         except (InvalidTemplate, orjson.JSONEncodeError):
             raise error from None
     if warnings is not None:
@@ -128,7 +127,7 @@ def _utf8(text: bytes | str, limits: Limits, what: str) -> bytes:
 
 
 def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
-    if data[:_SLICE].lstrip()[:1] != b"{":  # what is not an object, YAML reads as well
+    if data[:_SLICE].lstrip()[:1] != b"{":  # only objects are tried as JSON; YAML covers the rest
         return _NOT_JSON
     try:
         document = orjson.loads(data)
@@ -143,7 +142,7 @@ def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
 
 
 def _has_long_digits(data: bytes) -> bool:
-    """Say whether there may be a number of 19 digits or more, cheaply."""
+    """Return whether the text may contain a number of 19 digits or more; a cheap check."""
     zeros = b"0" * 19
     return any(
         zeros in data[start : start + _SLICE + 18].translate(_DIGITS) for start in range(0, len(data), _SLICE)
@@ -151,7 +150,7 @@ def _has_long_digits(data: bytes) -> bool:
 
 
 def _refuse_rounding(data: bytes, what: str) -> None:
-    """Refuse integers that do not fit in 64 bits, which orjson would round without a word."""
+    """Reject integers beyond 64 bits, which orjson would round silently."""
 
     def check(digits: str) -> int:
         if len(digits) > LONGEST_INTEGER or int(digits) not in WHOLE:
@@ -163,18 +162,18 @@ def _refuse_rounding(data: bytes, what: str) -> None:
             raise yaml_fault(what, data, "bad-scalar", problem, at)
         return 0
 
-    # Its depth is known to be small by now; nothing of it is kept.
+    # Its depth is limited by now; the result is discarded.
     json.loads(data, parse_int=check, object_pairs_hook=lambda _: None)
 
 
 def _warn_of_duplicates(
     document: Any, data: bytes, limits: Limits, what: str, warnings: list[Diagnostic]
 ) -> None:
-    """Find the keys given twice, of which orjson kept the last without a word."""
+    """Warn about duplicate keys, of which orjson silently keeps the last."""
     written = sum(1 for found in _JSON_KEY.finditer(data) if found[1])
     if written == _count_keys(document):
         return
-    with suppress(InvalidTemplate):  # JSON that YAML would refuse is fine, and then there are no places
+    with suppress(InvalidTemplate):  # JSON that is invalid YAML is accepted, without locations
         Builder(data, limits.max_depth, limits.max_nodes, what, warnings).build()
 
 

@@ -1,7 +1,7 @@
-"""What stands for which resource type, for which resource (docs/internals/hot-language.md §9.4-§9.7).
+"""Mappings of resource types, per resource (docs/internals/hot-language.md §9.4-§9.7).
 
-A registry has two levels: what the user's environment says, and beneath it what the operator's say. It knows
-names only; whether a type exists is asked of `known`, so that a mapping to nowhere can be passed over.
+A registry has two levels: the user's environment, and below it the operator's entries. It handles names only;
+`known` decides whether a type exists, so that mappings to unknown types are skipped.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ from typing import Any, Final, Literal
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.resource_registry_entries import RESOURCES, Entry, Level, Reader, is_template
 
-LONGEST_CHAIN: Final = 100  # mappings followed for one type; an honest one follows two or three
-MOST_DEAD_ENDS: Final = 100  # types met on the way that lead nowhere; wildcards could make ever new ones
+LONGEST_CHAIN: Final = 100  # maximum mappings followed for a type; usual chains have two or three
+# maximum types on the way without a result; wildcards could generate new ones without bound
+MOST_DEAD_ENDS: Final = 100
 LONGEST_NAME: Final = 1000  # characters, of a type's name that wildcards have lengthened
 LONGEST_SHOWN: Final = 200  # characters of a name in a message
-SCALED: Final = "OS::Heat::ScaledResource"  # what groups of instances call their members, whatever these are
+# the type name of members in groups of instances, mapped to any type
+SCALED: Final = "OS::Heat::ScaledResource"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a resource is made from: a type, or a template by the name of its file or its address."""
+    """The target of a mapping: a type, or a template by its file name or URL."""
 
     kind: Literal["type", "template"]
     name: str
     user: bool  # the caller's environment or template named it, not the operator's
-    path: tuple[str, ...] = ()  # the entry that named it, empty where none did
+    path: tuple[str, ...] = ()  # the matching entry, empty if none
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """The URL schemes a template that is not among the files may be fetched from (§10)."""
+        """The URL schemes for fetching a template that is not among the files (§10)."""
         return ("http", "https") if self.user else ("http", "https", "file")
 
 
 class ResourceRegistry:
-    """The mappings, hooks and restricted actions that hold for one stack. Immutable."""
+    """The mappings, hooks and restricted actions of a stack. Immutable."""
 
     __slots__ = ("_found", "_known", "_levels", "_particular")
 
@@ -46,7 +48,7 @@ class ResourceRegistry:
         self._levels = (user, globals_)
         self._known = known
         self._particular = user.resources.keys() | globals_.resources.keys()
-        self._found: dict[str, Target | None] = {}  # by type, where the resource has no entries of its own
+        self._found: dict[str, Target | None] = {}  # by type, for resources without entries
 
     @classmethod
     def build(
@@ -55,12 +57,12 @@ class ResourceRegistry:
         globals: Mapping[str, Any] = {},
         known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
-        """Return the registry of a `resource_registry` section over the operator's.
+        """Return the registry of a `resource_registry` section over the operator's registry.
 
-        `known` says whether a type of that name is installed; without it every name counts as one.
+        `known` returns whether a type is installed; without it every name counts as a type.
 
         Raises:
-            InvalidTemplate: with every fault; the paths are those of the environment.
+            InvalidTemplate: lists every fault; the paths are those of the environment.
         """
         levels = (Reader(user=True), Reader(user=False))
         read = [reader.read(body) for reader, body in zip(levels, (user, globals), strict=True)]
@@ -69,14 +71,14 @@ class ResourceRegistry:
         return cls(read[0], read[1], known or _anything)
 
     def target(self, resource_name: str, type_name: str) -> Target | None:
-        """Return what a resource of that name and type is made from; None when the operator removed its type.
+        """Return the target for a resource name and type; None if the operator removed the type.
 
-        A type that nothing maps is its own target, installed or not. Among several entries the user's come
-        before the operator's, then the resource's own, then the exact name, then the wildcards by name; one
-        that leads to no installed type is passed over.
+        A type without a mapping is its own target, installed or not. Precedence: the user's entries over the
+        operator's, then entries of the resource, then the exact name, then wildcards by name. Entries that
+        lead to no installed type are skipped.
 
         Raises:
-            InvalidTemplate: the mappings lead around in a circle, or too many ways to nothing.
+            InvalidTemplate: the mappings are cyclic, or too many lead to no type.
         """
         if resource_name in self._particular:
             return self._resolve(resource_name, type_name)
@@ -98,7 +100,7 @@ class ResourceRegistry:
 
     @property
     def has_restrictions(self) -> bool:
-        """Whether something may not be done to a resource of the stack itself."""
+        """Return whether actions on a resource of this stack are restricted."""
         restricted = self._levels[0].restricted
         return bool(restricted.exact or restricted.wild)
 
@@ -109,8 +111,8 @@ class ResourceRegistry:
     def child(self, resource_name: str, target: Target | None) -> ResourceRegistry:
         """Return the registry of the stack nested in that resource (§9.7).
 
-        The entry that made it a template is gone, so that the template may use the type it stands for; of
-        `resources` only what is below the resource's name is left, exact entries over wildcards.
+        The entry that maps the resource to its template is removed, so that the template may use the original
+        type; of `resources` only the entries below the resource's name remain, exact names over wildcards.
         """
         user = self._levels[0]
         body = _without(user.body, target.path) if target is not None else dict(user.body)
@@ -125,16 +127,16 @@ class ResourceRegistry:
         )
 
     def without(self, path: tuple[str, ...]) -> ResourceRegistry:
-        """Return the registry without one of the user's entries: what would be, had it not been written."""
+        """Return the registry without an entry of the user, as if it had not been specified."""
         user = Reader(user=True).read(_without(self._levels[0].body, path))
         return ResourceRegistry(user, self._levels[1], self._known)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the user's entries as the API shows them: what is null is gone."""
+        """Return the user's entries as shown by the API, without null entries."""
         return {RESOURCES: {}, **self._levels[0].body}
 
     def _resolve(self, resource_name: str, type_name: str) -> Target | None:
-        if is_template(type_name):  # nothing but a template can be meant
+        if is_template(type_name):  # only a template is possible
             return Target("template", type_name, True, self._own_entry(resource_name, type_name))
         found = self._follow(resource_name, type_name, (), set())
         if found is None and not self._levels[1].hides(type_name):
@@ -144,11 +146,11 @@ class ResourceRegistry:
     def _follow(
         self, resource_name: str, type_name: str, chain: tuple[Entry, ...], dead: set[tuple[str, bool]]
     ) -> Target | None:
-        """Return where a type leads, None for nowhere; `chain` is how it was come to.
+        """Return the target of a type, None if it leads to no type; `chain` is the path so far.
 
-        What the operator's entries lead to is the operator's affair: the user's do not apply to it, unless it
-        is what members of a group are called, which is nobody's choice. `dead` are the types, and whether the
-        user's entries apply, that are known to lead nowhere.
+        The user's entries do not apply to targets of the operator's entries, except to the member type of
+        groups, which no user selects. `dead` holds the types that lead to no target, with whether the user's
+        entries apply.
         """
         last = chain[-1] if chain else None
         users = last is None or last.user or last.path == (SCALED,)
@@ -183,7 +185,7 @@ class ResourceRegistry:
 
 
 def _maps(entry: object) -> dict[str, Any]:
-    """Return what an entry says about resources further down, without what it says about its own."""
+    """Return the part of an entry about nested resources, without the part about the resource itself."""
     return {k: v for k, v in entry.items() if isinstance(v, dict)} if isinstance(entry, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""The entries of a `resource_registry`: read, checked, and found by name
+"""The entries of a `resource_registry`: parsed, checked, and looked up by name
 (docs/internals/hot-language.md §9.4).
 """
 
@@ -28,7 +28,7 @@ def is_template(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One mapping that applies, with what it makes of the type asked for."""
+    """An applicable mapping with its target for the requested type."""
 
     leads_to: str
     user: bool
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Sets of words by resource name; a name may be a shell pattern."""
+    """Sets of keywords by resource name; a name may be a shell pattern."""
 
     exact: Mapping[str, frozenset[str]]
     wild: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
@@ -52,12 +52,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One `resource_registry`, read."""
+    """A parsed `resource_registry`."""
 
     user: bool
     body: Mapping[str, Any]
     exact: Mapping[str, str]
-    wild: Mapping[str, str]  # prefix -> what it leads to, the asterisk on it if it carries the rest over
+    wild: Mapping[str, str]  # prefix -> target, with an asterisk if it receives the rest of the name
     lengths: tuple[int, ...]  # of the prefixes, ascending
     resources: Mapping[str, Mapping[str, Any]]
     hooks: Named
@@ -65,7 +65,7 @@ class Level:
     removed: frozenset[str]  # names, some with an asterisk
 
     def candidates(self, resource_name: str, type_name: str) -> Iterator[Entry]:
-        """Yield the entries for a type, the one that counts most first."""
+        """Yield the entries for a type in order of precedence."""
         own = self.resources.get(resource_name)
         if own is not None and isinstance(to := own.get(type_name), str) and to:
             yield Entry(to, self.user, (RESOURCES, resource_name, type_name))
@@ -81,7 +81,7 @@ class Level:
             if to.endswith("*"):
                 to = to[:-1] + type_name[len(name) - 1 :]
             elif to == type_name:
-                continue  # many to one: the one is not among the many
+                continue  # a wildcard to a fixed name does not match that name itself
             yield Entry(to, self.user, (name,))
 
     def hides(self, type_name: str) -> bool:
@@ -97,7 +97,7 @@ class Level:
 
 
 class Reader:
-    """Reads one `resource_registry` section, gathering its faults."""
+    """Parses a `resource_registry` section and collects its faults."""
 
     def __init__(self, *, user: bool) -> None:
         self.user = user
@@ -124,7 +124,7 @@ class Reader:
         )
 
     def _kept(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-        """Return what is left of a map when its null entries have removed what stands before them."""
+        """Return a map after its null entries have removed earlier entries."""
         kept: dict[str, Any] = {}
         for name, value in body.items():
             at = (*path, name)
@@ -137,7 +137,7 @@ class Reader:
                 if (inner := self._kept(value, at)) or at == ("resource_registry", RESOURCES):
                     kept[name] = inner
             elif isinstance(value, str):
-                kept[name] = name if is_template(name) else value  # a template stands for itself only
+                kept[name] = name if is_template(name) else value  # a template is always mapped to itself
             else:
                 self._fault(
                     "wrong-type",

@@ -18,19 +18,19 @@ from orchestrator.template.section_rules import Sections
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
 LONGEST_NAME: Final = 255  # characters; a name is part of a key in the database
 LATER_KEYS: Final = ("condition", "external_id")
-# Keys of a snippet whose functions order nothing: what they refer to must exist, that is all.
+# Keys of a definition whose references define no order: the names must exist, nothing more.
 WITHOUT_ORDER: Final = ("update_policy", "deletion_policy", "external_id")
 
 
 class Snippets:
-    """Reads the resources of one template, once its conditions can be decided."""
+    """Parses the resources of a template whose conditions can be decided."""
 
     def __init__(self, sections: Sections, conditions: Conditions) -> None:
-        """Find out which resources there are: those whose condition holds."""
+        """Select the resources whose condition is true."""
         self.sections, self.conditions = sections, conditions
         self.faults, self.words, self.form = sections.faults, sections.words, sections.form
         self.wanted: dict[str, dict[str, Any]] = {}
-        self.absent: dict[str, dict[str, Any]] = {}  # those whose condition does not hold
+        self.absent: dict[str, dict[str, Any]] = {}  # resources whose condition is false
         section = self.words.resources
         for name, body in sections.section(section):
             if not body:
@@ -115,7 +115,7 @@ class Snippets:
                     try:
                         value = self.conditions.expand(value)
                     except FunctionError:
-                        value = None  # told by the scan
+                        value = None  # reported by the scanner
                 if value is not DROPPED:
                     made[meaning] = value
         return made
@@ -123,7 +123,7 @@ class Snippets:
     def _policies(
         self, name: str, body: Mapping[str, Any], path: Path, found: References, scanner: Scanner
     ) -> bool:
-        """Check the keys that few snippets have; return whether there are macros in them."""
+        """Check the rarely used keys; return whether they contain macros."""
         words, aside = self.words, References()
         if words.description in body and not isinstance(body[words.description], str):
             self._wrong_type(path, words.description, "string")
@@ -132,7 +132,7 @@ class Snippets:
         for meaning in WITHOUT_ORDER:
             word = getattr(words, meaning)
             if word and isinstance(body.get(word), dict | list):
-                # Whose id a resource takes must be there before it.
+                # The adopted physical resource must already exist.
                 into = found if meaning == "external_id" else aside
                 scanner.scan(body[word], into, (*path, word), f"{name}.{word}")
         if words.update_policy in body and not isinstance(body[words.update_policy], dict):
@@ -158,7 +158,7 @@ class Snippets:
         return aside.macros or found.macros
 
     def _may_be_text(self, value: Any) -> bool:
-        """Whether a value is a text or a function, which may give one."""
+        """Return whether a value is a text, or a function that may evaluate to a text."""
         is_call = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in self.form.functions
         return isinstance(value, str) or is_call
 
@@ -183,7 +183,7 @@ class Snippets:
             if name in self.absent:
                 continue
             if item in declared:
-                if item in self.wanted:  # one whose condition does not hold is waited for by nobody
+                if item in self.wanted:  # resources whose condition is false are not waited for
                     yield item
                 continue
             self.faults.add(
@@ -213,7 +213,7 @@ class Snippets:
 
 
 def _wrong_name(name: str) -> str:
-    """Return what a resource's name may not do and does, nothing when it is fine."""
+    """Return the fault in a resource's name, "" if it is valid."""
     if not name:
         return "be empty"
     if "/" in name:

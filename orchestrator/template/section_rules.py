@@ -1,7 +1,7 @@
 """The static rules of a template's sections (docs/internals/hot-language.md §3, §6).
 
-Every rule that is broken becomes a `Fault` with its path; nothing here stops at the first. What a resource
-may hold is in `resource_rules.py`.
+Every violated rule becomes a `Fault` with its path; the checks never stop at the first fault. The rules of
+resources are in `resource_rules.py`.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ OUTPUT_DESCRIPTION: Final = "No description given"
 
 
 class Faults:
-    """Gathers what is wrong with one template, in no particular order."""
+    """Collects the faults of a template, unordered."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without faults."""
         self.hints = Hints()
         self.all: list[Fault] = []
 
     def add(
         self, code: str, message: str, path: Path, hint: str = "", heat_type: str = "StackValidationFailed"
     ) -> None:
-        """Add one."""
+        """Add a fault."""
         self.all.append(Fault(code, message, path, hint, heat_type))
 
     def warn(self, code: str, message: str, path: Path, hint: str = "") -> None:
-        """Add what is no fault, and probably not meant."""
+        """Add a warning: valid, but probably not intended."""
         self.all.append(Fault(code, message, path, hint, warning=True))
 
     def of_function(self, error: FunctionError, path: Path) -> None:
@@ -50,15 +50,15 @@ class Faults:
 
 
 class Sections:
-    """Reads one document section by section, as far as that takes no parameter's value."""
+    """Parses a document section by section, as far as possible without parameter values."""
 
     def __init__(self, document: Mapping[str, Any], form: Format) -> None:
-        """Look at nothing yet."""
+        """Read no section yet."""
         self.document = document
         self.form = form
         self.words = form.keywords
         self.faults = Faults()
-        self.unwanted_outputs: dict[str, str] = {}  # descriptions of those whose condition does not hold
+        self.unwanted_outputs: dict[str, str] = {}  # descriptions of outputs whose condition is false
 
     def check_names(self) -> None:
         """Refuse sections that the format does not have."""
@@ -140,7 +140,7 @@ class Sections:
         section = self.words.mappings
         made: dict[str, Any] = {}
         body = self.document.get(section) if section else None
-        if body and not isinstance(body, dict):  # wrong only for who uses one
+        if body and not isinstance(body, dict):  # a fault only if used
             message = f"{section} must be a map of mappings; found a {type(body).__name__}"
             self.faults.warn("mapping-not-a-map", message, (section,))
             return made
@@ -148,7 +148,7 @@ class Sections:
             rows = table.values() if isinstance(table, dict) else (None,)
             if isinstance(table, dict):
                 made[name] = table
-            if not all(isinstance(row, dict) for row in rows):  # wrong only for who uses it
+            if not all(isinstance(row, dict) for row in rows):  # a fault only if used
                 message = f"Mapping {name} must be a map of maps"
                 self.faults.warn("mapping-not-a-map", message, (section, name))
         return made
@@ -166,20 +166,20 @@ class Sections:
         return self.names(section)
 
     def check_conditions(self, conditions: Conditions) -> None:
-        """Refuse conditions that are malformed, whether something uses them or not."""
+        """Reject malformed conditions, used or not."""
         section = self.words.conditions
         for name in self.names(section):
             for error in conditions.faults(name):
                 self.faults.of_function(error, (section, name))
 
     def warn_of_unused(self, conditions: Conditions) -> None:
-        """Warn of conditions that would be errors if something used them."""
+        """Warn about unused conditions that cannot be decided."""
         section = self.words.conditions
         for name, error in conditions.unused():
             self.faults.warn(error.code, error.text(f"{section}.{name}"), (section, name))
 
     def is_wanted(self, body: Mapping[str, Any], path: Path, conditions: Conditions) -> bool:
-        """Return whether the condition of a resource or an output holds, or is not known yet."""
+        """Return whether the condition of a resource or an output is true or unknown."""
         key = self.words.condition
         if not key or key not in body:
             return True
@@ -200,7 +200,7 @@ class Sections:
         return held is UNKNOWN or bool(held)
 
     def outputs(self, scanner: Scanner, conditions: Conditions) -> dict[str, OutputDefinition]:
-        """Return the outputs that can be read and are wanted."""
+        """Return the valid outputs whose condition is not false."""
         words, section = self.words, self.words.outputs
         known = {words.value, words.description, words.condition} - {""}
         made = {}
@@ -231,15 +231,17 @@ class Sections:
         return made
 
     def expanded(self, value: Any, conditions: Conditions) -> Any:
-        """Return a value with its macros replaced, nothing for one that is dropped or broken."""
+        """Return a value with expanded macros, None if it is dropped or faulty."""
         try:
             made = conditions.expand(value)
         except FunctionError:
-            return None  # told by the scan
+            return None  # reported by the scanner
         return None if made is DROPPED else made
 
     def section(self, section: str) -> Iterator[tuple[str, Any]]:
-        """Go over a section's members; one that is no map is a fault, one that is empty has none."""
+        """Yield the members of a section; a section that is not a map is a fault, an empty section has
+        none.
+        """
         body = self.document.get(section) if section else None
         if not body:
             return
@@ -249,12 +251,12 @@ class Sections:
         yield from body.items()
 
     def names(self, section: str) -> Mapping[str, Any]:
-        """Return a section as far as it is a map."""
+        """Return a section, {} if it is not a map."""
         body = self.document.get(section)
         return body if isinstance(body, dict) else {}
 
     def not_a_map(self, section: str, name: str, body: Any) -> None:
-        """Refuse what should be a map, a section or a member of one."""
+        """Report a section or member that must be a map."""
         found = type(body).__name__
         message = f'"{section}" must contain a map of {section[:-1]} maps. Found a [{found}] instead'
         path = (section, name) if name else (section,)
@@ -265,7 +267,7 @@ class Sections:
 
 
 def output(name: str, value: Any, description: Any, found: References | None = None) -> OutputDefinition:
-    """Return an output as written, with what its value refers to."""
+    """Return an output as written, with its references."""
     found = found or References()
     return OutputDefinition(
         name,

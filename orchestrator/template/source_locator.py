@@ -1,4 +1,4 @@
-"""Find the line and column of places in a text; only run when there is something to report about it."""
+"""Find the line and column of paths in a text; used only when there are faults to report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
         loader = yaml.CSafeLoader(text)
         _Walk(loader.get_event, trie, found).run()
     except (yaml.YAMLError, UnicodeEncodeError):
-        pass  # what was found before the fault is still right
+        pass  # locations before the syntax error are valid
     finally:
         if loader is not None:
             loader.dispose()
@@ -53,7 +53,7 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
 
 
 class _Walk:
-    """One pass over the events that enters only what is wanted."""
+    """A pass over the events that enters only requested subtrees."""
 
     def __init__(self, next_event: Any, trie: Trie, found: dict[Path, tuple[int, int]]) -> None:
         self._next = next_event
@@ -121,7 +121,7 @@ def _place(event: Any) -> tuple[int, int]:
 
 
 def _key(event: Any) -> str | int:
-    """Return a key as `parse` names it; -1, which no path has, for one it would refuse."""
+    """Return a key as `parse` names it; -1, which no path contains, for an invalid key."""
     if event.__class__ is not ScalarEvent:
         return -1
     try:

@@ -1,7 +1,7 @@
-"""A template, read and checked.
+"""Parsed and checked templates.
 
-The way in is `read`, which gives a `Draft`: what can be known without the values of parameters. Its `define`
-takes the values, decides the conditions and gives the `Template`. `load` does both.
+The entry point is `read`, which returns a `Draft`: the part that is independent of parameter values. Its
+`define` takes the values, decides the conditions and returns the `Template`. `load` combines both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrator.template.section_rules import DESCRIPTION, Sections, output
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template, its conditions decided. Immutable, and without values: those are `ParameterValues`."""
+    """A template with decided conditions. Immutable, without values: those are `ParameterValues`."""
 
     version: str  # the name of its format: for HOT the date, never an alias
     description: str
@@ -45,7 +45,7 @@ class Template:
         return format_named(self.version)
 
     def outline(self) -> dict[str, Any]:
-        """Return everything that showing a stack needs, as JSON: all but the resources."""
+        """Return all data for showing a stack, as JSON: everything except the resources."""
         resources = self.resources
         kinds = resources.samples() if isinstance(resources, RepeatedDefinitions) else resources.values()
         return {
@@ -90,17 +90,17 @@ class Template:
 
 
 class FaultyTemplate(InvalidTemplate):
-    """A template with faults in its language; `rest` is what could be read, for those who look for more."""
+    """A template with language faults; `rest` is the valid part, for finding further faults."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], rest: Template) -> None:
-        """Keep the faults and what was read beside them."""
+        """Store the faults and the valid part."""
         super().__init__(diagnostics)
         self.rest = rest
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A template of which is known what takes no parameter's value."""
+    """The part of a template that is independent of parameter values."""
 
     form: Format
     document: Mapping[str, Any] = field(repr=False)
@@ -113,13 +113,13 @@ class Draft:
     warnings: tuple[Diagnostic, ...] = ()
 
     def define(self, values: ParameterValues | None = None) -> Template:
-        """Return the template as it is with these values; without, what depends on them stays undecided.
+        """Return the template for these values; without values, dependent parts stay undecided.
 
-        May be called once: faults gather in the sections.
+        May be called once: faults are collected in the sections.
 
         Raises:
-            InvalidTemplate: with all its faults, in the order of the document; without line and column when
-                it came as an object.
+            InvalidTemplate: lists all faults in document order; without line and column if the template
+                was an object.
         """
         sections, form, words = self.sections, self.form, self.form.keywords
         conditions = Conditions(form, sections.conditions(), values, self.mappings)
@@ -149,7 +149,7 @@ class Draft:
         return template
 
     def _placed(self, faults: Sequence[Fault]) -> list[Diagnostic]:
-        """Return faults with what may have been meant and where they are."""
+        """Return faults with suggestions and locations."""
         if not faults:
             return []
         hints, words = Hints(), self.form.keywords
@@ -165,10 +165,10 @@ class Draft:
 
 
 def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
-    """Read a template, from its text or from an object that was sent in its place.
+    """Read a template from a text or an object.
 
     Raises:
-        InvalidTemplate: it cannot be read, or is of no known format. Other faults are told by `define`.
+        InvalidTemplate: unreadable, or of an unknown format. `define` reports all other faults.
         LimitExceeded: it is too large.
     """
     warnings: list[Diagnostic] = []
@@ -183,10 +183,10 @@ def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
 def read_document(
     document: Mapping[str, Any], text: bytes | str | None = None, warnings: Sequence[Diagnostic] = ()
 ) -> Draft:
-    """Return the draft of a template that was parsed from `text`.
+    """Return the draft of a template parsed from `text`.
 
     Raises:
-        InvalidTemplate: it is of no known format.
+        InvalidTemplate: unknown format.
     """
     try:
         form = format_of(document, from_text=text is not None)
@@ -223,10 +223,10 @@ def _no_conditions(form: Format) -> Conditions:
 
 
 def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """Return an object sent by a client as plain dicts and lists, its size checked.
+    """Return an object of a request as plain dicts and lists of limited size.
 
     Raises:
-        InvalidTemplate: it is nested too deep or holds what JSON cannot.
+        InvalidTemplate: nested too deep, or with values that JSON cannot represent.
     """
     document = dict(source)
     check_size(document, limits, "template")
@@ -234,7 +234,7 @@ def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
 
 
 def place(faults: Iterable[Fault], document: Mapping[str, Any], text: bytes | str | None) -> list[Diagnostic]:
-    """Return the faults as diagnostics in document order, with line and column when there is a text."""
+    """Return the faults as diagnostics in document order, with line and column if the text is available."""
     order = DocumentOrder(document)
     faults = sorted(faults, key=lambda fault: order.of(fault.path))
     places = {} if text is None else locate(text, [fault.path for fault in faults])
@@ -266,7 +266,7 @@ class DocumentOrder:
         self._positions: dict[int, dict[str, int]] = {}
 
     def of(self, path: Path) -> tuple[int, ...]:
-        """Return a key to sort by."""
+        """Return a sort key."""
         value: Any = self._document
         places = []
         for part in path:

@@ -1,6 +1,4 @@
-"""The versions of HOT: which functions and which words each of them knows (docs/internals/hot-language.md §1,
-§5).
-"""
+"""The versions of HOT with their functions and keywords (docs/internals/hot-language.md §1, §5)."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ _UNTIL: Final[Mapping[str, str]] = {
     "Fn::ResourceFacade": "2014-10-16",
     "Fn::Select": "2015-10-15",
 }
-# What a condition may call.
+# Functions that conditions can call.
 _CONDITIONS_SINCE: Final[Mapping[str, str]] = {
     "get_param": WITH_CONDITIONS,
     "equals": WITH_CONDITIONS,
@@ -110,7 +108,7 @@ def functions_of(version: str) -> frozenset[str]:
 
 @cache
 def conditions_of(version: str) -> frozenset[str]:
-    """Return the names of what a condition may call in a version of HOT."""
+    """Return the names of the functions that conditions can call in a version of HOT."""
     return frozenset(name for name, since in _CONDITIONS_SINCE.items() if since <= version)
 
 
@@ -121,5 +119,5 @@ def removed_from(version: str) -> frozenset[str]:
 
 
 def since(function: str) -> str:
-    """Return the version of HOT that brought a function in; the first when it never was one of HOT's."""
+    """Return the HOT version that introduced a function; the first version if HOT never had it."""
     return _SINCE.get(function, FIRST)

@@ -1,7 +1,8 @@
-"""One YAML document from the events of libyaml's parser, within bounds; `parse` is the way in.
+"""A YAML document built from the events of libyaml's parser, within limits; called by `parse`.
 
-Equal to PyYAML's safe loader, except that dates stay texts, keys are the texts JSON writes, and what JSON
-cannot carry is refused. Works without recursion, so no text can exhaust the interpreter's stack.
+Equal to PyYAML's safe loader, except that dates stay texts, keys are converted to texts like JSON's, and
+values that JSON cannot represent are rejected. Works without recursion, so no text can exhaust the
+interpreter's stack.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.yaml_scalars import key_text, plain, scalar, shown
 
 KEY_NEEDED: Final = "found a map or list where a key is expected"
-MOST_WARNINGS: Final = 100  # of duplicate keys; nobody reads more, and a text could hold millions
+MOST_WARNINGS: Final = 100  # of duplicate keys; a text could contain millions
 MOST_TAG_DIRECTIVES: Final = 100  # libyaml compares each with all before it
 LONGEST_SHOWN: Final = 200  # characters of a key in a message
 
@@ -45,7 +46,7 @@ _COLLECTION_TAGS: Final = {
 
 @dataclass(slots=True)
 class _Anchored:
-    """A finished value that aliases may repeat, and what repeating it costs."""
+    """A complete value that aliases may repeat, and the cost of each repetition."""
 
     value: Any
     nodes: int
@@ -68,7 +69,7 @@ class _Frame:
 
 
 class Builder:
-    """Builds the one document of a text; used once."""
+    """Builds the document of a text; used once."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Builder:
         warnings: list[Diagnostic] | None = None,
         loader: Callable[[bytes], Any] = yaml.CSafeLoader,
     ) -> None:
-        """`what` names the text in messages; `warnings` collects keys given twice."""
+        """`what` names the text in messages; `warnings` collects duplicate keys."""
         self._loader = loader
         self._data = data
         self._max_depth = max_depth
@@ -88,8 +89,7 @@ class Builder:
         self._anchors: dict[str, Any] = {}
         self._stack: list[_Frame] = []
         self._nodes = self._chars = 0
-        # Aliases may repeat ten times what was written: a small text stays cheap to walk, to store and to
-        # hash.
+        # Aliases may expand a text tenfold: a small text stays cheap to traverse, store and hash.
         self._max_nodes = min(max_nodes, 100_000 + 10 * len(data))
         self._max_chars = 1_000_000 + 10 * len(data)
 
@@ -97,7 +97,7 @@ class Builder:
         """Return the document, None for an empty text.
 
         Raises:
-            InvalidTemplate: it is no YAML, or beyond the bounds.
+            InvalidTemplate: not YAML, or beyond the limits.
         """
         self._check_directives()
         loader = self._loader(self._data)
@@ -113,8 +113,8 @@ class Builder:
     def _check_directives(self) -> None:
         if self._data.count(b"%TAG") <= MOST_TAG_DIRECTIVES:
             return
-        # Where the directives end is not looked for: a comment may hold "---", and those of a further
-        # document are read before it is refused.
+        # The end of the directives is not searched: a comment may contain "---", and the directives of a
+        # second document are read before it is rejected.
         if len(_TAG_DIRECTIVE.findall(self._data)) > MOST_TAG_DIRECTIVES:
             raise yaml_fault(
                 self._what, self._data, "too-large", f"more than {MOST_TAG_DIRECTIVES} %TAG directives"
@@ -208,7 +208,7 @@ class Builder:
         frame = self._stack.pop()
         value = frame.container
         if frame.merged is not None:
-            value = {**frame.merged, **value}  # what is written out wins
+            value = {**frame.merged, **value}  # explicit keys have precedence
         depth = len(self._stack) + 1
         if frame.anchor is not None:
             self._anchors[frame.anchor] = _Anchored(
@@ -241,7 +241,7 @@ class Builder:
             self._fail(event, "too many values once its aliases are expanded", "too-large")
 
     def _key(self, value: Any, event: Any) -> Any:
-        """Return a key as JSON writes it, _MERGE for the one that stands for other maps' keys."""
+        """Return a key as JSON writes it, _MERGE for the merge key."""
         if event.__class__ is ScalarEvent and (
             event.tag == _MERGE_TAG or (event.tag in (None, "!") and event.implicit[0] and value == "<<")
         ):

@@ -1,6 +1,6 @@
-"""What an unquoted YAML scalar means: as PyYAML's SafeLoader has it, except that dates stay text.
+"""The values of plain YAML scalars: as in PyYAML's SafeLoader, except that dates stay texts.
 
-Values are those JSON can carry everywhere: integers of 64 bits, finite floats.
+Values are those that JSON can represent everywhere: integers of 64 bits, finite floats.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _MAKERS: Final[Mapping[str, Callable[[yaml.ScalarNode], Any]]] = {
     f"{_PREFIX}null": _CONSTRUCTOR.construct_yaml_null,
 }
 _TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "merge", "value"))
-_LONGEST: Final = 400  # characters; no number that fits is longer, and converting a long one is quadratic
+_LONGEST: Final = 400  # characters; valid numbers are shorter, and converting a long one is quadratic
 _NONZERO: Final = frozenset("123456789")  # a leading zero may mean octal
 _SURELY_FITS: Final = 18  # digits that 64 bits have room for
 
 
 @lru_cache(maxsize=8192)
 def plain(text: str) -> Any:
-    """Return what an unquoted scalar without a tag means.
+    """Return the value of a plain scalar without a tag.
 
     Raises:
-        ValueError: a number that JSON cannot carry.
+        ValueError: a number that JSON cannot represent.
     """
     if text[:1] in _NONZERO and len(text) <= _SURELY_FITS and text.isascii() and text.isdigit():
         return int(text)  # much the commonest number
@@ -46,10 +46,10 @@ def plain(text: str) -> Any:
 
 
 def scalar(tag: str | None, implicit: bool, text: str) -> Any:
-    """Return what a scalar means that may have an explicit tag; `implicit` as the parser's event has it.
+    """Return the value of a scalar with an optional tag; `implicit` is the flag of the parser's event.
 
     Raises:
-        ValueError: a tag that has no place in a template, or a text it does not fit.
+        ValueError: a tag that templates do not support, or a text that does not match it.
     """
     if tag is None or tag == "!":
         return plain(text) if implicit else text

@@ -1,7 +1,7 @@
-"""The functions of the template language, one module per family; `registry.py` says how one is declared.
+"""The functions of the template language, a module per family; `registry.py` defines their declaration.
 
-To add a function to the language, write it in its family's module under `@function` or `@raw_function`, and
-its name in `versions.py`. Packages of their own bring theirs through entry points.
+To add a function to the language, define it in the module of its family with `@function` or `@raw_function`,
+and list its name in `versions.py`. Other packages add functions through entry points.
 """
 
 from orchestrator.template.functions import (

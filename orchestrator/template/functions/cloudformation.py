@@ -1,5 +1,5 @@
-"""CloudFormation's plain functions that HOT has no other name for (docs/internals/hot-language.md §15):
-`Fn::Select`, `Fn::Base64`, `Fn::MemberListToMap`. What joins, splits and replaces is in `strings.py`.
+"""CloudFormation functions without an equivalent in HOT (docs/internals/hot-language.md §15): `Fn::Select`,
+`Fn::Base64`, `Fn::MemberListToMap`. Those for joining, splitting and replacing are in `strings.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEMBER: Final = re.compile(r"\.member\.([0-9]+)\.(.*)", re.DOTALL)
 def select(index: Any, collection: Any, /) -> Any:
     """``{"Fn::Select": [1, [a, b]]}`` gives ``"b"``: an item of a list, a map or the JSON text of one.
 
-    What is not there is ``""``.
+    A missing item is ``""``.
     """
     if isinstance(collection, str) and collection:
         try:
@@ -51,7 +51,7 @@ def select(index: Any, collection: Any, /) -> Any:
 
 @whole_function("Fn::Base64")
 def base64(text: Any) -> str:
-    """``{"Fn::Base64": text}`` gives the text: user data is encoded where it is sent."""
+    """``{"Fn::Base64": text}`` gives the text unchanged: user data is encoded when it is sent."""
     if not isinstance(text, str):
         raise TypeError('"Fn::Base64" argument must be a string')
     return text

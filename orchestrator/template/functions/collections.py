@@ -1,4 +1,4 @@
-"""Lists and maps made of lists and maps (docs/internals/hot-language.md §5.3): `map_merge`, `map_replace`,
+"""Functions on lists and maps (docs/internals/hot-language.md §5.3): `map_merge`, `map_replace`,
 `list_concat`, `list_concat_unique`, `filter`, `contains`.
 """
 
@@ -106,7 +106,7 @@ def list_concat(args: Any) -> list[Any]:
 
 @whole_function("list_concat_unique", since="2017-09-01")
 def list_concat_unique(args: Any) -> list[Any]:
-    """``{list_concat_unique: [[a], [b, a]]}`` gives ``[a, b]``: of equals, the first."""
+    """``{list_concat_unique: [[a], [b, a]]}`` gives ``[a, b]``: the first of equal items."""
     seen = Among(())
     unique = []
     for items in _lists("list_concat_unique", args):
@@ -118,7 +118,7 @@ def list_concat_unique(args: Any) -> list[Any]:
 
 
 class Among:
-    """Items to look others up in, by equality: the hashable ones at once, the others one by one."""
+    """A collection for equality look-ups: by hash for hashable items, by comparison for the rest."""
 
     def __init__(self, items: Iterable[Any]) -> None:
         """Start with some."""
@@ -129,17 +129,17 @@ class Among:
             self.add(item)
 
     def add(self, item: Any) -> None:
-        """Add one."""
+        """Add an item."""
         if is_hashable(item):
             self._hashed.add(item)
         else:
             self._others.append(item)
 
     def __contains__(self, item: Any) -> bool:
-        """Whether one of them equals `item`.
+        """Return whether the collection contains `item`.
 
         Raises:
-            ValueError: there were too many to compare.
+            ValueError: too many comparisons.
         """
         if is_hashable(item):
             return item in self._hashed
@@ -161,7 +161,7 @@ def _check_filter(args: Any, found: References) -> None:  # noqa: ARG001
 
 @whole_function("filter", since="2017-02-24", check=_check_filter)
 def filter_(args: Any) -> Any:
-    """``{filter: [[a], [a, b, a]]}`` gives ``[b]``; no values take nothing away."""
+    """``{filter: [[a], [a, b, a]]}`` gives ``[b]``; without values nothing is removed."""
     values, items = args
     if not items:
         return items

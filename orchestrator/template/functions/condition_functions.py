@@ -1,6 +1,4 @@
-"""What conditions are made of, and the macro that chooses by them
-(docs/internals/hot-language.md §5.4, §6).
-"""
+"""The functions of conditions, and the macro `if` (docs/internals/hot-language.md §5.4, §6)."""
 
 from __future__ import annotations
 
@@ -83,7 +81,7 @@ def some(view: View, args: Any) -> Any:
 
 
 def _decided(view: View, args: Any, word: bool) -> Any:
-    """Return `word` when a condition does, the other word when none does; the first that does ends it."""
+    """Return `word` at the first condition that equals it, otherwise the opposite."""
     unsure = False
     for item in args:
         held = view.holds(item)

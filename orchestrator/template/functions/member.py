@@ -1,7 +1,7 @@
-"""`member`: what one member of a group has, in the texts that group types write
+"""`member`: a part of a group member's definition, for the templates that group types generate
 (`template/group_template.py`).
 
-No version of the language has it. What it gives is a value and never looked into for functions.
+No version of the language contains it. Its result is a value, in which functions are not evaluated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import Function, FunctionError, References
 
 NAME: Final = "member"
-INDEXED: Final = "properties"  # the key whose texts may name the member
+INDEXED: Final = "properties"  # the key whose texts may contain the member's name
 
 
 def member(view: View, args: Any) -> Any:

@@ -1,5 +1,5 @@
-"""Values from elsewhere in the stack: `get_param`, `get_resource`, `get_attr`, `get_file`, `resource_facade`
-(docs/internals/hot-language.md §5.1) and what CloudFormation calls them (§15).
+"""Values from the rest of the stack: `get_param`, `get_resource`, `get_attr`, `get_file`, `resource_facade`
+(docs/internals/hot-language.md §5.1) and their CloudFormation equivalents (§15).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from orchestrator.template.function_view import FACADE, UNKNOWN, View
 from orchestrator.template.functions.registry import ALL, FunctionError, References, raw_function
 from orchestrator.template.member_attributes import attribute_at
 
-# What a nested template may ask of the resource it stands for, in both dialects' words.
+# Parts of the parent resource that a nested template may request, by their HOT and CloudFormation names.
 FACADES: Final = tuple(FACADE)
 CFN_FACADES: Final[Mapping[str, str]] = {
     "Metadata": "metadata",
@@ -22,10 +22,10 @@ CFN_FACADES: Final[Mapping[str, str]] = {
 
 
 def walk(value: Any, path: Sequence[Any]) -> Any:
-    """Return what `path` leads to inside `value`.
+    """Return the value at `path` inside `value`.
 
     Raises:
-        LookupError, TypeError, ValueError: it leads nowhere.
+        LookupError, TypeError, ValueError: the path does not exist.
     """
     for key in path:
         if not isinstance(value, (Mapping, Sequence)):
@@ -51,7 +51,7 @@ def _check_param(args: Any, found: References) -> None:
 
 @raw_function("get_param", check=_check_param)
 def get_param(view: View, args: Any) -> Any:
-    """``{get_param: [name, key, 0]}``: a value or a part of it; a path that leads nowhere gives ``""``."""
+    """``{get_param: [name, key, 0]}``: a value or a part of it; a path that does not exist gives ``""``."""
     if args.__class__ is not str:
         args = view.resolved(args)
         if args is UNKNOWN:
@@ -83,7 +83,7 @@ def _check_resource(args: Any, found: References) -> None:
 
 @raw_function("get_resource", check=_check_resource)
 def get_resource(view: View, args: Any) -> Any:
-    """``{get_resource: name}``: its reference id, its name while it has none."""
+    """``{get_resource: name}``: its reference id, or its name while it has no reference id."""
     proxy = view.resource(args)
     return proxy.name if proxy.reference_id is None else proxy.reference_id
 
@@ -142,7 +142,7 @@ def get_attr_inside(view: View, args: Any) -> Any:
 
 @raw_function("get_attr", since="2015-10-15", check=_check_attr_or_all)
 def get_attr_or_all(view: View, args: Any) -> Any:
-    """``{get_attr: [name]}`` gives all attributes in a map, apart from ``show``."""
+    """``{get_attr: [name]}`` gives all attributes in a map, except ``show``."""
     if len(args) > 1:
         return get_attr(view, args)
     proxy = view.resource(args[0])
@@ -190,7 +190,7 @@ def _check_facade(args: Any, found: References) -> None:
 
 @raw_function("resource_facade", check=_check_facade)
 def resource_facade(view: View, args: Any) -> Any:
-    """``{resource_facade: metadata}``: a part of the resource that a nested stack stands for."""
+    """``{resource_facade: metadata}``: a part of the parent resource of a nested stack."""
     return view.facade(args)
 
 
@@ -203,7 +203,7 @@ def _check_cfn_facade(args: Any, found: References) -> None:
 
 @raw_function("Fn::ResourceFacade", check=_check_cfn_facade)
 def cfn_resource_facade(view: View, args: Any) -> Any:
-    """``{"Fn::ResourceFacade": "Metadata"}``: the same in the other dialect's words."""
+    """``{"Fn::ResourceFacade": "Metadata"}``: `resource_facade` with CloudFormation's names."""
     return view.facade(CFN_FACADES[args])
 
 
@@ -239,7 +239,7 @@ def _check_find_in_map(args: Any, found: References) -> None:
 
 @raw_function("Fn::FindInMap", check=_check_find_in_map)
 def find_in_map(view: View, args: Any) -> Any:
-    """``{"Fn::FindInMap": [mapping, key, value]}``: what a mapping of the template holds."""
+    """``{"Fn::FindInMap": [mapping, key, value]}``: a value from a mapping of the template."""
     names = view.resolved(args)
     if UNKNOWN in names:
         return UNKNOWN
@@ -263,6 +263,6 @@ def _check_zones(args: Any, found: References) -> None:
 
 
 @raw_function("Fn::GetAZs", check=_check_zones)
-def get_zones(view: View, args: Any) -> Any:  # noqa: ARG001 - there is one region
+def get_zones(view: View, args: Any) -> Any:  # noqa: ARG001 - a single region
     """``{"Fn::GetAZs": region}``: the names of the compute zones."""
     return view.zones()

@@ -1,15 +1,15 @@
-"""How a function of the language is declared and found.
+"""Declaration and look-up of the functions of the language.
 
-A plain function is written as an ordinary Python function: its arguments arrive resolved, a list spread over
-its positional parameters, a map over its named ones, and it is not called at all while an argument is
-unknown. A *raw* one gets the view and its argument as written, and resolves what it wants. A *macro* is
-replaced by one of its branches when the template is read. Several may share a name with different `since`:
-the newest that a version has is the one it gets.
+A plain function is an ordinary Python function: its arguments are resolved, a list is spread over its
+positional parameters, a map over its named parameters, and it is not called while an argument is unknown. A
+*raw* function gets the view and its unresolved argument, and resolves what it needs. A *macro* is replaced by
+one of its branches when the template is read. Several functions may share a name with different `since`: a
+version gets the newest that it includes.
 
-Packages of their own add functions to the versions of HOT through the entry point group
-`orchestrator.functions`: the name of each is the function's, the value a `Function` made by `plain` or `raw`.
-One that cannot be loaded is an error of the templates that call it, never plain data and nobody else's
-trouble.
+Other packages add functions to the versions of HOT through the entry point group `orchestrator.functions`:
+the entry point's name is the function's name, its value a `Function` created by `plain` or `raw`. A function
+that cannot be loaded is an error of the templates that call it; it is never treated as plain data, and other
+templates are not affected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 log = logger()
 
 GROUP: Final = "orchestrator.functions"
-ALL: Final = "*"  # stands for every name, where the name itself is computed
+ALL: Final = "*"  # any name, if the name itself is computed
 
 HIDDEN: Final = "the value, which is hidden, is not acceptable"
 
@@ -44,17 +44,17 @@ class FunctionError(Exception):
     heat_type = "StackValidationFailed"
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Keep the message without its place."""
+        """Store the message without its location."""
         super().__init__(message)
         self.hint = hint
         self.keys: list[str | int] = []
 
     def text(self, place: str) -> str:
-        """Return the whole message, given the dotted place of the function."""
+        """Return the complete message, given the dotted path of the function."""
         return f"{place}: {self}" if place else str(self)
 
     def discreet(self) -> FunctionError:
-        """Return the same error without what it says of values, some of which are secret."""
+        """Return the error without quoted values, which may be secret."""
         if self.code not in QUOTING:
             return self
         told = type(self)(HIDDEN)
@@ -66,13 +66,13 @@ QUOTING: Final = frozenset({"function-error", "condition"})  # codes of errors t
 
 
 class UnknownReference(FunctionError):
-    """A resource that does not exist or may not be seen from here."""
+    """A resource that does not exist or is not accessible here."""
 
     code = "unknown-resource"
     heat_type = "InvalidTemplateReference"
 
     def text(self, place: str) -> str:
-        """Name the resource and where it was asked for: the place of the value, not of the function in it."""
+        """Name the resource and the path of the value, not of the function in it."""
         return f'The specified reference "{self}" (in {place.rpartition(".")[0] or "unknown"}) is incorrect.'
 
 
@@ -82,18 +82,17 @@ class UnknownParameter(FunctionError):
     code = "unknown-parameter"
     heat_type = "UserParameterMissing"
 
-    def text(self, place: str) -> str:  # noqa: ARG002 - Heat does not say where
+    def text(self, place: str) -> str:  # noqa: ARG002 - Heat omits the path
         """Name the parameter."""
         return f"The Parameter ({self}) was not provided."
 
 
 @dataclass(slots=True)
 class References:
-    """What an expression needs, by name; `ALL` stands for all, where the name itself is computed.
+    """The names that an expression refers to; `ALL` stands for all names, if the name itself is computed.
 
-    `either` are names of resources or else of parameters, as `Ref` takes them, `facades` those of the pseudo
-    parameters about the resource that a nested stack stands for. `macros` says that something in it is
-    replaced when the template is read.
+    `either` are names of resources or parameters, as accepted by `Ref`; `facades` are pseudo parameters about
+    the parent resource of a nested stack. `macros` is set if the expression contains a macro.
     """
 
     requires: set[str] = field(default_factory=set)
@@ -106,14 +105,14 @@ class References:
     macros: bool = False
 
 
-# Looks at an argument as written: notes what it refers to, raises ValueError or TypeError for a form that can
-# never work.
+# Checks an unresolved argument: records its references, raises ValueError or TypeError for a form that can
+# never be valid.
 Check = Callable[[Any, References], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of one or more versions."""
+    """A function of one or more versions."""
 
     name: str
     since: str = versions.FIRST
@@ -122,12 +121,12 @@ class Function:
     macro: bool = False
     call: Callable[..., Any] = lambda *_: None
     check: Check = lambda *_: None
-    wants: type = list  # what a plain function's argument is: list or dict
-    names: frozenset[str] = frozenset()  # the named arguments it takes, others are ignored
+    wants: type = list  # type of a plain function's argument: list or dict
+    names: frozenset[str] = frozenset()  # accepted named arguments; the rest is ignored
 
 
 _DECLARED: Final[dict[str, list[Function]]] = {}
-_MADE: Final[set[str]] = set()  # names by `plain` and `raw`, those of other packages among them
+_MADE: Final[set[str]] = set()  # all names declared with `plain` and `raw`, including those of plugins
 
 
 def plain(
@@ -141,8 +140,8 @@ def plain(
 ) -> Function:
     """Return a plain function.
 
-    `form` is what to say when the argument has the right type and the wrong shape, `not_a` when the type is
-    wrong; `check` adds a look of its own at the argument as written.
+    `form` is the message for an argument of the right type and the wrong shape, `not_a` for the wrong type;
+    `check` is an additional check of the unresolved argument.
     """
     parameters = inspect.signature(call).parameters.values()
     named = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
@@ -166,7 +165,7 @@ def plain(
 
 
 def is_call(value: Any) -> bool:
-    """Whether a value as written may be a function in place of what it gives."""
+    """Return whether an unresolved value may be a function call."""
     if type(value) is not dict or len(value) != 1:
         return False
     name = next(iter(value))
@@ -182,7 +181,7 @@ def raw(name: str, call: Callable[..., Any], *, since: str = versions.FIRST, che
 def function(
     name: str, *, since: str = versions.FIRST, form: str, not_a: str = "", check: Check | None = None
 ) -> Callable[[F], F]:
-    """Declare one of the language's own plain functions; see `plain`."""
+    """Declare a plain built-in function; see `plain`."""
 
     def declare(call: F) -> F:
         made = plain(name, call, since=since, form=form, not_a=not_a, check=check)
@@ -195,7 +194,7 @@ def function(
 def raw_function(
     name: str, *, since: str = versions.FIRST, check: Check, macro: bool = False
 ) -> Callable[[F], F]:
-    """Declare one of the language's own functions that see their argument as written; see `raw`."""
+    """Declare a raw built-in function; see `raw`."""
 
     def declare(call: F) -> F:
         _DECLARED.setdefault(name, []).append(
@@ -207,26 +206,26 @@ def raw_function(
 
 
 def declared(name: str, version: str) -> Function:
-    """Return what a name means in a version of HOT: the newest that is not newer."""
+    """Return the function of a name in a version of HOT: the newest that the version includes."""
     return max((f for f in _DECLARED[name] if f.since <= version), key=lambda f: f.since)
 
 
 def removed(name: str) -> Function:
-    """Return what stands for a function that a version took away."""
+    """Return the placeholder of a function that a version removed."""
     return Function(name, state="removed")
 
 
 @cache
 def added() -> Mapping[str, Function]:
-    """Return the functions that installed packages add to HOT, looked for once."""
+    """Return the functions that installed packages add to HOT; loaded once."""
     return collect(entry_points(group=GROUP))
 
 
 def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
-    """Return the functions that entry points bring.
+    """Return the functions of these entry points.
 
-    One that cannot be used stands in the table as a function that says so; one with a name that the language
-    or another package has is left out. Both are logged.
+    An unusable function is replaced by a placeholder that raises an error when called; a function whose name
+    is already in use is skipped. Both are logged.
     """
     found: dict[str, Function] = {}
     for point in sorted(points, key=lambda point: (point.name, point.value)):
@@ -237,7 +236,7 @@ def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
             try:
                 found[name] = _brought(point)
                 continue
-            except (Exception, SystemExit) as error:  # whatever importing somebody else's code may raise
+            except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
                 found[name] = unusable(name)
                 why = f"{type(error).__name__}: {error}"
         log.error("function_left_out", function=name, source=point.value, reason=why)
@@ -252,7 +251,7 @@ def _brought(point: EntryPoint) -> Function:
 
 
 def unusable(name: str) -> Function:
-    """Return what stands for a function whose package cannot be loaded."""
+    """Return the placeholder of a function whose package cannot be loaded."""
     why = f'The function "{name}" is installed and cannot be used; the server\'s log says why'
 
     def check(args: Any, found: References) -> None:  # noqa: ARG001

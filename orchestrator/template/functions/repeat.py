@@ -1,4 +1,4 @@
-"""`repeat` (docs/internals/hot-language.md §5.3): copies of a template with other words in it."""
+"""`repeat` (docs/internals/hot-language.md §5.3): copies of a template with substituted variables."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def repeat_lists(view: View, args: Any) -> Any:
 
 @raw_function("repeat", since=MAPS_SINCE, check=_check_repeat)
 def repeat_maps(view: View, args: Any) -> Any:
-    """Return the same; of a map its keys are taken."""
+    """``{repeat: …}`` as in the earlier versions; `for_each` may also be given maps, of which the keys are
+    used.
+    """
     return _repeat(view, args, maps=True, permutations=True)
 
 
@@ -74,7 +76,7 @@ def repeat(view: View, args: Any) -> Any:
 
 
 def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bool) -> Any:
-    # The template is resolved once, before any word is replaced in it: a function in it never sees the words.
+    # The template is resolved once, before substitution: its functions never see substituted values.
     template = _resolved(view, "template", args["template"])
     for_each = _resolved(view, "for_each", args["for_each"])
     if not (knows_all(for_each) and knows_all(template)):
@@ -129,14 +131,14 @@ def _nodes(value: Any) -> int:
 
 
 class _Copier:
-    """Makes the copies, and counts the characters of all of them."""
+    """Creates the copies, and counts their characters."""
 
     def __init__(self, variables: tuple[Any, ...]) -> None:
         self._variables = variables
         self.length = 0
 
     def copy(self, template: Any, words: tuple[Any, ...]) -> Any:
-        """Return the template with every variable replaced by its word, one variable after the other."""
+        """Return the template with every variable replaced, one variable after the other."""
         if isinstance(template, str):
             return self._text(template, words)
         if isinstance(template, list):

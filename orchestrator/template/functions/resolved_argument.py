@@ -1,8 +1,8 @@
-"""Declare a function whose argument may itself come from a function, and look at arguments as written.
+"""Declare functions whose argument may itself be computed by a function.
 
-The plain functions of `registry.py` take their argument apart as it is written. Several functions of the
-language look at it only once it is resolved: ``{map_merge: {get_param: maps}}`` is as good as a list. They
-are declared here, and get their whole argument, resolved.
+The plain functions of `registry.py` check the structure of their unresolved argument. Several functions of
+the language check it after resolution only: ``{map_merge: {get_param: maps}}`` is as valid as a list. They
+are declared here, and get their whole argument resolved.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from orchestrator.template.functions.registry import Check, FunctionError, Refer
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 LONGEST_SHOWN: Final = 1000  # characters of a value quoted in a message
-LARGEST_TEXT: Final = 64 * 1024 * 1024  # characters, of one text and of all the texts of a value
-MOST_VALUES: Final = 1_000_000  # in lists and maps, counted as often as they are met
+LARGEST_TEXT: Final = 64 * 1024 * 1024  # characters, of a single text and of all texts of a value
+MOST_VALUES: Final = 1_000_000  # in lists and maps, counted per occurrence
 BYTES_OF_A_VALUE: Final = 16
-DEEPEST: Final = 200  # levels of nesting; what writes values as JSON ends at 254
+DEEPEST: Final = 200  # levels of nesting; the JSON serializer supports 254
 
 
 def anything(args: Any, found: References) -> None:
-    """Refuse nothing before the argument is resolved."""
+    """Accept any unresolved argument."""
 
 
 def whole_function(name: str, *, since: str = versions.FIRST, check: Check = anything) -> Callable[[F], F]:
-    """Declare a function of one resolved argument; it is not called while anything in that is unknown.
+    """Declare a function of one resolved argument; it is not called while a part of the argument is unknown.
 
-    What it raises as ValueError, TypeError, LookupError or ArithmeticError becomes a `FunctionError`.
+    ValueError, TypeError, LookupError and ArithmeticError are converted to `FunctionError`.
     """
 
     def declare(call: F) -> F:
@@ -54,10 +54,10 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = any
 
 
 def knows_all(value: Any) -> bool:
-    """Whether nothing in a resolved value is unknown.
+    """Return whether a resolved value contains no unknown value.
 
     Raises:
-        FunctionError: it is too large; see `measure`.
+        FunctionError: the value is too large; see `measure`.
     """
     if value.__class__ is not dict and value.__class__ is not list:
         return value is not UNKNOWN
@@ -65,13 +65,13 @@ def knows_all(value: Any) -> bool:
 
 
 def measure(value: Any) -> bool:
-    """Refuse a value that would be too large once it is written; return whether nothing in it is unknown.
+    """Reject a value that is too large to serialize; return whether it contains no unknown value.
 
-    What a function gives may be the value of another resource, met many times over: it takes no space until
-    somebody writes it down.
+    The result of a function may contain the same value many times by reference, which uses no memory until it
+    is serialized.
 
     Raises:
-        FunctionError: it holds too many values, too much text, or is nested too deep.
+        FunctionError: too many values, too much text, or nested too deep.
     """
     known, values, characters, depth = True, 1, 0, 0
     level: list[Any] = [[value]]
@@ -101,7 +101,7 @@ def measure(value: Any) -> bool:
 
 
 def cost(made: Any) -> int:
-    """Return about how many bytes a function's result takes, beside what it was made of."""
+    """Return the approximate size in bytes of a function's result, without shared inputs."""
     if isinstance(made, str):
         return len(made)
     return BYTES_OF_A_VALUE * len(made) if isinstance(made, (dict, list)) else 0

@@ -1,5 +1,5 @@
-"""Texts made of texts (docs/internals/hot-language.md §5.2): `str_replace` and its strict forms, `list_join`,
-`str_split`, and CloudFormation's names for them (§15).
+"""Functions on texts (docs/internals/hot-language.md §5.2): `str_replace` and its strict variants,
+`list_join`, `str_split`, and their CloudFormation equivalents (§15).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 from orchestrator.template.functions.registry import Check, References, function, is_call
 from orchestrator.template.functions.resolved_argument import MOST_VALUES, bounded, shown, whole_function
 
-JSON_SINCE: Final = "2015-10-15"  # from here on, maps and lists become JSON where a text is wanted
-MOST_WORK: Final = 20_000_000_000  # characters to look at, for all keys: some seconds
+JSON_SINCE: Final = "2015-10-15"  # since this version, maps and lists become JSON where a text is required
+MOST_WORK: Final = 20_000_000_000  # characters to search, for all keys: some seconds
 MARKS: Final = (range(32), range(0xE000, 0x110000))  # characters that are hardly ever written
 
 
@@ -38,10 +38,10 @@ def _replace_form(name: str) -> str:
 
 
 class _Replacement:
-    """One text being put together: what is left of the template, and what was put in so far.
+    """A substitution in progress: the rest of the template, and the inserted values.
 
-    In what is left, a mark that occurs nowhere else stands for each word that was put in, so that a key is
-    never looked for in a word.
+    In the rest of the template, a mark that does not occur elsewhere replaces each inserted value, so that
+    keys are never found inside inserted values.
     """
 
     def __init__(self, name: str, template: str, keys: Collection[str]) -> None:
@@ -59,7 +59,7 @@ class _Replacement:
         self._length = len(template)
 
     def put(self, key: str, word: str) -> bool:
-        """Put `word` in for every `key` and tell whether there was one."""
+        """Insert `word` for every `key`; return whether the key occurred."""
         if not key:
             raise ValueError("empty separator")
         if key not in self._left:
@@ -74,7 +74,7 @@ class _Replacement:
             words += self._words[begin:end]
             words.append(word)
             begin = end
-        words.pop()  # nothing was put in behind the last part
+        words.pop()  # no value follows the last part
         self._left, self._words = self._mark.join(parts), words
         return True
 
@@ -89,9 +89,9 @@ class _Replacement:
 def replaced(
     name: str, template: Any, params: Any, *, json_since: bool, strict: bool = False, filled: bool = False
 ) -> str:
-    """Return the template with every param put in: longer ones first, those of one length in their order.
+    """Return the template with all params inserted: longer keys first, keys of equal length in their order.
 
-    `strict` refuses a param that is not in the template, `filled` one without a value.
+    `strict` rejects a param that does not occur in the template, `filled` a param without a value.
     """
     if not isinstance(template, str):
         raise TypeError(f'"{name}" template must be a string')
@@ -221,7 +221,7 @@ def list_join_one(delimiter: Any, items: Any, /) -> str:
 
 @function("list_join", since=JSON_SINCE, form=_join_form("list_join", " ..."))
 def list_join(delimiter: Any, first: Any, /, *lists: Any) -> str:
-    """``{list_join: [", ", [a, b], [c]]}`` gives ``"a, b, c"``; maps and lists are put in as JSON."""
+    """``{list_join: [", ", [a, b], [c]]}`` gives ``"a, b, c"``; maps and lists are inserted as JSON."""
     return _joined("list_join", delimiter, (first, *lists), json_since=True)
 
 
@@ -245,7 +245,7 @@ def _check_split(args: Any, found: References) -> None:  # noqa: ARG001
 
 @whole_function("str_split", since=JSON_SINCE, check=_check_split)
 def str_split(args: Any) -> Any:
-    """``{str_split: [",", "a,b", 1]}`` gives ``"b"``, without an index all of them; of null, null."""
+    """``{str_split: [",", "a,b", 1]}`` gives ``"b"``, without an index the whole list; null for null."""
     if not isinstance(args, list) or len(args) < 2:
         raise ValueError(SPLIT_FORM)
     delimiter, text = args[:2]

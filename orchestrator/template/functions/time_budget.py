@@ -1,4 +1,4 @@
-"""How long the functions of one request may take together, beside what bounds each of them."""
+"""The total time of a request's functions, in addition to the limits of each function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _allowed: Final = threading.local()
 
 @contextmanager
 def allowance(seconds: float) -> Iterator[None]:
-    """Bound what all the slow functions evaluated in here by this thread may take together."""
+    """Limit the total time of the slow functions that this thread evaluates in the context."""
     _allowed.seconds = seconds
     try:
         yield
@@ -23,12 +23,12 @@ def allowance(seconds: float) -> Iterator[None]:
 
 
 def is_spent() -> bool:
-    """Whether there is an allowance and nothing is left of it."""
+    """Return whether a time budget is set and used up."""
     return getattr(_allowed, "seconds", 1.0) <= 0
 
 
 def charge(seconds: float) -> None:
-    """Take seconds off the allowance, if there is one."""
+    """Subtract seconds from the time budget, if one is set."""
     left = getattr(_allowed, "seconds", None)
     if left is not None:
         _allowed.seconds = left - seconds

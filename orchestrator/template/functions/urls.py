@@ -24,7 +24,7 @@ def _check_url(args: Any, found: References) -> None:  # noqa: ARG001
 
 
 def _check_parts(parts: Mapping[str, Any], args: Mapping[str, Any]) -> None:
-    """Look at the parts that are known; `args` are all of them, for the message."""
+    """Check the known parts; `args` holds all parts, for the message."""
     for name in PARTS:
         if name not in parts:
             continue
@@ -55,7 +55,7 @@ def make_url(parts: Any) -> str:
         raise ValueError("URL \"scheme\" should not contain ':'")
     where = _where(parts)
     path = quote(parts.get("path", ""))
-    # Put together by hand: what the library makes of a path with two slashes differs between its versions.
+    # Built manually: urllib's result for a path with two slashes differs between its versions.
     if where or (scheme in uses_netloc and scheme and not path.startswith("//")):
         path = f"//{where}{path if path.startswith('/') or not path else '/' + path}"
     query = urlencode(parts.get("query", {}), safe="/")
@@ -71,7 +71,7 @@ def make_url(parts: Any) -> str:
 
 
 def _where(parts: Mapping[str, Any]) -> str:
-    """Return who, where and at which port, as they stand before the path."""
+    """Return user, host and port in URL form."""
     user = quote(parts.get("username", ""), safe="")
     if parts.get("password"):
         user += ":" + quote(parts["password"], safe="")

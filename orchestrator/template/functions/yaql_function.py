@@ -1,10 +1,9 @@
-"""`yaql` (docs/internals/hot-language.md §5.3): an expression of a language of its own, over data.
+"""`yaql` (docs/internals/hot-language.md §5.3): expressions of a query language, evaluated on data.
 
-Expressions are written by strangers, and the library that evaluates them bounds neither time nor, for a
-single step, memory: a regular expression, a power or a chain of replacements may take for ever. They are
-therefore evaluated in a process of their own (`yaql_process.py`), started with the first one, which may take
-`SECONDS` of processor time for each and no more than `MEGABYTES`, and dies of anything beyond. No worker
-ever loads the library.
+The expressions are untrusted, and the library limits neither the time nor, within a single step, the memory:
+a regular expression, a power or a chain of replacements may run without bound. They are therefore evaluated
+in a separate process (`yaql_process.py`), started on first use. It may use `SECONDS` of processor time per
+expression and `MEGABYTES` of memory, and is killed beyond that. Workers never load the library.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from orchestrator.template.functions.registry import References, is_call
 from orchestrator.template.functions.resolved_argument import whole_function
 from orchestrator.template.functions.time_budget import SPENT, charge, is_spent
 
-SECONDS: Final = 5.0  # of processor time for one expression
+SECONDS: Final = 5.0  # of processor time per expression
 MEGABYTES: Final = 256
 PATIENCE: Final = 45.0  # seconds by the clock, on a machine with much else to do
 PROGRAM: Final = Path(__file__).with_name("yaql_process.py")
@@ -47,15 +46,15 @@ FORM: Final = repr(
 NOT_A_TEXT: Final = 'The "expression" argument to yaql must contain a string.'
 
 SMALL: Final = 4096  # characters of a request or a result worth keeping
-CHANGING: Final = re.compile(r"now|random|call")  # what these give is another thing every time
+CHANGING: Final = re.compile(r"now|random|call")  # functions whose result varies between calls
 
 
 @contextmanager
 def _spending() -> Iterator[None]:
-    """Take what happens in here off the request's allowance, by the clock: it is another process that works.
+    """Charge the elapsed time to the request's time budget: the work is done by a separate process.
 
     Raises:
-        ValueError: there is none left.
+        ValueError: the budget is used up.
     """
     if is_spent():
         raise ValueError(SPENT)
@@ -68,7 +67,7 @@ def _spending() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one expression may use."""
+    """Limits of an expression."""
 
     iterators: int = 200
     quota: int = 10_000  # bytes, as the library counts them: of each value on its own
@@ -76,24 +75,24 @@ class Limits:
 
 
 class Evaluator:
-    """The process that evaluates, and what it found lately."""
+    """The evaluator process with a cache of recent results."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Start no process yet."""
         self.limits = Limits()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._known: OrderedDict[bytes, str] = OrderedDict()
 
     def check(self, expression: str) -> str:
-        """Return what is wrong with the syntax, nothing if it is right."""
+        """Return the syntax error, "" if there is none."""
         return str(self._ask({"check": expression}).get("error") or "")
 
     def evaluate(self, expression: str, data: Any) -> Any:
-        """Return what an expression makes of data, in JSON's types.
+        """Return the result of an expression, as JSON data.
 
         Raises:
-            ValueError: it cannot be evaluated, or not within the limits.
+            ValueError: evaluation failed, or exceeded the limits.
         """
         request = {"expression": expression, "data": data}
         key = self._key(expression, request)
@@ -132,7 +131,7 @@ class Evaluator:
     def _send(self, line: bytes) -> None:
         try:
             _write(self._running(), line)
-        except OSError:  # it ended since it was last asked, by nobody's fault
+        except OSError:  # the process has ended since the last request
             self._end()
             try:
                 _write(self._running(), line)
@@ -145,7 +144,7 @@ class Evaluator:
             # -P: the folder of the program holds modules named like some of the standard library's.
             process = self._process = subprocess.Popen(
                 [sys.executable, "-P", str(PROGRAM), str(self.limits.seconds), str(MEGABYTES)],
-                bufsize=0,  # nothing of a request may be left behind in a fork of this process
+                bufsize=0,  # a fork of this process must not inherit buffered parts of a request
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -153,7 +152,7 @@ class Evaluator:
         return process
 
     def _read(self) -> dict[str, Any] | None:
-        """Return the answer, or nothing when the process died over the question or keeps silent."""
+        """Return the response, None if the process died or timed out."""
         if self._process is None or self._process.stdout is None:
             return None
         descriptor = self._process.stdout.fileno()
@@ -184,11 +183,11 @@ class Evaluator:
             self._end()
 
     def forget(self) -> None:
-        """Leave the process to the one that started it: this is a fork of that."""
+        """Abandon the process after a fork: it belongs to the parent."""
         self._lock = threading.Lock()
         process, self._process = self._process, None
         if process is not None:
-            process.returncode = 0  # not ours to wait for
+            process.returncode = 0  # not a child of this process
             _close(process)
 
 
@@ -211,7 +210,7 @@ os.register_at_fork(after_in_child=_evaluator.forget)
 
 
 def configure(limit_iterators: int = 200, memory_quota: int = 10_000, seconds: float = SECONDS) -> None:
-    """Set what one expression may use: items of anything iterated, bytes of any value, processor time."""
+    """Set the limits of an expression: items of an iteration, bytes of a value, processor time."""
     _evaluator.limits = Limits(limit_iterators, memory_quota, seconds)
     _evaluator.close()
     _fault.cache_clear()

@@ -1,9 +1,9 @@
-"""The program that evaluates YAQL, run as a process of its own by `yaql_function.py`; imported by nobody.
+"""The program that evaluates YAQL, run as a separate process by `yaql_function.py`; never imported.
 
-It reads one JSON request per line and answers each with one JSON line: ``{"check": expression}`` with
-``{"error": text or null}``, ``{"expression", "data", "iterators", "quota"}`` with ``{"value": …}`` or
-``{"error": text}``; "spent" in that asks for another process. While it works, a timer counts its own seconds:
-when they are over it dies, whatever the library is doing. It ends with its input.
+It reads a JSON request per line and answers with a JSON line: ``{"check": expression}`` with ``{"error": text
+or null}``, ``{"expression", "data", "iterators", "quota"}`` with ``{"value": …}`` or ``{"error": text}``;
+"spent" in the response requests a new process. While it works, a timer counts its processor time and kills it
+at the limit, in any state of the library. It exits at the end of its input.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MOST_BYTES: Final = 8 * 1024 * 1024  # text in a result
 UNSTORED: Final = re.compile("[\0\ud800-\udfff]")
 INTEGERS: Final = range(-(2**63), 2**64)  # those that JSON readers agree about
 
-# What the engine is made of is slow to make; expressions come back, one for each resource of a group.
+# Creating an engine is slow, and expressions repeat, for example for each resource of a group.
 factory: Final = yaql.YaqlFactory()
 context: Final = yaql.create_context(finalizer=None)
 
 
 @lru_cache(maxsize=8)
 def engine(iterators: int, quota: int) -> Any:
-    """Return the engine with these limits; the result is made plain here, not there."""
+    """Return the engine with these limits; conversion of the result is done in this module."""
     return factory.create(
         options={
             "yaql.limitIterators": iterators,
@@ -53,16 +53,16 @@ class Plain:
     """Turns a result into JSON's types, with a bound for all of it."""
 
     def __init__(self, iterators: int) -> None:
-        """Allow this many items in anything that is iterated over."""
+        """Limit the number of items of an iteration."""
         self._iterators = iterators
         self._nodes = 0
         self._bytes = 0
 
     def of(self, value: Any) -> Any:
-        """Return the same in JSON's types.
+        """Return the value as JSON data.
 
         Raises:
-            ValueError, TypeError: there is too much of it, or it has no such form.
+            ValueError, TypeError: too large, or not representable as JSON.
         """
         self._nodes += 1
         if self._nodes > MOST_NODES:
@@ -116,7 +116,7 @@ class Plain:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Return what to answer to one request."""
+    """Return the response to a request."""
     try:
         if "check" in request:
             parsed(request["check"], request["iterators"], request["quota"])
@@ -132,24 +132,24 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": "Expression consumed too much memory", "spent": True}
     except StopIteration:
         return {"error": "The expression asks for an item of a collection that has none"}
-    except Exception as error:  # the library raises what it likes, of classes of its own
+    except Exception as error:  # the library raises exceptions of many classes
         return {"error": str(error) or "The expression has no result"}
 
 
 def bound(megabytes: int) -> None:
-    """Let this process grow by so much and no more."""
-    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - nothing else is imported for it
+    """Limit the growth of this process's memory."""
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - avoids an import
         pages = int(statm.read().split()[0])
     limit = pages * resource.getpagesize() + megabytes * 1024 * 1024
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    if most == resource.RLIM_INFINITY or limit < most:  # or who started us allows less already
+    if most == resource.RLIM_INFINITY or limit < most:  # the parent's limit may be lower
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def main() -> None:
-    """Answer until there are no more requests."""
+    """Answer requests until the end of the input."""
     seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us, by closing the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process by closing the pipe
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if sys.platform == "linux":
         bound(megabytes)
