@@ -1,5 +1,5 @@
-"""Kinds of values and the rules they obey, shared by template parameters and resource properties.
+"""Value types and constraints, shared by template parameters and resource properties.
 
-Never reads a template, knows no resource type and asks no cloud. Read `constraints.py` first, then
-`properties.py`.
+Never reads a template, is independent of resource types, and never calls a service. Read `constraints.py`
+first, then `properties.py`.
 """

@@ -1,8 +1,8 @@
-"""The custom constraints that need no service (docs/internals/hot-language.md §4.3).
+"""Custom constraints that need no service (docs/internals/hot-language.md §4.3).
 
-Each takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
-beyond that. The reasons are Heat's. They are registered under the entry point group
-`orchestrator.constraints`, as those of a plugin are; `cron.py` holds the longest of them.
+A check takes a value and returns the reason why it is invalid: None if it is valid, "" for no further reason.
+The reasons are Heat's. Checks are registered under the entry point group `orchestrator.constraints`, like
+those of a plugin.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAC: Final = tuple(
 _PREFIX: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 _LABEL: Final = re.compile(r"[a-z0-9-]{1,63}")
 _LONGEST_NAME: Final = 255  # characters of a full name
-_LONGEST_DOMAIN: Final = 3  # what the shortest domain adds to a relative one
+_LONGEST_DOMAIN: Final = 3  # minimum length that a domain adds to a relative name
 _TIME: Final = re.compile(
     r"(?P<year>[0-9]{4})"
     r"(?:-(?P<only_month>[0-9]{1,2})"
@@ -73,7 +73,7 @@ def mac_addr(value: Any) -> str | None:
 
 
 def rel_dns_name(value: Any) -> str | None:
-    """A name to which a domain is yet to be added; none at all is fine."""
+    """A relative domain name; may be empty."""
     text = _text(value)
     if text.endswith("."):
         return f"'{text}' is a FQDN. It should be a relative domain name."
@@ -86,12 +86,12 @@ def rel_dns_name(value: Any) -> str | None:
 
 
 def dns_name(value: Any) -> str | None:
-    """A name, full (with a dot at its end) or not; none at all is fine."""
+    """A domain name, absolute (with a final dot) or relative; may be empty."""
     return _name_fault(_text(value))
 
 
 def dns_domain(value: Any) -> str | None:
-    """A full name; none at all takes the domain away."""
+    """An absolute domain name; empty removes the domain."""
     text = _text(value)
     if text and not text.endswith("."):
         return f"'{text}' must end with '.'."
@@ -108,7 +108,7 @@ def iso_8601(value: Any) -> str | None:
 
 
 def expiration(value: Any) -> str | None:
-    """A time that is still to come; none at all is fine."""
+    """A time in the future; may be empty."""
     if value is None or value == "":
         return None
     try:
@@ -121,7 +121,7 @@ def expiration(value: Any) -> str | None:
 
 
 def json_string(value: Any) -> str | None:
-    """A text that is JSON; none at all is fine."""
+    """A JSON text; may be empty."""
     if value is None or value == "":
         return None
     try:
@@ -134,13 +134,13 @@ def json_string(value: Any) -> str | None:
 
 
 def timezone(value: Any) -> str | None:
-    """A zone of the tz database; none at all is fine."""
+    """A zone of the tz database; may be empty."""
     text = _text(value)
     if not text:
         return None
     try:
         zoneinfo.ZoneInfo(text)
-    except (zoneinfo.ZoneInfoNotFoundError, OSError):  # a folder of zones is none, nor is a very long name
+    except (zoneinfo.ZoneInfoNotFoundError, OSError):  # the name is a folder of zones, or too long
         return f"Invalid timezone: 'No time zone found with key {text}'"
     except ValueError as error:
         return f"Invalid timezone: {error}"
@@ -148,22 +148,22 @@ def timezone(value: Any) -> str | None:
 
 
 def cron_expression(value: Any) -> str | None:
-    """When something recurs; none at all is fine."""
+    """A cron expression; may be empty."""
     text = _text(value)
     wrong = cron_fault(text) if text else None
     return None if wrong is None else f"Invalid CRON expression: {wrong}"
 
 
 def test_constr(value: Any) -> str | None:  # noqa: ARG001 - it only ever takes time, which here is the resource's own
-    """Anything: it exists for OS::Heat::TestResource."""
+    """Accept any value: the constraint exists for OS::Heat::TestResource."""
     return None
 
 
 def parse_time(text: str) -> dt.datetime:
-    """Return the time that a text in the form of ISO 8601 names, in UTC unless it says otherwise.
+    """Return the time of an ISO 8601 text, in UTC unless the text has a zone.
 
     Raises:
-        ValueError: it names none.
+        ValueError: not a time.
     """
     match = _TIME.fullmatch(text)
     if match is None:

@@ -1,10 +1,10 @@
-"""The six constraints a parameter or a property may carry (docs/internals/hot-language.md §4.3).
+"""The six constraints of parameters and properties (docs/internals/hot-language.md §4.3).
 
-A constraint is data: it checks a value that was already converted to its type, and it can be written back as
-the template item it came from. Messages are Heat's, word for word; a `description` replaces them.
+A constraint is data: it checks a value that is already converted to its type, and can be converted back into
+its template item. Messages are Heat's, byte-identical; a `description` replaces them.
 
-Types are the words of both worlds: string, number, boolean, comma_delimited_list, json for parameters;
-string, integer, number, boolean, list, map, any for properties.
+Types are those of parameters (string, number, boolean, comma_delimited_list, json) and of properties (string,
+integer, number, boolean, list, map, any).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ BOOLEANS: Final[Mapping[str, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How many characters, items or keys: `min` and `max` inclusive, None for no bound."""
+    """The number of characters, items or keys: `min` and `max` inclusive, None for no bound."""
 
     min: int | None = None
     max: int | None = None
     description: str = ""
     types: ClassVar[frozenset[str]] = SIZED
 
-    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002 - every constraint is asked the same way
-        """Return what is wrong with `value`, None when nothing is."""
+    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002 - all constraints have the same signature
+        """Return the fault in `value`, None if it is valid."""
         try:
             size = len(value)
-        except TypeError as error:  # JSON may be a number, and an author may forget the quotes
+        except TypeError as error:  # a JSON value may be a number, and a template may lack quotes
             return str(error)
         if _within(size, self.min, self.max):
             return None
@@ -63,7 +63,7 @@ class Range:
     types: ClassVar[frozenset[str]] = NUMERIC
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
-        """Return what is wrong with `value`, None when nothing is."""
+        """Return the fault in `value`, None if it is valid."""
         if _within(value, self.min, self.max):
             return None
         return self.description or f"{value} is out of range (min: {self.min}, max: {self.max})"
@@ -83,7 +83,7 @@ class Modulo:
     types: ClassVar[frozenset[str]] = NUMERIC
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
-        """Return what is wrong with `value`, None when nothing is."""
+        """Return the fault in `value`, None if it is valid."""
         if value % self.step == self.offset:
             return None
         return self.description or f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
@@ -95,14 +95,14 @@ class Modulo:
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues:
-    """One of `values`; of a list, every element."""
+    """An element of `values`; for a list, every item."""
 
     values: tuple[Any, ...]
     description: str = ""
     types: ClassVar[frozenset[str]] = LISTED
 
     def check(self, value: Any, type: str) -> str | None:
-        """Return what is wrong with `value`, None when nothing is."""
+        """Return the fault in `value`, None if it is valid."""
         if type == "string" and value in self.values:
             return None
         try:
@@ -131,7 +131,7 @@ class AllowedPattern:
     types: ClassVar[frozenset[str]] = TEXT
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
-        """Return what is wrong with `value`, None when nothing is."""
+        """Return the fault in `value`, None if it is valid."""
         if not isinstance(value, str):
             return f"expected string or bytes-like object, got '{value.__class__.__name__}'"
         if matcher(self.pattern).matches(value):
@@ -145,14 +145,14 @@ class AllowedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A check known by `name` (`custom.py`)."""
+    """A check registered as `name` (`custom.py`)."""
 
     name: str
     description: str = ""
     types: ClassVar[frozenset[str]] = LISTED
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
-        """Return what is wrong with `value`, None when nothing is."""
+        """Return the fault in `value`, None if it is valid."""
         wrong = custom_check(self.name, value)
         return None if wrong is None else self.description or wrong
 
@@ -163,14 +163,14 @@ class Custom:
 
 Constraint = Length | Range | Modulo | AllowedValues | AllowedPattern | Custom
 
-# What a template calls each, and what Heat's messages call it.
+# The names of constraints in Heat's messages, where they differ from the class name.
 _NAMES: Final[Mapping[type[Constraint], str]] = {Custom: "CustomConstraint"}
 
 
 def constraint_from_hot(item: Any, *, modulo: bool = True) -> Constraint:
-    """Read one item of a parameter's `constraints`; whether it suits the parameter is `misplaced`'s to say.
+    """Read an item of a parameter's `constraints`; `misplaced` checks whether it suits the parameter's type.
 
-    Without `modulo` that key is known and not looked at, as in the older versions.
+    Without `modulo` that key is accepted and ignored, as in the older versions.
 
     Raises:
         ValueError: the item is malformed; the message is Heat's.
@@ -184,7 +184,7 @@ def constraint_from_hot(item: Any, *, modulo: bool = True) -> Constraint:
 
 
 def misplaced(constraint: Constraint, type: str) -> str | None:
-    """Return Heat's message when a constraint has no meaning for values of `type`, None when it has."""
+    """Return Heat's message if a constraint does not apply to values of `type`, None if it does."""
     if type in constraint.types:
         return None
     name = _NAMES.get(constraint.__class__, constraint.__class__.__name__)
@@ -245,7 +245,7 @@ def _custom(body: Any, description: str) -> Custom:
 
 
 _READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
-    "modulo": _modulo,  # of several in one item the first of these counts
+    "modulo": _modulo,  # precedence if an item contains several
     "range": _range,
     "length": _length,
     "allowed_values": _allowed_values,
@@ -291,10 +291,10 @@ def _item(key: str, body: Any, description: str) -> dict[str, Any]:
 
 
 def _as(type: str, value: Any) -> Any:
-    """Return a value, or an allowed one, as the kind of thing that two of them are compared as.
+    """Return a value, or an allowed value, in the form for comparison.
 
     Raises:
-        ValueError: it is nothing of that type; the message is Heat's.
+        ValueError: not a value of that type; the message is Heat's.
     """
     try:
         match type:

@@ -15,6 +15,6 @@ def cron_fault(text: str) -> str | None:
         return f"{len(text)} characters are more than {_MAX_LENGTH}"
     try:
         croniter.expand(text)
-    except Exception as error:  # like Heat: croniter raises other types than its own for some texts
+    except Exception as error:  # like Heat: croniter raises several exception types
         return str(error).partition("  Cron:")[0].rstrip()  # the rest describes croniter's internal state
     return None

@@ -1,14 +1,13 @@
-"""Custom constraints: checks known by a name (docs/internals/hot-language.md §4.3).
+"""Custom constraints: checks registered by name (docs/internals/hot-language.md §4.3).
 
-A check takes one value and returns why it is wrong: None when it is fine, "" when there is nothing to say
-beyond that. Checks register under the entry point group `orchestrator.constraints`, the entry's name being
-the constraint's; each is loaded when it is first asked for. Ours that need no service are in
-`constraint_checks.py`.
+A check takes a value and returns the reason why it is invalid: None if it is valid, "" for no further reason.
+Checks register under the entry point group `orchestrator.constraints`; the entry's name is the constraint's
+name. A check is loaded on first use. The built-in checks that need no service are in `constraint_checks.py`.
 
-Those of Heat that ask a service are known by name. Where none is registered for such a name there is no
-service to ask, and the value is accepted: it is the service that refuses what it does not have when the
-resource is made, and a template that names a flavor must not be refused where flavors cannot be listed. A
-name that neither Heat nor a plugin knows is an error.
+Heat's constraints that call a service are recognized by name. If no check is registered for such a name, no
+service is available, and the value is accepted: the service itself rejects unknown names when the resource is
+created, and a template that names a flavor must not be rejected where flavors cannot be listed. A name that
+is defined neither by Heat nor by a plugin is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ GROUP: Final = "orchestrator.constraints"
 
 Check = Callable[[Any], str | None]
 
-# Of each service, the kinds of things that a value may be the name or the id of.
+# By service, the object types whose name or id a value may be.
 _SERVICES: Final[Mapping[str, str]] = {
     "barbican": "container secret",
     "blazar": "reservation",
@@ -51,12 +50,12 @@ CLOUD: Final = frozenset(
 
 
 def custom_check(name: str, value: Any) -> str | None:
-    """Return what is wrong with `value` by the constraint `name`, in Heat's words, None when nothing is.
+    """Return the fault in `value` according to the constraint `name`, in Heat's wording, None if it is valid.
 
-    Of a list every element is checked.
+    Every element of a list is checked.
 
     Raises:
-        Misconfigured: the plugin that has the check cannot be loaded, or fails.
+        Misconfigured: the plugin with the check cannot be loaded, or fails.
     """
     check = find_check(name)
     if check is None:
@@ -76,12 +75,12 @@ def known_constraints() -> frozenset[str]:
     return CLOUD | _points().keys()
 
 
-@lru_cache(maxsize=256)  # names come from templates
+@lru_cache(maxsize=256)  # names are part of templates
 def find_check(name: str) -> Check | None:
-    """Return the check registered as `name`, None when there is none.
+    """Return the check registered as `name`, None if it is not registered.
 
     Raises:
-        Misconfigured: it is registered and cannot be loaded.
+        Misconfigured: it is registered but cannot be loaded.
     """
     point = _points().get(name)
     if point is None:

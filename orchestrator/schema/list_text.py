@@ -7,7 +7,9 @@ from typing import Any
 
 
 def list_to_text(items: Iterable[Any]) -> str:
-    """Return the items joined by commas: null as nothing, each entry of a map as ``.member.0.key=value``."""
+    """Return the items joined by commas: null as an empty text, a map as ``.member.0.key=value`` per
+    entry.
+    """
     return ",".join(text for index, item in enumerate(items) for text in _texts(index, item))
 
 

@@ -1,4 +1,4 @@
-"""Which numbers there are: those that JSON carries between all parties."""
+"""The supported numbers: those that every JSON implementation represents."""
 
 from __future__ import annotations
 

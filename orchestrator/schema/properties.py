@@ -1,7 +1,7 @@
-"""A resource's properties: what a type declares, and how given values become what its verbs see.
+"""The properties of a resource: their declaration, and the conversion of given values.
 
-`convert` is on the path of every check: it makes one pass over the declared properties and builds no path and
-no text before something is wrong. Rules and messages are those of docs/internals/hot-language.md §8.
+`convert` is called in every check: it makes a single pass over the declared properties, and builds paths and
+messages only for faults. Rules and messages are those of docs/internals/hot-language.md §8.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ class Property:
     """An input of a type.
 
     `type` is one of string, integer, number, boolean, map, list, any. `schema` describes the members: a
-    mapping of names to properties for a map, one Property for the items of a list.
+    mapping of names to properties for a map, a Property for the items of a list.
 
-    A change of a property is made in place where it is `update_allowed`, refused where it is `immutable`, and
-    replaces the resource otherwise. One that is not `implemented` is known and may not be given; a `hidden`
-    one may, and is not shown; `deprecated` says what to use instead, in a warning. A `lax` one belongs to a
-    template resource: its map may be JSON in a text, or a list, and its list a text such as ``a,b``.
+    A change is applied in place if the property is `update_allowed`, rejected if it is `immutable`, and
+    replaces the resource otherwise. A property that is not `implemented` is recognized but rejected; a
+    `hidden` property is accepted but not shown; `deprecated` names the replacement in a warning. A `lax`
+    property belongs to a template resource: its map may be a JSON text or a list, and its list a text such as
+    ``a,b``.
 
-    `default_value` is the default as the verbs see it.
+    `default_value` is the converted default.
 
     Raises:
-        ValueError: these do not go together, or the default breaks its own rules.
+        ValueError: contradictory declarations, or an invalid default.
     """
 
     type: str
@@ -52,11 +53,11 @@ class Property:
     deprecated: str = ""
     lax: bool = False
     default_value: Any = field(init=False, repr=False, compare=False, default=None)
-    # The class of the values that are fine as they are, which most are; None if there is more to look at.
+    # The class of values that need no conversion, the common case; None if every value needs it.
     exact: object = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        """Check the declaration, and prepare what `convert` needs of it."""
+        """Check the declaration, and precompute the fields that `convert` uses."""
         _declared(self)
         if not self.constraints and self.schema is None and self.implemented:
             object.__setattr__(self, "exact", _EXACT.get(self.type))
@@ -66,10 +67,10 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class PropertyFault:
-    """One thing wrong with given properties.
+    """A fault in given properties.
 
-    `path` is what Heat's message names (a missing or unknown name is the fault of the section that should not
-    lack or hold it), `where` the nearest place in the template; both continue the `path` given to `convert`.
+    `path` is the path in Heat's message (a missing or unknown name is the fault of its section), `where` the
+    nearest path in the template; both continue the `path` given to `convert`.
     """
 
     code: str  # "unknown-property", "missing-property", "unimplemented-property", "wrong-value", …
@@ -87,14 +88,14 @@ def convert(
     unknown: object = _NEVER,
     any_properties: bool = False,
 ) -> tuple[dict[str, Any], list[PropertyFault]]:
-    """Return `values` as the verbs see them, and everything that is wrong.
+    """Return the converted `values`, and all faults in them.
 
-    An absent or null property takes its default; a null one without default the zero of its type (``""``, 0,
-    false, ``{}``, ``[]``); an absent one without default stays absent. With `any_properties` undeclared names
-    are kept as they are.
+    An absent or null property gets its default; a null property without a default gets the zero of its type
+    (``""``, 0, false, ``{}``, ``[]``); an absent property without a default stays absent. With
+    `any_properties`, undeclared names are returned unchanged.
 
-    While validating, `unknown` stands for a value that is not there yet, anywhere inside `values`. It breaks
-    no rule, and what holds it is left out of the result; what stands beside it is checked all the same.
+    In validation, `unknown` marks a value that does not exist yet, at any depth of `values`. It violates no
+    rule, and its container is omitted from the result; the rest of the container is checked nevertheless.
     """
     result: dict[str, Any] = {}
     faults: list[PropertyFault] = []
@@ -131,7 +132,7 @@ def convert(
 def deprecations(
     schema: Mapping[str, Property], values: Mapping[str, Any], *, path: str = ""
 ) -> list[PropertyFault]:
-    """Return a warning for each deprecated property that is given, members included."""
+    """Return a warning for each deprecated property in use, including members."""
     warnings: list[PropertyFault] = []
     for name, prop in schema.items():
         value = values.get(name)
@@ -163,7 +164,7 @@ def immutable_changes(
 
 
 def immutable_message(names: Sequence[str], resource: str, type_name: str) -> str:
-    """Return what Heat says of a change that `immutable_changes` found."""
+    """Return Heat's message for a change found by `immutable_changes`."""
     return f"Update to properties {', '.join(names)} of {resource} ({type_name}) is not supported."
 
 
@@ -182,12 +183,12 @@ def _unknown(name: str, schema: Mapping[str, Property], path: str) -> PropertyFa
 def _value(
     prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
 ) -> Any:
-    """Return one value converted, or `unknown` when it is or holds that.
+    """Return the converted value, or `unknown` if it is or contains an unknown value.
 
-    `place` is the path of the holder and the key in it. Faults of members go to `faults`.
+    `place` is the container's path and the key in it. Faults of members are added to `faults`.
 
     Raises:
-        ValueError: it is wrong itself.
+        ValueError: the value itself is invalid.
     """
     value = _converted(prop, value, place, faults, unknown)
     if value is not unknown:
@@ -201,7 +202,7 @@ def _value(
 def _converted(
     prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
 ) -> Any:
-    """Return one value converted, its own constraints apart."""
+    """Return the converted value, before checking its own constraints."""
     kind = prop.type
     if value is unknown:
         return unknown
@@ -277,8 +278,8 @@ def _number(value: Any) -> int | float:
         except TypeError as error:
             raise ValueError(str(error)) from None
         except ValueError:
-            number = float(value)  # its own message is the one users know
-    if isinstance(number, float) and not math.isfinite(number):  # JSON cannot say them
+            number = float(value)  # raises Python's usual message
+    if isinstance(number, float) and not math.isfinite(number):  # not representable as JSON
         raise ValueError(f"Value '{value}' is not a number")
     return whole(number) if isinstance(number, int) else number
 
@@ -332,13 +333,13 @@ def _declared(prop: Property) -> None:
 
 
 def _default(prop: Property) -> Any:
-    """Return the default converted, its members with the defaults of theirs."""
+    """Return the converted default; its members have their own defaults."""
     faults: list[PropertyFault] = []
     try:
         value = _converted(prop, prop.default, ("", "default"), faults, _NEVER)
     except ValueError as error:
         raise ValueError(f"default: {error}") from None
-    # What others check may depend on what exists.
+    # Custom constraints may depend on existing objects.
     plain = [constraint for constraint in prop.constraints if not isinstance(constraint, Custom)]
     broken = [wrong for constraint in plain if (wrong := constraint.check(value, prop.type))]
     for wrong in [*(fault.message for fault in faults), *broken]:

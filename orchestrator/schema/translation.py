@@ -1,12 +1,11 @@
-"""Translation rules: what is done to given properties before they are converted
-(docs/internals/hot-language.md §8).
+"""Translation rules, applied to given properties before conversion (docs/internals/hot-language.md §8).
 
-They keep old property names working and let names stand for ids. A type declares them in
-`ResourceType.translation`, and they are applied in that order to the properties with their functions
-evaluated, so that what is compared on an update is compared after translation.
+They keep old property names valid and replace names by ids. A type declares them in
+`ResourceType.translation`. They are applied in that order to the evaluated properties, so that an update
+compares translated values.
 
-A path names a property and then members of it, such as ``("networks", "port")``; a list on the way is gone
-through item by item. Null is as good as absent. What is not known yet (`unknown`) is left alone.
+A path is a property followed by nested members, such as ``("networks", "port")``; for a list on the way, the
+rule applies to each item. Null counts as absent. Unknown values (`unknown`) are left unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NEVER: Final = object()  # is no value
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Add to the list at `path`: `items`, and what is at `source`, passed through `make` if there is one."""
+    """Add to the list at `path`: `items`, and the value at `source`, converted with `make` if specified."""
 
     path: Path
     items: tuple[Any, ...] = ()
@@ -36,10 +35,10 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Let what is at `source` be at `path`: an old name of the property, or a literal `value`.
+    """Move the value at `source`, an old name of the property, or a literal `value`, to `path`.
 
-    With `sibling` the old name is beside the new one, in each map that `path` leads to. An old and a new one
-    together are a fault.
+    With `sibling` the old name is in the same map as the new name, in each map at `path`. Using both names is
+    a fault.
     """
 
     path: Path
@@ -50,16 +49,16 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Take away what is at `path`."""
+    """Remove the value at `path`."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """Turn each value at `path` from a name into an id: `finder` and `entity` say how to find it.
+    """Replace each value at `path`, a name, by an id: `finder` and `entity` select the look-up.
 
-    Only done where there is somebody to ask: not while a template is validated.
+    Skipped without a provider: a template is validated with names.
     """
 
     path: Path
@@ -78,9 +77,9 @@ def translate(
     resolve: Finder | None = None,
     unknown: object = _NEVER,
 ) -> tuple[Mapping[str, Any], list[PropertyFault]]:
-    """Return `values` translated by `rules`, and everything that is wrong; `values` itself stays as it is.
+    """Return `values` translated by `rules`, and all faults; `values` itself is not modified.
 
-    Without `resolve` names stay names.
+    Without `resolve` names are not replaced.
     """
     if not rules:
         return values, []
@@ -107,7 +106,7 @@ class _Translation:
         self.faults: list[PropertyFault] = []
 
     def places(self, path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
-        """Go over the maps that may hold the last name of `path`: each with that name and its place."""
+        """Yield the maps that may contain the last name of `path`, each with that name and its path."""
         found: list[tuple[dict[str, Any], str]] = [(self.values, self.path)]
         for name in path[:-1]:
             found = [inner for holder, place in found for inner in _maps(holder.get(name), join(place, name))]
@@ -115,7 +114,7 @@ class _Translation:
             yield holder, path[-1], join(place, path[-1])
 
     def first(self, path: Path) -> Any:
-        """Return what is at `path`, None when there is nothing."""
+        """Return the value at `path`, None if it does not exist."""
         return next(
             (value for holder, name, _ in self.places(path) if (value := holder.get(name)) is not None), None
         )
@@ -189,7 +188,7 @@ class _Translation:
 
 
 def _maps(value: Any, place: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Go over `value` if it is a map, or over the maps in it if it is a list."""
+    """Yield `value` if it is a map, or the maps in it if it is a list."""
     if isinstance(value, dict):
         yield value, place
     elif isinstance(value, list):

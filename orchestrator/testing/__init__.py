@@ -1,8 +1,8 @@
-"""The contract of resource types, as tests: for our own types and, imported, for anybody's.
+"""The contract of resource types as importable tests, for built-in types and plugins.
 
-Subclass `contract.TypeContract`, say which type and how one is made (`samples.Sample`), and pytest does the
-rest; `nested.NestedContract` is that of types whose thing is a stack. Nothing else of the orchestrator
-imports this package. It needs the extra `testing`. Read `contract.py` first.
+Subclass `contract.TypeContract`, provide a sample of the type (`samples.Sample`), and run pytest;
+`nested.NestedContract` is the contract of nested types. The rest of the orchestrator does not import this
+package. It requires the extra `testing`. Read `contract.py` first.
 """
 
 import pytest

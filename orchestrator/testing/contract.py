@@ -1,4 +1,4 @@
-"""What holds for every resource type. A new one passes this before anything else is said about it.
+"""The contract of every resource type. A new type must pass it before type-specific tests.
 
     from orchestrator.testing.contract import TypeContract
     from orchestrator.testing.samples import Sample
@@ -8,7 +8,7 @@
         def sample(self):
             return Sample("Example::Volume", {"size": 1})
 
-A fixture that the type needs (a server to talk to) is named in the sample, or used by `sample` itself.
+A fixture that the type requires (such as a server) is named in the sample, or used by `sample` itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from orchestrator.template.template import load
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Sample, full_properties, other_value
 
-AT_ONCE_SECONDS: Final = 2.0  # far above what a call to a healthy service takes, far below any wait
+AT_ONCE_SECONDS: Final = 2.0  # far above the duration of a call to a healthy service, far below any wait
 
 SCHEMA_OF_A_PROPERTY: Final = {
     "type": "object",
@@ -74,16 +74,16 @@ SCHEMA_OF_A_TYPE: Final = {
 
 
 class Declarations:
-    """What a type says of itself; of every type, whatever its thing is."""
+    """The declarations of a type; applies to all types, nested types included."""
 
     @pytest.fixture
     def sample(self) -> Sample:
-        """Return how one is made: to be said by each subclass."""
+        """Return the sample; each subclass overrides it."""
         raise NotImplementedError("give the class a fixture `sample`")
 
     @pytest.fixture
     def kind(self, sample: Sample) -> ResourceType:
-        """Return the type, found as the orchestrator finds it."""
+        """Return the type from the registry, as the orchestrator does."""
         return load_registry()[sample.type]
 
     def test_its_schema_can_be_told_to_anybody(self, kind: ResourceType) -> None:
@@ -153,20 +153,20 @@ class Declarations:
 
 
 class TypeContract(Declarations):
-    """A type whose verbs do something themselves: every one that is no nested type."""
+    """A type that implements its verbs: every type except nested types."""
 
     @pytest.fixture
     def operate(
         self, kind: ResourceType, sample: Sample, request: pytest.FixtureRequest
     ) -> Callable[[], Operated]:
-        """Return a maker of resources, not yet made."""
+        """Return a factory of resources that are not created yet."""
         for name in sample.fixtures:
             request.getfixturevalue(name)
         return lambda: Operated(kind, sample.properties, sample)
 
     @pytest.fixture
     def operated(self, operate: Callable[[], Operated]) -> Operated:
-        """Return one resource, not yet made."""
+        """Return a resource that is not created yet."""
         return operate()
 
     # Creating.
@@ -196,7 +196,7 @@ class TypeContract(Declarations):
 
     def test_a_thing_in_our_own_row_may_be_created_twice(self, operated: Operated) -> None:
         if operated.kind.calls_out:
-            return  # it is found by its token instead
+            return  # `find` covers this case
         operated.create()
         operated.create()
         assert is_fine(operated.settled())
@@ -213,7 +213,7 @@ class TypeContract(Declarations):
             assert kind.find(operated.ctx, operated.ctx.token) == operated.physical_id
             assert kind.find(replace(operated.ctx, token=first), first) is None
 
-    # Looking.
+    # Observing.
 
     def test_looking_changes_nothing(self, operated: Operated) -> None:
         operated.create()
@@ -261,7 +261,7 @@ class TypeContract(Declarations):
             value = other_value(operated.kind, sample, name)
             before = operated.physical_id
             operated.update(**{name: value})
-            operated.update(**{name: value})  # whoever asked first may have died before it wrote that down
+            operated.update(**{name: value})  # the worker may have died before it recorded the first attempt
             seen = operated.settled()
             assert seen.exists, name
             assert bool(seen.error) == (name in sample.breaks), (name, seen.error)
@@ -330,7 +330,7 @@ class TypeContract(Declarations):
 
 
 class HiddenContract(Declarations):
-    """A type that is kept for the stacks that have one: whatever else it does, it can be deleted."""
+    """A type kept for existing stacks: it must support deletion."""
 
     def test_one_left_from_before_can_be_deleted_twice(self, kind: ResourceType, sample: Sample) -> None:
         operated = Operated(kind, sample.properties, sample)
@@ -341,19 +341,19 @@ class HiddenContract(Declarations):
 
 
 def is_fine(seen: Observation) -> bool:
-    """Whether a thing is there as wanted."""
+    """Return whether an object is in its desired state."""
     return (seen.exists, seen.ready, seen.error) == (True, True, "")
 
 
 def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Property]]:
-    """Go over the properties that may be given and are to be tried."""
+    """Yield the properties that can be set and that the tests should change."""
     for name, prop in kind.properties.items():
         if prop.implemented and name not in sample.left_out:
             yield name, prop
 
 
 def declared(schema: Mapping[str, Any]) -> Iterator[tuple[str, Property]]:
-    """Go over properties and their members."""
+    """Yield properties and their members."""
     for name, prop in schema.items():
         yield name, prop
         if isinstance(prop.schema, Property):

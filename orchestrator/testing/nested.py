@@ -1,4 +1,4 @@
-"""What holds for every nested type: one whose thing is a stack (`orchestrator/resources/nested_type.py`)."""
+"""The contract of nested types (`orchestrator/resources/nested_type.py`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from orchestrator.testing.contract import Declarations
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Sample
 
-MOST_STEPS: Final = 1_000  # to the end of one operation
+MOST_STEPS: Final = 1_000  # maximum per operation
 
 Read = Callable[[str], tuple[Mapping[str, str], Sequence[str]]]  # names and types, names of outputs
 
@@ -41,7 +41,7 @@ def as_template(text: str) -> tuple[Mapping[str, str], Sequence[str]]:
 @renamed_attributes(beside="sibling")
 @dataclass
 class Child:
-    """A stack that becomes at once what it is asked to be."""
+    """A stack that reaches its requested state at once."""
 
     read: Read = as_template
     files: Mapping[str, str] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Child:
     output_names: Sequence[str] = ()
 
     def become(self, text: str) -> None:
-        """Be what the text says."""
+        """Switch to the state that the text describes."""
         self.uuid, self.template = "11111111-2222-3333-4444-555555555555", text
         self.arn = f"arn:openstack:heat::p:stacks/s-a-abcdefghijkl/{self.uuid}"
         self.types, self.output_names = self.read(text)
@@ -61,7 +61,7 @@ class Child:
         self.made_at = {name: self.made_at.get(name, now + i) for i, name in enumerate(self.types)}
 
     def sibling(self, id_: str) -> Sibling | None:
-        """Return a resource of the stack around it, whatever it is called."""
+        """Return a sibling with any id."""
         return Sibling(id_, {}, {})
 
     def members(self) -> Sequence[Member]:
@@ -73,7 +73,7 @@ class Child:
         return sorted(made, key=lambda member: member.created_at)
 
     def failed(self) -> Collection[str]:
-        """Return nothing: all is well."""
+        """Return no names: every member is healthy."""
         return ()
 
     def outputs(self) -> Mapping[str, Value]:
@@ -90,16 +90,16 @@ class Child:
 
 
 class NestedContract(Declarations):
-    """A type that says what its child is to be, step by step."""
+    """A type that describes its child step by step."""
 
     @pytest.fixture
     def child(self, sample: Sample) -> Child:
-        """Return what stands for its stack; override it where the type's texts are no plain templates."""
+        """Return a substitute for the child; override it for types whose texts are not ordinary templates."""
         return Child(files=sample.files)
 
     @pytest.fixture
     def nested(self, kind: ResourceType, sample: Sample, request: pytest.FixtureRequest) -> Operated:
-        """Return one resource, not yet made."""
+        """Return a resource that is not created yet."""
         for name in sample.fixtures:
             request.getfixturevalue(name)
         assert isinstance(kind, NestedType)

@@ -1,4 +1,4 @@
-"""One resource, operated by a test as the engine would."""
+"""A resource, operated by a test like by the engine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from orchestrator.engine.physical_names import physical_name
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.testing.samples import Sample, full_properties
 
-PATIENCE_SECONDS: Final = 10.0  # for a thing that is really elsewhere; our own clock is moved
+PATIENCE_SECONDS: Final = 10.0  # for external objects; for local types the clock is simulated
 LONGEST_NAP_SECONDS: Final = 0.05
 
 
 class Operated:
-    """One resource of a type: its row, so to speak, and the verbs called the way the engine calls them."""
+    """A resource of a type: the state of its row, and calls of the verbs in the engine's manner."""
 
     def __init__(
         self, kind: ResourceType, properties: Mapping[str, Any], sample: Sample | None = None
@@ -44,7 +44,7 @@ class Operated:
         return seen
 
     def create(self) -> Created:
-        """Create it and keep what it says to keep."""
+        """Create it and store the returned data."""
         self.ctx = replace(self.ctx, action="CREATE")
         created = self.kind.create(self.ctx, self.ctx.properties)
         self.physical_id = created.physical_id
@@ -52,7 +52,7 @@ class Operated:
         return created
 
     def make_again(self) -> Created:
-        """Create it under a new token, as is done after what was made went wrong and was removed."""
+        """Create it under a new token, like after the deletion of a failed object."""
         self.attempt += 1
         self.ctx = replace(self.ctx, token=f"{self.uuid}-{self.attempt}", data={})
         return self.create()
@@ -70,23 +70,23 @@ class Operated:
         return updated
 
     def pause(self, action: str) -> None:
-        """Ask for SUSPEND or RESUME."""
+        """Request SUSPEND or RESUME."""
         self.ctx = replace(self.ctx, action=action)
         verb = self.kind.suspend if action == "SUSPEND" else self.kind.resume
         verb(self.ctx, self.physical_id)
 
     def delete(self) -> None:
-        """Ask for its removal."""
+        """Request deletion."""
         self.ctx = replace(self.ctx, action="DELETE")
         self.kind.delete(self.ctx, self.physical_id)
 
     def observe(self, action: str | None = None, elapsed: float = 0.0) -> Observation:
-        """Look at it, `elapsed` seconds into the operation."""
+        """Observe it, `elapsed` seconds after the start of the operation."""
         ctx = replace(self.ctx, action=action or self.ctx.action, elapsed_seconds=elapsed)
         return self.kind.observe(ctx, self.physical_id)
 
     def settled(self) -> Observation:
-        """Look until the operation is over, and return what is seen then."""
+        """Observe until the operation is complete, and return the last observation."""
         elapsed, deadline = 0.0, time.monotonic() + PATIENCE_SECONDS
         seen = self.observe()
         while not self._over(seen):

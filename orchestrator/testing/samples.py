@@ -1,7 +1,7 @@
-"""How one resource of a type is made for its contract.
+"""Sample resources for the contract.
 
-Most types need nothing said: required properties, and other values for each, are made up from the schema.
-A `Sample` says what cannot be guessed.
+Most types need no additional data: required properties, and changed values for each, are generated from the
+schema. A `Sample` holds the data that cannot be generated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orchestrator.resources.base import Change, Context, Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.schema.properties import convert
 
-MOST_GUESSES: Final = 50  # of one property's value
+MOST_GUESSES: Final = 50  # per property
 TEXTS: Final = ("text", "other", "1", "true", "2030-01-01T00:00:00Z", "10.0.0.1", "10.0.0.0/8", "a.example.")
 
 
@@ -30,32 +30,34 @@ def _as_it_is(ctx: Context) -> Context:
 @renamed_fields(beside="other_resources")
 @dataclass(frozen=True)
 class Sample:
-    """One resource of a type, and what the suite cannot know of it."""
+    """A resource of a type, with the data that the contract cannot derive."""
 
     type: str
-    properties: Mapping[str, Any] = field(default_factory=dict)  # required ones left out are made up
-    changes: Mapping[str, Any] = field(default_factory=dict)  # by property: another value that it may have
-    answers: Mapping[str, Change] = field(default_factory=dict)  # by property: what a change of it takes,
-    # where the type decides otherwise than it declares
+    properties: Mapping[str, Any] = field(default_factory=dict)  # absent required properties are generated
+    changes: Mapping[str, Any] = field(default_factory=dict)  # by property: a changed value
+    # by property: the effect of a change, if it differs from the declaration
+    answers: Mapping[str, Change] = field(default_factory=dict)
     fixtures: tuple[str, ...] = ()  # pytest fixtures that must run first
-    finish: Callable[[Any], None] = _nothing  # given the `Operated`, does what has to come from outside
-    dress: Callable[[Context], Context] = _as_it_is  # gives the context what the type expects of it
-    optional: frozenset[str] = frozenset()  # attributes that there are not always
-    breaks: frozenset[str] = frozenset()  # properties whose other value is to make the thing fail
+    # receives the `Operated` and performs the external action that makes it ready
+    finish: Callable[[Any], None] = _nothing
+    dress: Callable[[Context], Context] = _as_it_is  # adds the data that the type expects to the context
+    optional: frozenset[str] = frozenset()  # attributes that are not always present
+    breaks: frozenset[str] = frozenset()  # properties whose changed value makes the object fail
 
-    left_out: frozenset[str] = frozenset()  # properties that no test should change: it would wait too long
+    left_out: frozenset[str] = frozenset()  # properties not to change: the test would wait too long
 
-    files: Mapping[str, str] = field(default_factory=dict)  # of the stack around it
-    environment: Mapping[str, Any] = field(default_factory=dict)  # of the same
+    files: Mapping[str, str] = field(default_factory=dict)  # of the stack
+    environment: Mapping[str, Any] = field(default_factory=dict)  # of the stack
 
-    # In a stack, where it is called "it".
-    other_resources: Mapping[str, Any] = field(default_factory=dict)  # other resources of the template
-    in_stack: Mapping[str, Any] = field(default_factory=dict)  # properties that are others there: references
-    signals: tuple[tuple[str, Any], ...] = ()  # resource and details: sent while it is being made
+    # For tests in a stack, where the resource's name is "it".
+    other_resources: Mapping[str, Any] = field(default_factory=dict)  # further resources of the template
+    # properties with different values there: references
+    in_stack: Mapping[str, Any] = field(default_factory=dict)
+    signals: tuple[tuple[str, Any], ...] = ()  # resource and details: sent during the create
 
 
 def full_properties(kind: ResourceType, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `given` with what is required besides."""
+    """Return `given` completed with the required properties."""
     made = {
         name: next(iter(guesses(prop)))
         for name, prop in kind.properties.items()
@@ -65,10 +67,10 @@ def full_properties(kind: ResourceType, given: Mapping[str, Any]) -> dict[str, A
 
 
 def other_value(kind: ResourceType, sample: Sample, name: str) -> Any:
-    """Return another value for a property.
+    """Return a changed value for a property.
 
     Raises:
-        LookupError: none could be made up; the sample has to say one.
+        LookupError: none could be generated; the sample must specify one.
     """
     if name in sample.changes:
         return sample.changes[name]
@@ -78,11 +80,11 @@ def other_value(kind: ResourceType, sample: Sample, name: str) -> Any:
         after, faults = kind.read_properties({**given, name: value})
         if not faults and after.get(name) != before.get(name) and not kind.validate(after, 3600.0):
             return value
-    raise LookupError(f'no other value of {kind.name}\'s "{name}" could be made up: put one into `changes`')
+    raise LookupError(f'no other value of {kind.name}\'s "{name}" could be generated: put one into `changes`')
 
 
 def guesses(prop: Property) -> Iterator[Any]:
-    """Yield values that a property may have, as far as its own schema says."""
+    """Yield values that satisfy the property's own schema."""
     for value in _made_up(prop):
         _, faults = convert({"it": prop}, {"it": value})
         if not faults:
