@@ -321,7 +321,7 @@ def test_many_readers_at_once_each_get_the_whole(world: World, made: Made) -> No
 
 @pytest.fixture
 def tree(api: Client, world: World, made: Made) -> list[Made]:
-    """A stack in `made`, and a stack in that, each with a resource and an event; a second tree beyond"""
+    """A stack in `made`, and a stack in that, each with a resource and an event, and a second tree."""
     stacks, above = [made], made
     for number, name in enumerate(("one", "two"), start=1):
         resource_id = world.resource(above, name)

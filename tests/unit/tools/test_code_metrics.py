@@ -1,0 +1,43 @@
+"""The limits on size."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tools.code_metrics import MAX_FUNCTION_LINES, MAX_METHODS, MAX_MODULE_LINES, ROOT, Module, violations
+
+
+def faults_of(source: str) -> list[str]:
+    module = Module(ROOT / "api" / "sample.py", source, ast.parse(source))
+    return [fault.partition(": ")[2].partition(";")[0] for fault in violations([module])]
+
+
+def test_a_module_at_every_limit_has_no_violation() -> None:
+    body = "\n".join("    pass" for _ in range(MAX_FUNCTION_LINES - 1))
+    methods = "\n".join(f"    def m{number}(self): ..." for number in range(MAX_METHODS))
+    source = f"def f():\n{body}\n\nclass C:\n{methods}\n"
+    padding = "\n" * (MAX_MODULE_LINES - source.count("\n"))
+    assert faults_of(source + padding) == []
+
+
+def test_each_limit_has_its_violation() -> None:
+    body = "\n".join("    pass" for _ in range(MAX_FUNCTION_LINES))
+    methods = "\n".join(f"    def m{number}(self): ..." for number in range(MAX_METHODS + 1))
+    source = f"def f():\n{body}\n\nclass C:\n{methods}\n"
+    padding = "\n" * (MAX_MODULE_LINES + 1 - source.count("\n"))
+    assert faults_of(source + padding) == [
+        f"{MAX_MODULE_LINES + 1} lines",
+        f"C has {MAX_METHODS + 1} methods",
+        f"f has {MAX_FUNCTION_LINES + 1} lines",
+    ]
+
+
+def test_a_folder_holds_a_bounded_number_of_modules() -> None:
+    product = [Module(ROOT / "api" / f"m{number}.py", "", ast.parse("")) for number in range(17)]
+    assert list(violations(product)) == ["api: 17 modules; the maximum is 16"]
+
+
+def test_the_tools_run_from_the_root_of_the_repository() -> None:
+    assert (ROOT / "pyproject.toml").exists()
+    assert Path(__file__).is_relative_to(ROOT)

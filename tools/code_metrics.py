@@ -1,0 +1,172 @@
+"""Print size and documentation metrics of the product, and check the limits on size.
+
+    python tools/code_metrics.py           # the table; exits with 1 when a limit is exceeded
+    python tools/code_metrics.py --limits  # the violations only
+
+Limits: 400 lines per module, 25 methods per class, 50 lines per function, 16 modules per folder.
+A folder with a module per public item (`MODULE_PER_ITEM`) may hold more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import statistics
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PACKAGES: Final = ("orchestrator", "api", "tasks")
+MAX_MODULE_LINES: Final = 400
+MAX_METHODS: Final = 25
+MAX_FUNCTION_LINES: Final = 50
+MAX_MODULES: Final = 16
+# A resource type, a command, a collection of the API or a part of the template language each.
+MODULE_PER_ITEM: Final = frozenset(
+    {
+        "orchestrator/resources/builtin",
+        "orchestrator/cli/commands",
+        "orchestrator/template",
+        "orchestrator/template/functions",
+        "api/v1",
+    }
+)
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A parsed module of the product."""
+
+    path: Path
+    source: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def lines(self) -> int:
+        return self.source.count("\n")
+
+    @property
+    def functions(self) -> list[Function]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
+
+    @property
+    def classes(self) -> list[ast.ClassDef]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+
+
+def modules() -> list[Module]:
+    """The modules of the product, in path order."""
+    paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    found = []
+    for path in paths:
+        source = path.read_text()
+        found.append(Module(path, source, ast.parse(source)))
+    return found
+
+
+def function_lines(function: Function) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def methods(definition: ast.ClassDef) -> int:
+    return sum(isinstance(node, FUNCTIONS) for node in definition.body)
+
+
+def violations(product: list[Module]) -> Iterator[str]:
+    """Each violation of a limit, with its place and size."""
+    for module in product:
+        if module.lines > MAX_MODULE_LINES:
+            yield f"{module.name}: {module.lines} lines; the maximum is {MAX_MODULE_LINES}"
+        for definition in module.classes:
+            if methods(definition) > MAX_METHODS:
+                owner, size = f"{module.name}:{definition.lineno}: {definition.name}", methods(definition)
+                yield f"{owner} has {size} methods; the maximum is {MAX_METHODS}"
+        for function in module.functions:
+            if function_lines(function) > MAX_FUNCTION_LINES:
+                place, size = f"{module.name}:{function.lineno}", function_lines(function)
+                yield f"{place}: {function.name} has {size} lines; the maximum is {MAX_FUNCTION_LINES}"
+    folders = Counter(module.path.parent for module in product if module.path.name != "__init__.py")
+    for folder, number in sorted(folders.items()):
+        name = str(folder.relative_to(ROOT))
+        if number > MAX_MODULES and name not in MODULE_PER_ITEM:
+            yield f"{name}: {number} modules; the maximum is {MAX_MODULES}"
+
+
+def docstring_lines(module: Module) -> int:
+    owners = [module.tree, *module.classes, *module.functions]
+    return sum(
+        (ast.get_docstring(owner, clean=False) or "\n").count("\n") + 1 for owner in owners if _has(owner)
+    )
+
+
+def _has(owner: ast.Module | ast.ClassDef | Function) -> bool:
+    return ast.get_docstring(owner, clean=False) is not None
+
+
+def comment_tokens(module: Module) -> int:
+    tokens = tokenize.generate_tokens(io.StringIO(module.source).readline)
+    return sum(token.type == tokenize.COMMENT for token in tokens)
+
+
+def table(product: list[Module]) -> Iterator[tuple[str, str]]:
+    """The rows of the table: a metric and its value."""
+    lines = sorted(module.lines for module in product)
+    total = sum(lines)
+    functions = [function for module in product for function in module.functions]
+    sizes = sorted(function_lines(function) for function in functions)
+    classes = [definition for module in product for definition in module.classes]
+    documented = [owner for owner in functions if not owner.name.startswith("_")]
+    asserts = sum(isinstance(node, ast.Assert) for module in product for node in ast.walk(module.tree))
+    names = (node for module in product for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+    yield "modules", str(len(product))
+    yield "lines", str(total)
+    yield "median module", str(int(statistics.median(lines)))
+    yield "9 in 10 modules under", str(lines[int(0.9 * len(lines))])
+    yield "largest module", str(lines[-1])
+    yield "modules under 60 lines", f"{sum(size < 60 for size in lines) / len(lines):.1%}"
+    yield "comments per 100 lines", f"{100 * sum(map(comment_tokens, product)) / total:.1f}"
+    yield "docstring lines per 100 lines", f"{100 * sum(map(docstring_lines, product)) / total:.1f}"
+    yield "functions", str(len(functions))
+    yield (
+        "median, 90th, 99th percentile function",
+        ", ".join(str(sizes[int(share * len(sizes))]) for share in (0.5, 0.9, 0.99)),
+    )
+    yield "longest function", str(sizes[-1])
+    yield "return-annotated", f"{sum(f.returns is not None for f in functions) / len(functions):.1%}"
+    yield "public functions with a docstring", f"{sum(map(_has, documented)) / len(documented):.1%}"
+    yield "most methods in a class", str(max(map(methods, classes)))
+    yield "asserts", str(asserts)
+    yield "uses of Any", str(sum(name.id == "Any" for name in names))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--limits", action="store_true", help="print the violations only")
+    options = parser.parse_args()
+    product = modules()
+    if not options.limits:
+        for metric, value in table(product):
+            sys.stdout.write(f"{value:>14}  {metric}\n")
+    found = list(violations(product))
+    for violation in found:
+        sys.stdout.write(f"{violation}\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
