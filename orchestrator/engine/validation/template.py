@@ -77,7 +77,7 @@ def validate_stack(
     tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
     check = _StackCheck(template, values, kinds, tree)
     found = check.run()
-    if check.resources > kinds.max_resources:
+    if check.resources > kinds.type_environment.max_resources:
         message = "Request limit exceeded: Maximum resources per stack exceeded."
         limit = Diagnostic("too-many-resources", message, heat_type="RequestLimitExceeded")
         found.append(limit if strict else replace(limit, severity="warning"))

@@ -19,7 +19,7 @@ from orchestrator.config import Settings
 from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.check.visit import StackView, Visit
-from orchestrator.engine.validation.type_resolution import TypeResolver, UnknownType, installed
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.runtime.file_cache import FileCache
@@ -304,17 +304,20 @@ class ChildStackLoader:
 
     def _made(self, own: Mapping[str, Any], files: Mapping[str, str], depth: int) -> InheritedContext:
         environment, settings = Environment.parse({"parameters": {}, **own}), self.settings
-        kinds = TypeResolver(
+        of_root = TypeEnvironment.of_stack(
             self.types,
-            environment.registry(global_environment(settings.environment_dir), installed(self.types)),
+            environment,
             RevisionFiles(files, self.files),
             Limits.of(settings),
-            environment=environment,
+            globals=global_environment(settings.environment_dir),
+        )
+        type_environment = replace(
+            of_root,
             depth=depth,
             max_depth=settings.max_nested_stack_depth,
             max_resources=settings.max_resources_per_stack,
         )
-        return InheritedContext(environment, files, kinds)
+        return InheritedContext(environment, files, TypeResolver(type_environment))
 
     def _uuid(self, stack_id: int) -> str:
         return stacks.uuid(self.database, stack_id)

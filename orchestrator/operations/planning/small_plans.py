@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.check.hooks import Hooks
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.plan_changes import plan_changes
-from orchestrator.engine.validation.type_resolution import with_implicit
+from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.errors import Superseded
 from orchestrator.operations.children.child_stacks import ChildStackLoader
 from orchestrator.operations.planning.definitions import PlannedDefinitions

@@ -12,7 +12,8 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.hooks import UPDATES, Hooks
 from orchestrator.engine.check.visit import StackView
 from orchestrator.engine.plan_changes import Row, plan_changes
-from orchestrator.engine.validation.type_resolution import TypeResolver, with_implicit
+from orchestrator.engine.validation.implicit_requirements import with_implicit
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.operations.children.child_stacks import SHORT, ChildStackLoader
 from orchestrator.operations.planning.adopted_resources import AdoptedResources
 from orchestrator.operations.planning.definitions import PlannedDefinitions

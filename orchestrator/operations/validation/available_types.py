@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.validation.type_resolution import TypeResolver, UnknownType
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.logs import logger
 from orchestrator.operations.validation.template_fetcher import fetcher
@@ -44,7 +44,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
         """`enter` raises Forbidden for types that the caller may not use."""
         self._types, self._settings = types, settings
         self._globals = global_environment(settings.environment_dir)
-        self._kinds = TypeResolver.of_stack(
+        type_environment = TypeEnvironment.of_stack(
             types,
             Environment(),
             {},
@@ -52,6 +52,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
             globals=self._globals,
             fetch=fetcher(settings),
         )
+        self._kinds = TypeResolver(type_environment)
         self._enter = enter
 
     def __getitem__(self, name: str) -> ResourceType:

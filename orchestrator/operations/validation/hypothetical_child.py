@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
+from orchestrator.engine.validation.implicit_requirements import with_implicit
+from orchestrator.engine.validation.nested_templates import NestedTemplates
 from orchestrator.engine.validation.property_resolution import Resolved
-from orchestrator.engine.validation.type_resolution import TypeResolver, installed, with_implicit
+from orchestrator.engine.validation.type_resolution import TypeResolver, installed
 from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
@@ -185,17 +187,17 @@ def _kinds(
     registry = environment.registry(
         global_environment(context.settings.environment_dir), installed(context.types)
     )
-    return TypeResolver(
-        context.types,
-        registry,
-        kinds.files,
-        kinds.limits,
+    parent = kinds.type_environment
+    child = replace(
+        parent,
+        types=context.types,
+        registry=registry,
+        templates=NestedTemplates(kinds.files, parent.templates.limits),
         environment=environment,
-        overlook=kinds.overlook,
-        depth=kinds.depth + 1,
-        max_depth=kinds.max_depth,
-        max_resources=kinds.max_resources,
+        depth=parent.depth + 1,
+        authorize=None,
     )
+    return TypeResolver(child)
 
 
 def hypothetical_child_of(

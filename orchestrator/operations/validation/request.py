@@ -14,9 +14,10 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.config import Settings
+from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
 from orchestrator.engine.validation.template import Inquire, validate_stack
-from orchestrator.engine.validation.type_resolution import TypeResolver, with_implicit
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
@@ -138,7 +139,13 @@ def validate_request(
     if errors:
         raise InvalidTemplate(heat_first(errors, template.form.keywords))
     return ValidatedRequest(
-        draft.document, template, environment, values, kinds, {**files, **kinds.fetched}, warnings
+        draft.document,
+        template,
+        environment,
+        values,
+        kinds,
+        {**files, **kinds.type_environment.templates.fetched},
+        warnings,
     )
 
 
@@ -201,19 +208,23 @@ def kinds_of(
 ) -> TypeResolver:
     """Return the type resolver of a stack with this environment; `fetching` lets it fetch missing files."""
     settings = context.settings
-    return TypeResolver.of_stack(
+    of_root = TypeEnvironment.of_stack(
         context.types,
         environment,
         files,
         Limits.of(settings),
         globals=global_environment(settings.environment_dir),
-        overlook=overlook,
+        fetch=fetcher(settings) if fetching else None,
+    )
+    of_stack = replace(
+        of_root,
+        allow_unavailable=overlook,
         depth=depth,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
-        fetch=fetcher(settings) if fetching else None,
-        enter=type_policy(policy_of(settings), context.caller),
+        authorize=type_policy(policy_of(settings), context.caller),
     )
+    return TypeResolver(of_stack)
 
 
 def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:

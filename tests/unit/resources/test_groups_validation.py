@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.resources.builtin.random_string import RandomString
 from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup
@@ -26,9 +27,8 @@ MEMBER = {"type": "OS::Heat::TestResource", "properties": {"value": "v"}}
 
 def diagnostics(resources, *, files=None, **more):
     template = load({"heat_template_version": "2021-04-16", "resources": resources, **more}, Limits())
-    kinds = TypeResolver.of_stack(
-        TYPES, Environment(), files or {}, Limits(), max_depth=3, max_resources=1000
-    )
+    types = TypeEnvironment.of_stack(TYPES, Environment(), files or {}, Limits())
+    kinds = TypeResolver(replace(types, max_depth=3, max_resources=1000))
     return validate_stack(template, ParameterValues({}), kinds, strict=True)
 
 
@@ -108,7 +108,7 @@ def _with_parameters(member, schemas):
         "parameters": schemas,
         "resources": {"g": group(member)},
     }
-    kinds = TypeResolver.of_stack(TYPES, Environment(), {}, Limits())
+    kinds = TypeResolver(TypeEnvironment.of_stack(TYPES, Environment(), {}, Limits()))
     return validate_stack(
         load(document, Limits()), ParameterValues({"p": "hush"}, frozenset({"p"})), kinds, strict=True
     )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.engine.validation.property_resolution import resolve_properties
-from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.errors import InvalidTemplate
 from orchestrator.resources.builtin.test_resource import TestResource
 from orchestrator.resources.builtin.value import ValueResource
@@ -158,7 +158,8 @@ def test_a_million_members_take_no_room():
     assert len(template.resources) == 1_000_000
     name = Members.parse(text).name(999_999)
     assert template.resources[name].type == TYPE
-    kinds = TypeResolver.of_stack(Registry.of(ValueResource, TestResource), Environment(), {}, Limits())
+    types = Registry.of(ValueResource, TestResource)
+    kinds = TypeResolver(TypeEnvironment.of_stack(types, Environment(), {}, Limits()))
     assert [kinds.resolved_name(one) for one in kinds.samples(template)] == [TYPE]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -11,7 +11,7 @@ from orchestrator.engine.check.property_diff import property_change, with_drift
 from orchestrator.engine.preview.forecast import Forecast
 from orchestrator.engine.preview.property_forecast import mentioned
 from orchestrator.engine.preview.results import CurrentResource, ForecastResource
-from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, ResourceType
 from orchestrator.schema.translation import Replace
 from orchestrator.template.environment import Environment
@@ -86,7 +86,7 @@ def forecast(resources: Mapping[str, Any], parameters: Mapping[str, Any] | None 
     declared = {name: {"type": "string", "hidden": True} for name in parameters or {}}
     whole = {"heat_template_version": "2021-04-16", "resources": resources, "parameters": declared}
     values = ParameterValues(dict(parameters or {}), frozenset(declared))
-    kinds = TypeResolver.of_stack(TYPES, Environment(), {}, Limits())
+    kinds = TypeResolver(TypeEnvironment.of_stack(TYPES, Environment(), {}, Limits()))
     return Forecast(load(whole, Limits(), values), values, kinds, {}.get, "s")
 
 

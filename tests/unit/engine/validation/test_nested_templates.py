@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.resources.registry import load_registry
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
@@ -34,15 +35,9 @@ def diagnostics(
 ):
     """Validate a template that came with these files, objects being written as JSON."""
     texts = {name: body if isinstance(body, str) else json.dumps(body) for name, body in files.items()}
-    kinds = TypeResolver.of_stack(
-        load_registry(),
-        Environment.parse(environment),
-        texts,
-        LIMITS,
-        overlook=overlook,
-        max_depth=max_depth,
-        max_resources=max_resources,
-    )
+    types = TypeEnvironment.of_stack(load_registry(), Environment.parse(environment), texts, LIMITS)
+    limits = {"max_depth": max_depth, "max_resources": max_resources}
+    kinds = TypeResolver(replace(types, allow_unavailable=overlook, **limits))
     template = load(source, LIMITS)
     values = ParameterValues.build(template.parameters, {}, {}, {}, missing_ok=True)
     return validate_stack(template, values, kinds, strict=strict, stack_timeout_seconds=3600.0)

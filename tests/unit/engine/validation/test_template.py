@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.none import NoneResource
@@ -68,7 +70,8 @@ def faults(resources, parameters=None, outputs=None, *, strict=True, timeout=360
 
 
 def kinds(files=None, *, overlook=False):
-    return TypeResolver.of_stack(TYPES, Environment(), files or {}, LIMITS, overlook=overlook)
+    environment = TypeEnvironment.of_stack(TYPES, Environment(), files or {}, LIMITS)
+    return TypeResolver(replace(environment, allow_unavailable=overlook))
 
 
 def diagnostics(

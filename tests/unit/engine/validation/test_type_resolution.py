@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.type_resolution import (
+    TypeEnvironment,
     TypeResolver,
     UnavailableType,
     UnknownType,
-    with_implicit,
 )
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.none import NoneResource
@@ -40,7 +42,8 @@ TYPES = Registry.of(Leaf, NoneResource, RandomString)
 
 def kinds(registry=None, files=None, globals=None, **more):
     environment = Environment.parse({"resource_registry": registry or {}})
-    return TypeResolver.of_stack(TYPES, environment, files or {}, Limits(), globals=globals, **more)
+    made = TypeEnvironment.of_stack(TYPES, environment, files or {}, Limits(), globals=globals)
+    return TypeResolver(replace(made, **more))
 
 
 def definition(type_name, name="a"):
@@ -99,7 +102,7 @@ def test_a_known_type_is_refused_under_the_name_in_the_template():
 
 
 def test_a_known_type_may_be_overlooked_and_an_unknown_one_never():
-    found = kinds(overlook=True)
+    found = kinds(allow_unavailable=True)
     assert isinstance(found.of(definition("OS::Nova::Server")), UnavailableType)
     assert found.of(definition("OS::Nova::Server")).has_attribute("anything")
     assert isinstance(found.of(definition("No::Such")), UnknownType)
@@ -150,7 +153,7 @@ def test_a_broken_template_is_told_with_its_file_and_line():
 def test_a_template_that_is_too_large_is_a_fault_of_the_resource():
     environment = Environment()
     small = Limits(max_bytes=10)
-    found = TypeResolver.of_stack(TYPES, environment, {URL: TEMPLATE}, small)
+    found = TypeResolver(TypeEnvironment.of_stack(TYPES, environment, {URL: TEMPLATE}, small))
     assert missing(found, URL).heat_type == "RequestLimitExceeded"
 
 

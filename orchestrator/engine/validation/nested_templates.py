@@ -1,0 +1,86 @@
+"""The texts of the templates nested in one tree of stacks, read and parsed once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidTemplate
+from orchestrator.resources.template_type import NestedTemplate
+from orchestrator.schema.suggestions import did_you_mean
+from orchestrator.template.parse import Limits
+from orchestrator.template.resource_registry import Target
+
+Fetch = Callable[[str, Collection[str]], str]  # by address and schemes allowed; raises CouldNotFetch
+NO_FETCHING: Final = "send the text of the template along in files, under this name"
+
+
+class NestedTemplates:
+    """Nested templates by address, shared by all stacks of a tree."""
+
+    def __init__(self, files: Mapping[str, str], limits: Limits, fetch: Fetch | None = None) -> None:
+        """`fetch` reads an address that is not among the files; None: nothing is fetched."""
+        self.files, self.limits, self.fetch = files, limits, fetch
+        self.fetched: dict[str, str] = {}  # texts by address
+        self._read: dict[str, NestedTemplate | InvalidTemplate] = {}
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names of the hidden parameters of all templates read so far."""
+        read = [found for found in self._read.values() if isinstance(found, NestedTemplate)]
+        return frozenset(
+            name for template in read for name, schema in template.parameters.items() if schema.hidden
+        )
+
+    def get(self, target: Target) -> NestedTemplate:
+        """Return a nested template.
+
+        Raises:
+            InvalidTemplate: its text is missing, or is no template.
+        """
+        url = target.name
+        known = self._read.get(url)
+        if known is None:
+            try:
+                known = NestedTemplate.read(url, self._text(target), self.limits)
+            except InvalidTemplate as error:
+                known = error
+            self._read[url] = known
+        if isinstance(known, InvalidTemplate):
+            raise known
+        return known
+
+    def _text(self, target: Target) -> str:
+        """Return the text of a template, from the files or from its address.
+
+        Raises:
+            InvalidTemplate: there is no such text.
+        """
+        url = target.name
+        text = self.files.get(url)
+        if text is None:
+            text = self.fetched.get(url)
+        if text is None:
+            if self.fetch is None:
+                raise _unfetched(target, self.files)
+            try:
+                text = self.fetched[url] = self.fetch(url, target.schemes)
+            except CouldNotFetch as error:
+                raise _unfetched(target, self.files, error) from error
+        return text
+
+
+def _unfetched(
+    target: Target, files: Mapping[str, str], error: CouldNotFetch | None = None
+) -> InvalidTemplate:
+    """Return the error for a template that the request does not contain."""
+    url = target.name
+    scheme = url.partition("://")[0] if "://" in url else ""
+    problem = f"Invalid URL scheme {scheme}"
+    if scheme in target.schemes:
+        problem = f"Failed to retrieve template from {url}"
+    message = f'Could not fetch remote template "{url}": {problem}'
+    hint = did_you_mean(url, files)
+    if error is not None and scheme in target.schemes:
+        message, hint = f'Could not fetch remote template "{url}": {error}', hint or error.why
+    return InvalidTemplate([Diagnostic("template-not-sent", message, hint=hint or NO_FETCHING)])
