@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from orchestrator.config import Settings
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
 from orchestrator.operations.reconcile.worker_context import WorkerContext

@@ -23,7 +23,7 @@ from orchestrator.engine.states import ACTS
 from orchestrator.errors import NotFound, OrchestratorError, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning import row_writer
 from orchestrator.operations.planning.row_writer import NodeWriter
 from orchestrator.operations.planning.small_plans import SmallPlanner

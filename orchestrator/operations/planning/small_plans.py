@@ -18,7 +18,7 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.plan_changes import plan_changes
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.errors import Superseded
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.planning.traversal_plan import (
     QueueOf,
@@ -108,7 +108,7 @@ class SmallPlanner:
             stack.revision_id, inputs.environment, inputs.files, inputs.depth
         )
         changes = plan_changes(inputs.rows, {})
-        if changes.unmade or Hooks(context.kinds.registry, stack.action):
+        if changes.unmade or Hooks(context.resolver.registry, stack.action):
             return None
         plan = plan_of_changes(changes, {})
         if _has_joins(plan):
@@ -134,10 +134,10 @@ class SmallPlanner:
         context = self.stacks.inherited_context_of(
             stack.revision_id, inputs.environment, inputs.files, inputs.depth
         )
-        if Hooks(context.kinds.registry, stack.action):
+        if Hooks(context.resolver.registry, stack.action):
             return None
-        template = with_implicit(template, context.kinds)
-        return PlannedDefinitions(template, values, context.kinds, inputs.files)
+        template = with_implicit(template, context.resolver)
+        return PlannedDefinitions(template, values, context.resolver, inputs.files)
 
     def _nodes(
         self, plan: TraversalPlan, ids: Sequence[int], finish_id: int, visited: Mapping[int, VisitedRow]

@@ -14,7 +14,7 @@ from orchestrator.engine.check.visit import StackView
 from orchestrator.engine.plan_changes import Row, plan_changes
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.type_resolution import TypeResolver
-from orchestrator.operations.children.child_stacks import SHORT, ChildStackLoader
+from orchestrator.operations.children.loader import MAX_CACHED_BYTES, ChildStackLoader
 from orchestrator.operations.planning.adopted_resources import AdoptedResources
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.planning.group_subset import GroupSubset, changed_subset, is_large_group
@@ -68,7 +68,7 @@ class TemplatePlanner:
         """
         values = self.parameters.get(stack)
         revision = bulk_writer.revision(db, stack.revision_id)
-        resolver = self.stacks.inherited_context(stack).kinds
+        resolver = self.stacks.inherited_context(stack).resolver
         stack_hooks = Hooks(resolver.registry, stack.action)
         if template is None and stack.action not in DELETE_ACTIONS:
             template = self._template(db, stack, values, resolver, revision)
@@ -112,7 +112,7 @@ class TemplatePlanner:
     ) -> Template:
         """Return a stack's template; a short one is parsed once per process, for many children have it."""
         template = None
-        if revision.length <= SHORT:
+        if revision.length <= MAX_CACHED_BYTES:
             template = self.stacks.template(revision.template_hash, values, MAX_RESOURCES)
         if template is None:
             text = bulk_writer.template_text(db, stack.revision_id)
@@ -153,7 +153,7 @@ class TemplatePlanner:
             return False
         revision_id, number, sealed = pending
         then = stack._replace(revision_id=revision_id)
-        values, resolver = self.parameters.get(then), self.stacks.inherited_context(then).kinds
+        values, resolver = self.parameters.get(then), self.stacks.inherited_context(then).resolver
         revision = bulk_writer.revision(db, revision_id)
         template = self._template(db, then, values, resolver, revision)
         planned = PlannedDefinitions(template, values, resolver, revision.files)

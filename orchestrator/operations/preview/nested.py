@@ -11,10 +11,9 @@ from orchestrator.engine.check.child_status import split_request
 from orchestrator.engine.preview.property_forecast import PropertyForecast
 from orchestrator.engine.preview.results import ForecastResource
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
+from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.preview.create import PlannedResource, planned_resources
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
-from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.hypothetical_child import (
     HypotheticalChild,
@@ -108,8 +107,6 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
         known = preview.current_resources(db, row.id)
         data = split_request({} if known is None else known.data)[1]
         around = replace(_around(preview, name, outlook), data=data)
-        files = FileCache(context.database)
-        around_it = ChildStackLoader(context.database, context.cipher, context.types, context.settings, files)
         inside = build_hypothetical_child(
             context,
             preview.kinds,
@@ -118,7 +115,13 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
             name=child.name,
             uuid=str(child.uuid),
             child=StoredChildView(
-                db, around_it, child_reads.state(db, row.id), preview.kinds, preview.stack.id, name
+                db,
+                context.database,
+                context.cipher,
+                child_reads.state(db, row.id),
+                preview.kinds,
+                preview.stack.id,
+                name,
             ),
         )
     if inside is None:

@@ -31,7 +31,7 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.logs import concerning, logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.children.child_stacks import LazyStackContext
+from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile import child_transitions
 from orchestrator.operations.reconcile.nested_step_executor import NestedStepExecutor
 from orchestrator.operations.reconcile.outcome_rows import (

@@ -47,7 +47,8 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.engine.check.property_diff import as_stored
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.operations.children.child_stacks import ChildStackLoader, StoredChildView
+from orchestrator.operations.children.child_view import StoredChildView
+from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.reconcile.step_executor import StepExecutor
 from orchestrator.operations.resource_context.state import (
     StepResult,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.config import Settings
-from orchestrator.operations.children.child_stacks import ChildStackLoader
+from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.process import PlanNodeHandler
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.file_cache import FileCache

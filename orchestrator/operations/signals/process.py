@@ -17,7 +17,7 @@ from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.logs import logger
-from orchestrator.operations.children.child_stacks import LazyStackContext
+from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.operations.children import child_stacks
+from orchestrator.operations.children import loader
 from orchestrator.template.parameters import ParameterValues
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
@@ -66,8 +66,8 @@ def test_conditions_are_decided_for_each(world: World):
 
 def test_a_text_without_conditions_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):
     texts = []
-    read = child_stacks.read_stored
-    monkeypatch.setattr(child_stacks, "read_stored", lambda *given: texts.append(given[0]) or read(*given))
+    read = loader.read_stored
+    monkeypatch.setattr(loader, "read_stored", lambda *given: texts.append(given[0]) or read(*given))
     world.create("s", {f"c{n}": nested(value=str(n)) for n in range(5)}, files={CHILD: PLAIN})
     deliver(world)
     assert texts == [PLAIN]

@@ -1,0 +1,109 @@
+"""The recorded state of a child stack, as the type of its resource reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from orchestrator.deprecation import renamed_attributes
+from orchestrator.engine.check.child_status import ChildState
+from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.operations.outputs.outputs import resolve_outputs
+from orchestrator.resources.nested_type import Member, Sibling
+from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.repository import CheckConnection
+from orchestrator.store.traversals import child_reads
+from orchestrator.template.environment import Environment
+
+
+@renamed_attributes(beside="sibling")
+class StoredChildView:
+    """A child stack, read from the database on demand."""
+
+    def __init__(
+        self,
+        db: CheckConnection,
+        database: Database,
+        cipher: Cipher,
+        child: ChildState | None,
+        resolver: TypeResolver,
+        stack_id: int,
+        resource_name: str,
+    ) -> None:
+        """`resolver`, `stack_id` and `resource_name` are those of the parent's stack and resource."""
+        self._db, self._database, self._cipher, self._resolver = db, database, cipher, resolver
+        self._stack_id, self._name = stack_id, resource_name
+        self._child = None if child is None or child.gone else child
+        self._outputs: dict[str, Any] | None = None
+        self.used_secret = False
+
+    @property
+    def uuid(self) -> str | None:
+        """The child's id."""
+        return None if self._child is None else self._child.uuid
+
+    @property
+    def arn(self) -> str | None:
+        """The child's ARN."""
+        child = self._child
+        if child is None:
+            return None
+        return f"arn:openstack:heat::{child.project_id}:stacks/{child.name}/{child.uuid}"
+
+    @property
+    def template(self) -> str | None:
+        """The text of the child's desired template."""
+        if self._child is None or self._child.revision_id is None:
+            return None
+        return child_reads.template(self._db, self._child.revision_id)
+
+    def sibling(self, id_: str) -> Sibling | None:
+        """Return the resource of the parent's stack with this reference id or physical id."""
+        for name, properties, metadata, sealed in child_reads.beside(self._db, self._stack_id, id_):
+            opened = self._opened(sealed)
+            return Sibling(
+                name, opened.get("properties", properties) or {}, opened.get("metadata", metadata) or {}
+            )
+        return None
+
+    def members(self) -> Sequence[Member]:
+        """Return the child's resources, oldest first."""
+        if self._child is None:
+            return []
+        found = []
+        for name, type_, action, status, id_, reference, at, attributes, sealed, bad in child_reads.members(
+            self._db, self._child.id
+        ):
+            opened = self._opened(sealed)
+            values = opened.get("attributes", attributes) or {}
+            reference_id = opened.get("reference_id", reference)
+            found.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
+        return found
+
+    def failed(self) -> Collection[str]:
+        """Return the names of the child's failed resources."""
+        return () if self._child is None else child_reads.failed(self._db, self._child.id)
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the values of the child's outputs."""
+        if self._outputs is None:
+            self._outputs = {}
+            if self._child is not None:
+                for output in resolve_outputs(self._database, self._cipher, self._child):
+                    self._outputs[output.key] = output.value
+                    self.used_secret = self.used_secret or output.secret
+        return self._outputs
+
+    def file(self, name: str) -> str | None:
+        """Return a file of the parent's stack."""
+        return self._resolver.files.get(name)
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the child's environment: the inherited one with these parameters."""
+        return self._resolver.environment.child(self._name, parameters, None)
+
+    def _opened(self, sealed: str | None) -> Mapping[str, Any]:
+        opened: Mapping[str, Any] = self._cipher.open(sealed.encode()) if sealed else {}
+        self.used_secret = self.used_secret or bool(opened)
+        return opened

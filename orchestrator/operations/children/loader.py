@@ -1,0 +1,355 @@
+"""The desired state of child stacks, and the inherited context of nested resources.
+
+Caches what it reads of revisions and templates, for neither ever changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.config import Settings
+from orchestrator.engine.check.child_status import ChildState
+from orchestrator.engine.check.visit import StackView, Visit
+from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
+from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.operations.children.child_view import StoredChildView
+from orchestrator.operations.runtime.bounded_cache import BoundedCache
+from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.snapshots.restored_template import with_restored_resources
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested_type import ChildTemplate, NestedType
+from orchestrator.security.encryption import Cipher
+from orchestrator.store import snapshots
+from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.repository import CheckConnection
+from orchestrator.store.stacks import revisions, stacks
+from orchestrator.store.traversals import child_reads
+from orchestrator.store.traversals.children import ChildWanted
+from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.formats import Format
+from orchestrator.template.function_view import ParentResourceProxy
+from orchestrator.template.global_environment import global_environment
+from orchestrator.template.group_template import MembersDraft, is_members, load_stored, read_stored
+from orchestrator.template.parameters import ParameterSchema, ParameterValues
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import Draft, Template, load
+
+CACHE_SIZE: Final = 128  # entries of each cache
+MAX_CACHED_BYTES: Final = 32 * 1024  # of a template's text; a longer one is parsed each time
+CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Conditions)"')
+# Children up to this size skip the count of the tree's resources, unless the tree's limit is low. The root's
+# own templates were counted when the root was accepted, and counting the tree once per child is O(n²).
+MAX_UNCOUNTED_RESOURCES: Final = 100
+LOW_TREE_LIMIT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class InheritedContext:
+    """The part of a stack that its children inherit."""
+
+    environment: Environment
+    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    resolver: TypeResolver
+
+
+@dataclass(frozen=True, slots=True)
+class UnconditionalTemplate:
+    """A parsed template without conditions: it is the same for any parameter values."""
+
+    form: Format
+    parameters: Mapping[str, ParameterSchema]
+    template: Template
+    stored: bytes  # as JSON
+    outline: Mapping[str, Any]
+
+
+class RevisionFiles(Mapping[str, str]):
+    """The texts of a revision's files by name, read on demand."""
+
+    def __init__(self, hashes: Mapping[str, str], cache: FileCache) -> None:
+        """Take the hashes of the texts."""
+        self._hashes, self._cache = hashes, cache
+
+    def __getitem__(self, name: str) -> str:
+        """Return a file's text."""
+        text = self._cache.get(self._hashes[name])
+        if text is None:
+            raise KeyError(name)
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._hashes)
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self._hashes)
+
+
+class ChildStackLoader:
+    """Loads what visits to nested resources need of the stacks above and below; one per process."""
+
+    def __init__(
+        self,
+        database: Database,
+        cipher: Cipher,
+        types: Mapping[str, ResourceType],
+        settings: Settings,
+        files: FileCache,
+    ) -> None:
+        """Start with empty caches."""
+        self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
+        self.files = files
+        self._contexts: BoundedCache[int, InheritedContext] = BoundedCache(CACHE_SIZE)  # by revision
+        self._shared: BoundedCache[bytes, InheritedContext] = BoundedCache(CACHE_SIZE)  # by content
+        self._roots: BoundedCache[int, str] = BoundedCache(CACHE_SIZE)
+        self._templates: BoundedCache[str, Template] = BoundedCache(CACHE_SIZE)  # by hash
+        self._unconditional: BoundedCache[str, UnconditionalTemplate] = BoundedCache(CACHE_SIZE)  # by text
+
+    def root_of(self, stack: StackView) -> str:
+        """Return the uuid of the tree's root stack."""
+        if stack.root_id == stack.id:
+            return stack.uuid
+        return self._roots.get_or_make(stack.root_id, lambda: stacks.uuid(self.database, stack.root_id))
+
+    def type_of(self, visit: Visit) -> ResourceType:
+        """Return the type of a visited resource, including types made from templates.
+
+        Raises:
+            NotFound: the type does not exist.
+            InvalidTemplate: an update needs the type, and its template is invalid.
+        """
+        resource = visit.resource
+        assert resource is not None
+        installed = self.types.get(resource.kind)
+        if installed is not None:
+            return installed
+        body = visit.definition.body if visit.definition else {}
+        if "nested" in body:
+            definition = ResourceDefinition(resource.name, body["type"], body, frozenset(), {}, frozenset())
+            found = self.inherited_context(visit.stack).resolver.of(definition)
+            if isinstance(found, NestedType):
+                return found
+            if isinstance(found, UnknownType) and visit.kind == "update":
+                raise InvalidTemplate(found.faults)
+        if "nested" in body or resource.runs_as is not None or "/" in resource.type:
+            return MissingType(resource.kind)
+        raise NotFound("resource type", resource.kind)
+
+    def child_view(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> StoredChildView:
+        """Return a view of the child of a visited resource."""
+        assert visit.resource is not None
+        resolver = self.inherited_context(visit.stack).resolver
+        return StoredChildView(
+            db, self.database, self.cipher, child, resolver, visit.stack.id, visit.resource.name
+        )
+
+    def inherited_context(self, stack: StackView) -> InheritedContext:
+        """Return what the children of a stack inherit from its desired revision."""
+        return self._contexts.get_or_make(stack.revision_id, lambda: self._read_context(stack))
+
+    def inherited_context_of(
+        self, revision_id: int, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+    ) -> InheritedContext:
+        """Return the same, from the contents of a revision."""
+        return self._contexts.get_or_make(
+            revision_id, lambda: self._shared_context(environment, files, depth)
+        )
+
+    def template(self, hash_: str, values: ParameterValues, max_resources: int) -> Template | None:
+        """Return a stored template with these values; None when it has more than `max_resources`.
+
+        A template without conditions is cached: it is the same for any values.
+
+        Raises:
+            InvalidTemplate: it is invalid with these values.
+        """
+        found = self._templates.get(hash_)
+        if found is not None:
+            return found if len(found.resources) <= max_resources else None
+        text = self.files.get(hash_)
+        if text is None:
+            return None
+        template = load_stored(text, Limits.of(self.settings), values)
+        if len(template.resources) > max_resources:
+            return None
+        if CONDITIONAL.search(text) is None:
+            self._templates.put(hash_, template)
+        return template
+
+    def desired_child(
+        self,
+        visit: Visit,
+        child: ChildTemplate,
+        *,
+        child_uuid: str,
+        name: str,
+        secret: bool,
+        parent: ParentResourceProxy,
+        keeps: int | None = None,
+    ) -> tuple[ChildWanted, bool]:
+        """Return the desired state of a child, and whether any of it is secret.
+
+        It keeps the files of its revision `keeps` that the parent's stack does not have.
+
+        Raises:
+            InvalidTemplate, LimitExceeded: the child cannot have this template.
+        """
+        context = self.inherited_context(visit.stack)
+        # The text of a thousand identical children is parsed once.
+        draft = self._unconditional.get(child.text) or read_stored(child.text, Limits.of(self.settings))
+        given = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
+        values = ParameterValues.build(
+            draft.parameters,
+            child.environment.parameters,
+            child.environment.parameter_defaults,
+            given,
+            parent=parent,
+        )
+        defined = draft
+        if not isinstance(defined, UnconditionalTemplate):
+            defined = self._define(child.text, defined, values)
+        self._check_limits(visit.stack.root_id, context, child_uuid, len(defined.template.resources))
+        names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
+        hidden = {parameter: values[parameter] for parameter in names if parameter in values}
+        desired = ChildWanted(
+            uuid=child_uuid,
+            name=name,
+            template=defined.stored,
+            files=context.files
+            if keeps is None
+            else {**revisions.files(self.database, keeps), **context.files},
+            environment=_masked(child.environment, hidden),
+            parameters={
+                parameter: None if parameter in hidden else value
+                for parameter, value in values.items()
+                if parameter not in given
+            },
+            sealed=self.cipher.seal(hidden) if hidden else None,
+            outline=defined.outline,
+            timeout_mins=child.timeout_mins,
+        )
+        return desired, bool(hidden)
+
+    def restored(self, desired: ChildWanted, snapshot_id: int) -> ChildWanted:
+        """Return a child to be restored from a snapshot: resources with a copy are created from it."""
+        desired = replace(desired, restores=snapshot_id)
+        copies = list(snapshots.copies(self.database, snapshot_id, kept_only=True))
+        if not copies or is_members(desired.template):  # group members share a definition without copies
+            return desired
+        values = stored_values(dict(desired.parameters), desired.sealed, self.cipher, {})
+        template = load(desired.template, Limits.of(self.settings), values)
+        resolver = self._shared_context(desired.environment, {}, 0).resolver
+        document = orjson.loads(desired.template)
+        made = with_restored_resources(document, template, resolver, copies, self.types, self.cipher)
+        return desired if made is None else replace(desired, template=orjson.dumps(made))
+
+    def _define(
+        self, text: str, draft: Draft | MembersDraft, values: ParameterValues
+    ) -> UnconditionalTemplate:
+        """Return a template with these values; one without conditions is cached.
+
+        Raises:
+            InvalidTemplate: it is invalid with these values.
+        """
+        template = draft.define(values)
+        stored = orjson.dumps(draft.document)
+        made = UnconditionalTemplate(draft.form, draft.parameters, template, stored, template.outline())
+        is_short = len(text) <= MAX_CACHED_BYTES
+        if is_short and not is_members(text) and CONDITIONAL.search(stored.decode()) is None:
+            self._unconditional.put(text, made)
+        return made
+
+    def _check_limits(self, root_id: int, context: InheritedContext, child_uuid: str, count: int) -> None:
+        """Check the depth of a child and, with its `count` resources, the size of the tree.
+
+        Raises:
+            LimitExceeded: a limit of the settings is exceeded.
+        """
+        max_depth, limit = self.settings.max_nested_stack_depth, self.settings.max_resources_per_stack
+        if context.resolver.depth >= max_depth:
+            raise LimitExceeded(f"Recursion depth exceeds {max_depth}.")
+        if count <= MAX_UNCOUNTED_RESOURCES and limit > LOW_TREE_LIMIT:
+            return
+        with self.database.engine.connect() as connection:
+            found = child_reads.count_below(connection, root_id, limit, child_uuid)
+        if found + count > limit:
+            raise LimitExceeded("Maximum resources per stack exceeded.")
+
+    def _read_context(self, stack: StackView) -> InheritedContext:
+        with self.database.borrow() as db:
+            environment, files, depth = child_reads.around(db, stack.id, stack.revision_id)
+        return self._shared_context(environment, files, depth)
+
+    def _shared_context(
+        self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+    ) -> InheritedContext:
+        """Return a context shared by all stacks whose environments differ only in parameters."""
+        sections = {name: section for name, section in environment.items() if name != "parameters"}
+        key = hashlib.sha256(orjson.dumps([sections, files, depth], option=orjson.OPT_SORT_KEYS)).digest()
+        return self._shared.get_or_make(key, lambda: self._make_context(sections, files, depth))
+
+    def _make_context(
+        self, sections: Mapping[str, Any], files: Mapping[str, str], depth: int
+    ) -> InheritedContext:
+        environment, settings = Environment.parse({"parameters": {}, **sections}), self.settings
+        of_root = TypeEnvironment.of_stack(
+            self.types,
+            environment,
+            RevisionFiles(files, self.files),
+            Limits.of(settings),
+            globals=global_environment(settings.environment_dir),
+        )
+        type_environment = replace(
+            of_root,
+            depth=depth,
+            max_depth=settings.max_nested_stack_depth,
+            max_resources=settings.max_resources_per_stack,
+        )
+        return InheritedContext(environment, files, TypeResolver(type_environment))
+
+
+class LazyStackContext:
+    """The stack of a visited resource, as far as resource types may read it; read on demand."""
+
+    def __init__(self, stacks: ChildStackLoader, visit: Visit) -> None:
+        """Read nothing yet."""
+        self._stacks, self._visit = stacks, visit
+
+    def file(self, name: str) -> str | None:
+        """Return the text of a file."""
+        return self.files().get(name)
+
+    def files(self) -> Mapping[str, str]:
+        """Return all files by name; each text is read on demand."""
+        return self._stacks.inherited_context(self._visit.stack).resolver.files
+
+    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+        """Return the environment of a stack nested in the resource."""
+        assert self._visit.resource is not None
+        inherited = self._stacks.inherited_context(self._visit.stack).environment
+        return inherited.child(self._visit.resource.name, parameters, None)
+
+
+class MissingType(NestedType):
+    """Stands for a template that no longer exists: resources created from it can still be deleted."""
+
+    def __init__(self, name: str) -> None:
+        """Take the template's name."""
+        self.name = name  # type: ignore[misc]
+
+
+def _masked(environment: Environment, hidden: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of an environment without the values of hidden parameters."""
+    sections: dict[str, Any] = environment.to_json()
+    for name in ("parameters", "parameter_defaults"):
+        sections[name] = {key: None if key in hidden else value for key, value in sections[name].items()}
+    return sections
