@@ -1,6 +1,8 @@
-"""Access that resources give: written under the resource's lease, found by key or token, over with the row.
+"""Access that a resource grants to its stack: written under the resource's lease, found by key or token, and
+void when the resource's row is deleted.
 
-Nothing takes access back in time: who looks joins the resource, and one that is gone or suspended gives none.
+Access is not revoked separately: every lookup joins the resource, and a deleted or suspended resource grants
+none.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ DELETE FROM access a USING resource r
 WHERE a.id = %(resource_id)s AND r.id = a.id AND r.lease = %(lease)s
 """
 
-# What a key or a token stands for. A suspended resource gives no access, nor does a suspended user's key; and
-# a key whose user is gone none either.
+# The resource behind a key or a token. A suspended resource grants no access; nor does the key of a suspended
+# or deleted user.
 _FIND: Final = """
 SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id,
     s.id, s.uuid::text, s.name, s.project_id, a.user_name, u.policies, a.secret, {}
@@ -50,7 +52,7 @@ BY_KEY = f"{_FIND.format('a.key')}a.key = ANY (ARRAY(SELECT json_array_elements_
 BY_TOKEN = f"{_FIND.format('a.token_hash')}a.token_hash = ANY(%(hashes)s::bytea[])"
 BY_USER = f"{_FIND.format('a.keystone_user')}a.keystone_user = %(user)s"
 
-# The lists of names that access policies of a stack allow, by the policies' names.
+# The lists of resource names that the access policies of a stack allow, by the names of the policies.
 ALLOWED = """
 SELECT r.name, coalesce(r.properties, '{}') -> 'AllowedResources'
 FROM resource r
@@ -61,9 +63,9 @@ WHERE r.stack_id = %s AND r.name = ANY(%s) AND NOT r.leftover
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """What a key or a token opens."""
+    """The access that a key or a token grants."""
 
-    gave: Receiver  # the resource that gave it
+    gave: Receiver  # the resource that granted it
     stack_id: int
     stack_uuid: str
     stack_name: str
@@ -74,7 +76,7 @@ class AccessRow:
 
     @property
     def resource(self) -> str:
-        """Return the name of the resource that gave it."""
+        """The name of the resource that granted it."""
         return self.gave.name
 
 
@@ -90,7 +92,7 @@ def put(
     policies: Sequence[str],
     keystone_user: str | None = None,
 ) -> bool:
-    """Write the access that a resource gives; False when the resource is not ours."""
+    """Write the access that a resource grants; return False if the lease of the resource is lost."""
     values = {
         "resource_id": resource_id,
         "lease": lease,
@@ -105,12 +107,12 @@ def put(
 
 
 def drop(db: Db, resource_id: int, lease: int) -> None:
-    """Remove the access that a resource of ours gave."""
+    """Delete the access that a resource granted."""
     db.execute(DROP, {"resource_id": resource_id, "lease": lease})
 
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
-    """Return what access keys open."""
+    """Return the access behind each key, None for an unknown key."""
     found = {
         row[-1]: _row(row) for row in fetch_prepared(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})
     }
@@ -118,20 +120,20 @@ def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
 
 
 def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
-    """Return what tokens open."""
+    """Return the access behind each token, None for an unknown token."""
     texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
     found = {bytes(row[-1]): _row(row) for row in fetch_prepared(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
     return [found.get(one) for one in hashes]
 
 
 def by_user(db: Db, user_id: str) -> AccessRow | None:
-    """Return what a user of Keystone's opens by being the user of a resource."""
+    """Return the access of a Keystone user that belongs to a resource."""
     rows = fetch_prepared(db, BY_USER, {"user": user_id})
     return _row(rows[0]) if rows else None
 
 
 def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names that each of these policies allows; one that is not there is left out."""
+    """Return the resource names that each of these policies allows; missing policies are left out."""
     return dict(db.execute(ALLOWED, (stack_id, list(policies))).fetchall())
 
 

@@ -1,4 +1,4 @@
-"""Requests that their clients gave tokens to, in SQL: what was accepted once is not accepted again."""
+"""Idempotency in SQL: a request with a client token is accepted once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from orchestrator.errors import Conflict
 
 Db = Connection[TupleRow]
 
-KEPT_SECONDS: Final = 86_400.0  # a client that asks again does so within minutes
-AT_ONCE: Final = 100  # old ones that a new one takes away
+KEPT_SECONDS: Final = 86_400.0  # clients retry within minutes
+AT_ONCE: Final = 100  # expired tokens deleted per new token
 
 
 @dataclass(frozen=True, slots=True)
 class ClientToken:
-    """What a client calls a request, and the digest of all that it asks."""
+    """The token that a client gave to a request, and the digest of the whole request."""
 
     token: str
     digest: bytes
@@ -27,7 +27,7 @@ class ClientToken:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request that was accepted under a token."""
+    """An accepted request with a token."""
 
     digest: bytes
     stack_uuid: uuid_.UUID
@@ -35,12 +35,12 @@ class Accepted:
 
 
 class TokenTaken(Conflict):
-    """A request of that token was accepted before, or just now beside this one."""
+    """A request with this token was accepted before."""
 
     heat_type = "TokenAlreadyExistsException"
 
     def __init__(self, token: str) -> None:
-        """Name it."""
+        """Build the message from the token."""
         super().__init__(f"A client request token already exists: {token}")
 
 
@@ -60,10 +60,10 @@ SELECT digest, stack_uuid, stack_name FROM client_request WHERE project_id = %s 
 
 
 def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
-    """Write down that a request with a token is accepted for a stack; in the transaction that accepts it.
+    """Record a request with a token as accepted, in the transaction that accepts it.
 
     Raises:
-        TokenTaken: one was before.
+        TokenTaken: a request with this token was accepted before.
     """
     if asked is None:
         return
@@ -80,6 +80,6 @@ def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, n
 
 
 def find(db: Db, project_id: str, token: str) -> Accepted | None:
-    """Return the request that was accepted under a token."""
+    """Return the accepted request with a token."""
     with db.cursor(row_factory=class_row(Accepted)) as cursor:
         return cursor.execute(FIND, (project_id, token)).fetchone()

@@ -1,8 +1,9 @@
-"""What several threads ask of the database at one moment, as one statement: one way there, one commit.
+"""Group commit: requests that several threads make at the same moment run as one statement, with one round
+trip and one commit.
 
-Who comes while nobody asks goes at once, for itself alone. Who comes meanwhile waits, and the first of those
-that wait asks for all of them when the way is free. So nothing waits for company, no thread is kept for it,
-and the more there is to do the less each costs.
+A request that arrives while the connection is free runs at once and alone. Requests that arrive while it is
+busy wait; the first of them then runs all of them. No request is delayed to collect more, and no thread is
+reserved: the higher the load, the cheaper each request.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import psycopg
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-MAX_BATCH: Final = 100  # of one statement
+MAX_BATCH: Final = 100  # requests per statement
 
 
 class _Waiting(Generic[Request, Result]):
-    """One caller: what it asks, then what it is told."""
+    """A waiting caller: its request, then its result."""
 
     __slots__ = ("asked", "error", "over", "told", "turn")
 
@@ -30,25 +31,27 @@ class _Waiting(Generic[Request, Result]):
         self.told: list[Result] = []
         self.error: BaseException | None = None
         self.over = False
-        self.turn = threading.Lock()  # free when it is answered, or is to go
+        self.turn = threading.Lock()  # released with the result, or to run the batch
         self.turn.acquire()
 
 
 class Batcher(Generic[Request, Result]):
-    """One thing that can be asked for, by any number of threads."""
+    """One kind of request, made by any number of threads."""
 
     def __init__(self, ask: Callable[[Sequence[Request]], Sequence[Result]]) -> None:
-        """`ask` answers several at once, each at its place; it is called by one thread at a time."""
+        """`ask` runs several requests and returns their results in the same order; one thread at a time calls
+        it.
+        """
         self._ask = ask
         self._queue: deque[_Waiting[Request, Result]] = deque()
         self._busy = False
         self._lock = threading.Lock()
 
     def __call__(self, asked: Request) -> Result:
-        """Return what one is told, together with whoever asks at the same time.
+        """Return the result of a request, run together with requests of other threads.
 
-        Raises whatever `ask` does. Where it refuses several for what they are, it is asked for each alone;
-        where the server is gone, all of them are told.
+        Raises every error of `ask`. If `ask` refuses a batch because of its content, each request is run
+        alone; if the server is unreachable, all requests of the batch fail.
         """
         mine = _Waiting[Request, Result](asked)
         with self._lock:
@@ -63,7 +66,7 @@ class Batcher(Generic[Request, Result]):
         return mine.told[0]
 
     def _go(self) -> None:
-        """Ask for those who wait; the first of them is who calls this."""
+        """Run the waiting requests; the caller is the first of them."""
         with self._lock:
             batch = [self._queue.popleft() for _ in range(min(MAX_BATCH, len(self._queue)))]
         try:

@@ -1,7 +1,7 @@
-"""Connections: a pooled SQLAlchemy engine for the API and planning, one psycopg connection per thread for
-checks.
+"""Connections: a pooled SQLAlchemy engine for the API and for planning, and a psycopg connection per thread
+for checks.
 
-Every connection names its process in `application_name`. Nothing else in the store opens one.
+Every connection names its process in `application_name`. No other module of the store opens connections.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ Result = TypeVar("Result")
 set_json_loads(orjson.loads)
 set_json_dumps(orjson.dumps)
 
-# The hot statements reach every row by its key. A generic plan made while a table was small, or after ANALYZE
-# of a graph with one huge fan-out, must not turn into a scan (docs/internals/ceilings.md §3).
+# Statements on hot connections reach every row by its key. A generic plan made while a table was small, or
+# after ANALYZE of a graph with a huge fan-out, must not become a sequential scan (docs/internals/ceilings.md
+# §3).
 HOT_SETTINGS = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -48,19 +49,19 @@ HOT_SETTINGS = {
 }
 
 
-KEPT_LENT = 32  # connections of one process
-CONNECT_SECONDS = 10  # that a server may take to answer a connection
-# A server whose machine is gone says nothing: a connection to it is broken after this.
+KEPT_LENT = 32  # idle connections kept per process
+CONNECT_SECONDS = 10  # timeout of a connection attempt
+# A server whose machine is down does not answer: its connections break after this time.
 NETWORK: dict[str, Any] = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-TRY_SECONDS = 0.5  # between two looks at a server that has been away for longer than one is patient
-# What says that the database was not there, or broke off what was asked of it: not that anything was wrong.
+TRY_SECONDS = 0.5  # interval between connection attempts during a long outage
+# Errors that mean the database was unreachable or aborted the statement, not that the statement was wrong.
 UNREACHABLE: Final = (psycopg.OperationalError, OperationalError, InterfaceError, PoolTimeout)
-CHECKS = "orchestrator-check"  # the application name of the connections checks are made on
+CHECKS = "orchestrator-check"  # application name of the connections for checks
 
 
 class Database:
@@ -69,8 +70,8 @@ class Database:
     def __init__(
         self, url: str, application_name: str = "orchestrator", *, patience_seconds: float = 0.0
     ) -> None:
-        """Connect lazily to `url` (`postgresql://…`); for so long, a server that cannot be reached is waited
-        for: it may just be restarting.
+        """Connect to `url` (`postgresql://…`) on first use. While the server is unreachable, retry for up to
+        `patience_seconds`: it may be restarting.
         """
         self.url = url
         self.application_name = application_name
@@ -78,13 +79,13 @@ class Database:
         self._engine: Engine | None = None
         self._engine_pid = 0
         self._local = threading.local()
-        self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # that nobody uses just now
+        self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # idle at the moment
         self._together: dict[Any, Batcher[Any, Any]] = {}
         self._outage = ConnectBackoff(patience_seconds)
 
     @property
     def engine(self) -> Engine:
-        """The pool; made on first use, and anew in a forked process."""
+        """The pool; created on first use, and again in a forked process."""
         if self._engine is None or self._engine_pid != os.getpid():
             url = make_url(self.url).set(drivername="postgresql+psycopg")
             self._engine = create_engine(
@@ -102,13 +103,15 @@ class Database:
             self._engine_pid = os.getpid()
             event.listen(self._engine, "do_connect", self._connect_engine)
             event.listen(self._engine, "checkout", _refuse_closed)
-            self._lent = deque()  # another process's are its own
+            self._lent = deque()  # the parent's connections belong to the parent
             event.listen(self._engine, "engine_disposed", self._close_lent)
         return self._engine
 
     @property
     def _connect_seconds(self) -> int:
-        """Who is patient for so long only does not wait longer for one answer (libpq takes two at least)."""
+        """The timeout of a connection attempt: not longer than the patience, and at least the 2 seconds that
+        libpq needs.
+        """
         patience = self.patience_seconds or CONNECT_SECONDS
         return max(2, min(CONNECT_SECONDS, round(patience)))
 
@@ -120,8 +123,8 @@ class Database:
     ) -> psycopg.Connection[TupleRow]:
         """Open a connection in autocommit.
 
-        `durable=False` lets commits return before they are on disk; `hot` is for statements that reach rows
-        by their keys; with `replan` each is planned for the tables as they are when it runs.
+        `durable=False`: commits return before they are on disk. `hot`: for statements that reach rows by
+        their keys. `replan`: every execution is planned for the present state of the tables.
         """
         options: dict[str, Any] = dict(HOT_SETTINGS) if hot else {}
         if replan:
@@ -133,12 +136,12 @@ class Database:
                 self.url,
                 autocommit=True,
                 application_name=name or self.application_name,
-                client_encoding="UTF8",  # what store/connections/prepared.py writes
+                client_encoding="UTF8",  # store/connections/prepared.py encodes to this
                 connect_timeout=self._connect_seconds,
                 **NETWORK,
                 prepare_threshold=None
                 if hot
-                else 5,  # what is prepared there is prepared by store/connections/prepared.py
+                else 5,  # hot connections are prepared by store/connections/prepared.py
                 options=" ".join(f"-c {key}={value}" for key, value in options.items()),
             )
         )
@@ -147,11 +150,11 @@ class Database:
 
     @contextmanager
     def borrow(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Lend a connection like a check's, of those kept for requests that are many and small.
+        """Lend a hot connection for a short request, from those kept idle.
 
-        One on which the server has said something since was closed by it.
+        An idle connection with unread data was closed by the server, and is replaced.
         """
-        _ = self.engine  # whose end is theirs
+        _ = self.engine  # disposing of the engine closes these connections, too
         kept = self._lent
         connection = None
         while connection is None and kept:
@@ -172,8 +175,8 @@ class Database:
     def batched(
         self, ask: Callable[[psycopg.Connection[TupleRow], Sequence[Request]], Sequence[Result]], one: Request
     ) -> Result:
-        """Return what `ask`, a function of a module, tells of `one`: asked together with what other threads
-        ask of it at this moment, on one connection (`store/connections/batching.py`).
+        """Return the result of `ask` for a single request, batched with the requests of other threads
+        (`store/connections/batching.py`). `ask` is a function of a module.
         """
         key = (os.getpid(), ask)
         found = self._together.get(key)
@@ -194,7 +197,7 @@ class Database:
     def check_connection(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
         """Return this thread's own connection for checks, opened on first use and again after it broke.
 
-        One that the server closed while this thread had nothing to do is found out here, not by a visit.
+        A connection that the server closed while idle is detected here, not by a visit.
         """
         held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault(
             "held", {}
@@ -210,34 +213,34 @@ class Database:
 
 
 def _is_closed(connection: Any) -> bool:
-    """Whether the server has ended an idle connection: then there is something to read. Asking the server, as
-    `pool_pre_ping` does, would cost a request as much as one of its statements.
+    """Whether the server has closed an idle connection: then it has unread data. A query, as sent by
+    `pool_pre_ping`, would cost a request as much as one of its statements.
     """
     if connection.closed:
         return True
-    said = select.poll()  # not select(): that refuses a process's thousandth connection
+    said = select.poll()  # not select(), which refuses file descriptors above 1023
     said.register(connection.fileno(), select.POLLIN)
     return bool(said.poll(0))
 
 
 def _refuse_closed(connection: Any, _record: Any, _proxy: Any) -> None:
-    """Let the pool replace a connection that the server has ended."""
+    """Have the pool replace a connection that the server has closed."""
     if _is_closed(connection):
         raise DisconnectionError
 
 
 class ConnectBackoff:
-    """One server's absence, as this process knows it: waited for together, then told of at once.
+    """The outage of a server as seen by this process: callers wait together, and later fail at once.
 
-    Whoever finds the server away tries again until it has been so for `patience` seconds. From then on one
-    caller looks now and then, and all others are refused without a look: there would be no end of threads
-    that wait.
+    Callers retry until the outage has lasted for `patience` seconds. From then on a single caller at a time
+    tries now and then, and all other callers fail without an attempt: otherwise waiting threads would pile
+    up.
     """
 
     def __init__(self, patience: float) -> None:
-        """Wait out `patience` seconds of an absence; with none, each caller looks once."""
+        """Retry for `patience` seconds; with 0, each caller tries once."""
         self.patience = patience
-        self._since: float | None = None  # the absence's beginning, on the monotonic clock
+        self._since: float | None = None  # the start of the outage, on the monotonic clock
         self._tried_at = 0.0
         self._error: psycopg.OperationalError | None = None
         self._lock = threading.Lock()
@@ -246,7 +249,7 @@ class ConnectBackoff:
         """Return a connection.
 
         Raises:
-            psycopg.OperationalError: the server cannot be reached, and is not waited for any longer.
+            psycopg.OperationalError: the server is unreachable, and the patience is exhausted.
         """
         while True:
             self._refuse_at_once()
@@ -270,7 +273,7 @@ class ConnectBackoff:
             self._tried_at = now
 
     def _is_over(self, error: psycopg.OperationalError) -> bool:
-        """Whether nobody waits any longer."""
+        """Whether the patience is exhausted."""
         with self._lock:
             now = time.monotonic()
             self._since = now if self._since is None else self._since

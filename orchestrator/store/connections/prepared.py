@@ -1,9 +1,9 @@
-"""The connections checks are made on: statements known beforehand, run thousands of times a second.
+"""Connections for checks: a fixed set of statements, run thousands of times a second.
 
-What psycopg does for a statement costs a check as much as all rules of the engine together. So the statements
-of a visit are prepared once and run as libpq has it. Texts go there as they are, other values are dumped by
-psycopg; what loads their rows, psycopg's too, is made once. All other statements go through its cursors,
-which prepare nothing here: after a ROLLBACK psycopg has the server forget whatever was prepared in the
+The overhead of psycopg per statement costs a check as much as all rules of the engine together. The
+statements of a visit are therefore prepared once and executed through libpq. Texts are sent unchanged, other
+values are dumped by psycopg; psycopg's row loader is created once per statement. All other statements use a
+psycopg cursor that prepares nothing: after a ROLLBACK psycopg deallocates every prepared statement of the
 session.
 """
 
@@ -21,15 +21,16 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.rows import TupleRow
 
 PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|([sb])|%)")
-PREPARED = 400  # statements of one connection; there are some sixty, of a few types of values each
+PREPARED = 400  # statements per connection; about sixty exist, each with a few combinations of types
 OK_STATUSES = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
 
 
 @lru_cache(maxsize=512)
 def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a statement with `$1` for its placeholders, and their names in that order, none of plain `%s`.
+    """Return a statement with `$1` in place of its placeholders, and the names of these in order, without
+    plain `%s`.
 
-    psycopg does so itself, but of a text longer than 4,096 characters it does it anew each time.
+    psycopg does the same, but caches no text longer than 4,096 characters.
     """
     numbers: dict[str, int] = {}
 
@@ -45,13 +46,13 @@ def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
 
 @dataclass(slots=True)
 class Prepared:
-    """A statement that the server knows by a name, and what reads its rows."""
+    """A statement prepared on the server, and the loader of its rows."""
 
     name: bytes
-    transformer: Any = None  # a Transformer, once there were rows: made for their types, which stay
+    transformer: Any = None  # a Transformer, once there are rows; the column types never change
 
     def rows(self, connection: psycopg.Connection[Any], result: pq.abc.PGresult) -> list[TupleRow]:
-        """Return the rows of one run of it."""
+        """Return the rows of a result."""
         transformer = self.transformer
         if transformer is None:
             transformer = self.transformer = Transformer(connection)
@@ -66,8 +67,8 @@ class Prepared:
 
 
 def as_texts(values: Sequence[Any]) -> list[bytes | None] | None:
-    """Return values as PostgreSQL reads them when they are but texts and nulls, None when they are not, or
-    when psycopg is to say what is wrong with one: the wire would cut it off at a NUL.
+    """Return values in PostgreSQL's text format if all are texts or nulls. None for other types, and for a
+    text with a NUL: psycopg reports that error, libpq would truncate the text.
     """
     texts: list[bytes | None] = []
     for value in values:
@@ -81,16 +82,16 @@ def as_texts(values: Sequence[Any]) -> list[bytes | None] | None:
 
 
 class PreparedConnection(psycopg.Connection[TupleRow]):
-    """A connection in autocommit with one cursor: rows are fetched before the next statement is run."""
+    """A connection in autocommit with a single cursor: rows are fetched before the next statement runs."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
     _known: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
-    _next_name = 0  # names so far; none is given twice
+    _next_name = 0  # number of names so far; none is reused
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
     ) -> psycopg.Cursor[TupleRow]:
-        """Run a statement on the one cursor."""
+        """Run a statement on the single cursor."""
         cursor = self._only
         if cursor is None or cursor.closed:
             cursor = self._only = psycopg.RawCursor(self)
@@ -101,17 +102,16 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
         return cursor.execute(query, params, prepare=prepare, binary=binary)
 
     def fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
-        """Run a statement of a visit; return its rows.
+        """Run a prepared statement; return its rows.
 
         Raises:
-            psycopg.OperationalError: the connection broke; it is closed then.
+            psycopg.OperationalError: the connection broke; it is closed.
             psycopg.Error: the statement failed.
         """
         try:
             return self._fetched(statement, values)
         except errors.InvalidSqlStatementName:
-            # After a transaction was rolled back psycopg has all statements of the connection deallocated,
-            # ours with its own.
+            # After a rollback psycopg deallocates all statements of the connection, including these.
             self._known = None
             if self.info.transaction_status != pq.TransactionStatus.IDLE:
                 raise
@@ -135,7 +135,9 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
         return prepared.rows(self, result)
 
     def _named(self, text: bytes, types: tuple[int, ...]) -> Prepared | None:
-        """Return a statement as the server knows it, None when it knows too many already."""
+        """Return a statement as prepared on the server, None when the limit of prepared statements is
+        reached.
+        """
         known = self._known
         if known is None:
             known = self._known = {}
@@ -150,7 +152,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
     def _raise_failed(self, result: Any) -> None:
         if result.status in OK_STATUSES:
             return
-        if not result.error_field(pq.DiagnosticField.SQLSTATE):  # the server did not say it
+        if not result.error_field(pq.DiagnosticField.SQLSTATE):  # the error is not the server's
             raise errors.OperationalError(self.pgconn.error_message.decode(errors="replace").strip())
         raise errors.error_from_result(result)
 

@@ -1,5 +1,5 @@
-"""Long answers: rows read from a cursor in slices, so that memory does not grow with them. Short ones out of
-large tables: rows reached by their keys alone.
+"""Large results, fetched from a cursor in slices so that memory stays bounded; and small results from large
+tables, reached by index only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BY_KEYS: Final = text(
         for name, value in {
             **HOT_SETTINGS,
             "plan_cache_mode": "force_custom_plan",
-            "join_collapse_limit": "1",  # joined as written
+            "join_collapse_limit": "1",  # join in the order written
             "from_collapse_limit": "1",
         }.items()
     )
@@ -29,8 +29,8 @@ _BY_KEYS: Final = text(
 
 
 def streamed(database: Database, statement: Select[Any], limit: int | None = None) -> Iterator[Row[Any]]:
-    """Yield a statement's rows, `limit` at most; the connection is let go of at the end, or when the iterator
-    is closed. A short page is fetched whole: a cursor would cost more than its rows.
+    """Yield the rows of a statement, at most `limit`. The connection is released at the end, or when the
+    iterator is closed. A short page is fetched at once: a cursor would cost more than its rows.
     """
     if limit is not None:
         statement = statement.limit(limit)
@@ -49,9 +49,10 @@ def streamed(database: Database, statement: Select[Any], limit: int | None = Non
 
 @contextmanager
 def by_keys(database: Database) -> Iterator[Connection]:
-    """Lend a connection whose statements reach rows by index, whatever the statistics say of the tables.
+    """Lend a connection whose statements reach rows by index, whatever the statistics of the tables.
 
-    A table that was just filled looks empty to the planner, and a scan of it would be of all stacks.
+    To the planner a table that was filled just now looks empty, and a sequential scan would read the rows of
+    all stacks.
     """
     with database.engine.connect() as connection, connection.begin():
         connection.execute(_BY_KEYS)

@@ -1,4 +1,4 @@
-"""Pausing at hooks, going on, giving up, and who waits (docs/internals/engine-semantics.md §11)."""
+"""Hooks: pause, resume, release and list nodes (docs/internals/engine-semantics.md §11)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ Db = Connection[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """One resource that waits at a hook."""
+    """A resource that is paused at a hook."""
 
     name: str
     hook: str
-    action: str  # of the resource, as it was left
+    action: str  # of the resource
     status: str
     since: dt.datetime
     node_id: int = 0
 
 
 def put(db: Db, words: Mapping[int, Sequence[str]]) -> None:
-    """Write the hooks of nodes that were just planned: node id to hooks."""
+    """Write the hooks of newly planned nodes, by node id."""
     if words:
         texts = ["{" + ",".join(found) + "}" for found in words.values()]
         db.execute(sql.SET_HOOKS, {"ids": list(words), "hooks": texts})
 
 
 def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
-    """Pause a node at a hook before it acts; False when its traversal is over or somebody else has it."""
+    """Pause a node at a hook before its step; return False if its traversal is over or another visit has
+    claimed it.
+    """
     values = {
         "stack_id": visit.stack.id,
         "traversal": visit.traversal,
@@ -54,8 +56,8 @@ def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
 
 
 def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) -> bool:
-    """Write what a visit did, as `nodes.write` would, and pause its node; False when the resource was not
-    ours.
+    """Write the outcome of a visit, as `repository.write_outcome` does, and pause its node; return False if
+    the lease of the resource is lost.
     """
     paused = sql.DELETE_PAUSED if hook == "post-delete" else sql.SETTLE_PAUSED
     statement = render(paused, leased=lease is not None, rows="one")
@@ -64,7 +66,9 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
 
 
 def clear(db: Db, stack_id: int, name: str, hook: str) -> list[CheckMessage]:
-    """Let go on what waits at a hook; nothing does when this returns nothing. Run in a transaction."""
+    """Resume the nodes that are paused at the hook; return their messages, none if no node was paused. Run in
+    a transaction.
+    """
     values = {
         "stack_id": stack_id,
         "name": name,
@@ -77,7 +81,7 @@ def clear(db: Db, stack_id: int, name: str, hook: str) -> list[CheckMessage]:
 
 
 def give_up(db: Db, stack_id: int) -> None:
-    """Let go of what waits in traversals that are over. Run in a transaction."""
+    """Drop paused nodes of traversals that are over. Run in a transaction."""
     values = {"stack_id": stack_id, "reason": hooks.GIVEN_UP}
     if db.execute(sql.LOCK_WAITING, values).fetchone() is not None:
         db.execute(sql.RELEASE_PAUSED, values)
@@ -86,7 +90,7 @@ def give_up(db: Db, stack_id: int) -> None:
 def paused(
     db: Db, stack_id: int, after: tuple[dt.datetime, int] | None = None, limit: int | None = None
 ) -> list[Paused]:
-    """Return the resources that wait, the one that has waited longest first; `after` a moment and node."""
+    """Return the paused resources, the longest waiting first; `after` a time and a node id."""
     since, node_id = after or (None, 0)
     values = {"stack_id": stack_id, "since": since, "node_id": node_id, "limit": limit}
     return [Paused(*row) for row in db.execute(sql.PAUSED, values).fetchall()]

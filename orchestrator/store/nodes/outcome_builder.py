@@ -67,7 +67,7 @@ _COLUMN_IN_USE: Final = re.compile(r"\bi\.(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class EventRule:
-    """The events that an outcome records."""
+    """The INSERT of an outcome's events."""
 
     insert: str  # an INSERT ... SELECT without ORDER BY
     order: str  # of the events of one row
@@ -101,7 +101,7 @@ class NodeEffect:
     set: str
     returning: str = ""
     source: str = "JOIN r ON r.id = i.resource_id"
-    expired_lease_too: bool = False  # also a node whose lease was taken for lost, while its resource is ours
+    expired_lease_too: bool = False  # also after the lease of the node, not of its resource, has expired
     before: str = ""  # CTEs that `set` reads
     # What the merged form sets in addition, None where the node and its dependents are updated separately.
     merged_set: str | None = None
@@ -134,7 +134,7 @@ class OutcomeStatement:
     node: NodeEffect | None = field(default=READY, compare=False)
     events: EventRule | None = field(default=BOTH_EVENTS, compare=False)
     next: Next = field(default=Next.DEPENDENTS, compare=False)
-    replacement: str = field(default="", compare=False)  # the INSERT of one; its id is r.replaced_by
+    replacement: str = field(default="", compare=False)  # its INSERT; the id is r.replaced_by
     returning: str = field(default="r.id", compare=False)  # of the resource
     failure: str = field(default="", compare=False)  # the INSERT of the failure
     halts: bool = field(default=False, compare=False)  # the first failure stops the traversal
@@ -212,10 +212,10 @@ NEW_IDS: Final = """
 
 
 def lock_queued_node(*, with_dependents: bool = False) -> str:
-    """Return the CTE that locks a node which nobody claimed.
+    """Return the CTE that locks a node without a claim.
 
     It matches a node once, in the current traversal of its stack, while the node still visits the resource
-    that was read: a replacement may have been put in its place.
+    that was read: a replacement may have taken its place.
     """
     ids = "n.id, n.id || n.needed_by AS moved" if with_dependents else "n.id"
     return f"""
@@ -296,7 +296,7 @@ def _next(statement: OutcomeStatement, *, merged: bool, many: bool) -> str:
             return HELD_ROWS
 
 
-# Several of the rows may release the same dependent.
+# Several rows may release the same dependent.
 _DECREMENTS_OF_MANY: Final = """
     SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id"""
@@ -321,8 +321,8 @@ def release(*, many: bool) -> str:
 
 
 def settle_and_release(node: NodeEffect) -> str:
-    """Return the merged form of a node that becomes ready and of `release`: one UPDATE of a node that nobody
-    claimed (number 0) and of its dependents.
+    """Return the merged form of READY and `release`: a single UPDATE of an unclaimed node (number 0) and of
+    its dependents.
 
     PostgreSQL opens the indexes of a table and reads its CHECK constraints once per UPDATE.
     """

@@ -48,8 +48,8 @@ SETTLE_UNCHANGED: Final = OutcomeStatement(
     events=None,
 )
 
-# An operation for an older definition has ended: the resource is settled as built from that one, and its node
-# is visited again.
+# An operation for an older definition has ended: the resource is settled as built from that definition, and
+# its node is visited again.
 SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
     "settle_previous_operation",
     resource="""action = i.action, status = i.status, status_reason = i.reason, physical_id = i.physical_id,

@@ -9,8 +9,9 @@ from typing import Final
 from orchestrator.store.nodes.outcome_builder import EventRule, NodeEffect, OutcomeStatement
 from orchestrator.store.nodes.outcome_sql import DEPOSE
 
-# The row is the replacement's, except for the id of the resource, which is the deposed one's. The deposed
-# resource gets the events of a completed update (`was_fine`), then the replacement those of its creation.
+# The row is that of the replacement, except for the id of the resource, which is that of the deposed
+# resource. The deposed resource gets the events of a completed update (`was_fine`), then the replacement
+# those of its creation.
 SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
     "settle_inline_replacement",
     resource=DEPOSE,

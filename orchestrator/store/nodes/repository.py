@@ -1,8 +1,8 @@
-"""What a check asks of the store: claim, look, begin, and the ways a visit ends
-(docs/internals/protocol.md rules 1-5, 11-15).
+"""The store's interface for checks: claim, read, open operations, write outcomes (docs/internals/protocol.md
+rules 1-5, 11-15).
 
-The statements are in `visit_sql.py`. Rows go there as one JSON array, so that one node and fifty cost
-one round trip.
+The statements are in `visit_sql.py` and `outcome_sql.py`. Rows are sent as a JSON array, so that fifty nodes
+cost a single round trip.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ PASSED_AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a statement that moves nodes did: messages to send, resources still ours, nodes left for the
-    window.
+    """The result of a statement that moves nodes: messages to send, resources that were written, the number
+    of released nodes left to the dispatch window.
     """
 
     rings: list[CheckMessage]
     held: frozenset[int]
     unrung: int = 0
     outstanding: int = 0
-    clean: tuple[int, ...] = ()  # nodes that need no visit: `pass_clean` settles them
+    clean: tuple[int, ...] = ()  # nodes that need no visit: `settle_clean` settles them
 
 
 def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
-    """Return what the rows of such a statement say."""
+    """Return the result in the rows of such a statement."""
     rings = [CheckMessage(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
     return Settled(
         rings,
@@ -56,7 +56,7 @@ def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
 
 
 def claim(db: CheckConnection, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
-    """Take these nodes and their resources for one visit; return those we got. Committed on return."""
+    """Claim nodes and their resources for a visit; return the claimed nodes. Committed on return."""
     values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
     claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
     if len(claimed) < len(ids):
@@ -69,9 +69,7 @@ def _refuse(db: CheckConnection, ids: Sequence[int], claimed: Collection[int], t
 
 
 def read_queued(db: CheckConnection, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
-    """Read what queued nodes need, claiming nothing; return the visits and the nodes whose resource another
-    holds.
-    """
+    """Read queued nodes without a claim; return the visits, and the nodes whose resource is claimed."""
     visits, busy = [], []
     if len(ids) == 1:
         rows = fetch_prepared(db, sql.READ_QUEUED_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
@@ -86,31 +84,30 @@ def read_queued(db: CheckConnection, ids: Sequence[int], traversal: int) -> tupl
 
 
 def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
-    """Let nodes whose resource is being operated on come due soon."""
+    """Postpone nodes whose resource is claimed for a short time."""
     db.execute(sql.DEFER_BUSY, {"ids": list(ids), "traversal": traversal})
 
 
 def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
-    """Read what the claimed nodes need, in a snapshot later than the claim
-    (docs/internals/protocol.md rule 2).
-    """
+    """Read claimed nodes, in a snapshot later than the claim (docs/internals/protocol.md rule 2)."""
     return [visit_of(row) for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})]
 
 
 def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
-    """Return a visit to a resource that is to be taken over, with the definition that it was adopted with.
+    """Return the visit of a resource to be adopted, with the definition that it was adopted with.
 
     Raises:
-        Superseded: nobody claimed it, and it is gone meanwhile.
+        Superseded: the node is not claimed, and is gone by now.
     """
     return _looked_again(db, visit, sql.READ_FOR_ADOPTION)
 
 
 def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
-    """Return a visit to an open operation, with the definition and the requirements that it was begun with.
+    """Return the visit of a resource with an open operation, with the definition and requirements that this
+    was started with.
 
     Raises:
-        Superseded: nobody claimed it, and its resource is gone meanwhile.
+        Superseded: the node is not claimed, and its resource is gone by now.
     """
     return _looked_again(db, visit, sql.READ_WITH_OPERATION_INPUTS)
 
@@ -124,7 +121,7 @@ def _looked_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
 
 
 def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
-    """Open an operation, durably, before its provider is called; return the resources that were ours."""
+    """Open an operation, durably, before the provider is called; return the resources that were written."""
     return frozenset(row[1] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
@@ -136,7 +133,7 @@ def write_outcome(
     root: str,
     ring: int = 0,
 ) -> Settled:
-    """Write the outcomes of visits that end alike; enqueue at most `ring` released nodes.
+    """Write outcomes that share a statement; send messages for at most `ring` released nodes.
 
     Without a lease nothing was claimed, and the statement locks the nodes and resources that it writes.
     """
@@ -152,7 +149,7 @@ def write_outcome(
 
 
 def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
-    """Return a row as the parameters of a statement for one; what that does not use is left out."""
+    """Return a row as parameters of the single-row form of a statement; unused columns are left out."""
     values: dict[str, Any] = {}
     for name in numbered(statement)[1]:
         value = row.get(name)
@@ -161,9 +158,7 @@ def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    """Return a column's value as PostgreSQL reads it: all parameters are texts, so that one plan serves all
-    rows.
-    """
+    """Return a column's value in PostgreSQL's text format: with text parameters one plan serves all rows."""
     if value is None or value.__class__ is str:
         return value
     if value.__class__ is tuple:
@@ -184,8 +179,8 @@ def settle_nodes(db: CheckConnection, ids: Sequence[int], lease: int, root: str,
 
 
 def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) -> Settled:
-    """Settle nodes that nothing new reached, and those that this leaves clean, down to the last; return what
-    it freed besides.
+    """Settle nodes whose requirements have unchanged outputs, and repeatedly those that become clean by this;
+    return the messages for other released nodes.
     """
     rings: list[CheckMessage] = []
     unrung, todo = 0, list(ids)
@@ -200,22 +195,22 @@ def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) 
 
 
 def drop(db: CheckConnection, ids: Sequence[int], lease: int, root: str) -> Settled:
-    """Let go of nodes whose traversal is over."""
+    """Release nodes whose traversal is over."""
     return settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
 
 
 def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
-    """Take nodes out of the queue that nobody claimed, if their traversal is over."""
+    """Drop queued nodes that were not claimed, if their traversal is over."""
     db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})
 
 
 def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[CheckMessage]:
-    """Ring for nodes of newer traversals that these nodes' visits held up."""
+    """Return messages for nodes of newer traversals that waited for these nodes' resources."""
     return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).rings
 
 
 def top_up(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
-    """Ring queued nodes of a root stack until `window` messages are outstanding
+    """Send messages for queued nodes of a root stack until `window` messages are outstanding
     (docs/internals/protocol.md rule 15).
     """
     return settled(fetch_prepared(db, sql.REFILL_WINDOW, {"root": root_id, "window": window}), root)
@@ -224,8 +219,8 @@ def top_up(db: CheckConnection, root_id: int, root: str, window: int) -> Settled
 def upsert_resource_snapshot(
     db: CheckConnection, visit: Visit, values: Mapping[str, Any]
 ) -> tuple[str, bytes | None]:
-    """Keep what is known of the copy of a resource that a snapshot asks for, or find the one that an older
-    traversal asked for; return its token, and what was told of it.
+    """Write the snapshot of a resource, or find the snapshot that an older traversal requested; return its
+    token and the stored answer.
     """
     resource = visit.resource
     assert resource is not None
@@ -237,7 +232,7 @@ def upsert_resource_snapshot(
 
 
 def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: str) -> None:
-    """Keep note of a thing made under a lease that was lost (docs/internals/protocol.md rule 4)."""
+    """Record an object that was created under a lost lease (docs/internals/protocol.md rule 4)."""
     assert visit.resource is not None
     db.execute(
         sql.INSERT_ORPHAN,
@@ -252,7 +247,7 @@ def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: st
 
 
 def renew(db: CheckConnection, held: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
-    """Lengthen the leases of (node, resource, lease)."""
+    """Extend the leases of (node, resource, lease)."""
     db.execute(
         sql.RENEW,
         {
@@ -265,14 +260,14 @@ def renew(db: CheckConnection, held: Sequence[tuple[int, int | None, int]], seco
 
 
 def release(db: CheckConnection, node_id: int, lease: int) -> None:
-    """Give a claimed node back as if nobody had looked at it: one that visits no resource."""
+    """Release a claimed node that visits no resource."""
     db.execute(sql.RELEASE, {"id": node_id, "lease": lease})
 
 
 def retried(
     db: CheckConnection, statement: str, values: Mapping[str, Any], tries: int = 5
 ) -> list[tuple[Any, ...]]:
-    """Run a statement, again when PostgreSQL broke a deadlock with it (40P01)."""
+    """Run a statement, and again after a deadlock (40P01)."""
     while True:
         try:
             return fetch_prepared(db, statement, values)
@@ -283,7 +278,7 @@ def retried(
 
 
 def visit_of(row: tuple[Any, ...]) -> Visit:
-    """Return what `SEEN` read."""
+    """Return the visit in a row of VISIT_COLUMNS."""
     resource = None if row[21] is None else ResourceView(*row[21:45])
     definition = None if row[45] is None else DefinitionView(*row[45:50])
     inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()

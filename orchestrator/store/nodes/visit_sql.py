@@ -1,19 +1,18 @@
-"""The SQL around a visit: taking nodes, reading what they need, letting go, and keeping messages under way.
+"""The SQL around a visit: claim nodes, read them, release them, and keep the dispatch window filled.
 
-Each statement is a transaction of its own (docs/internals/protocol.md rules 1-4, 15). How a visit ends is in
-`outcome_sql.py`; `repository.py` has the functions that run them all.
+Each statement is a transaction of its own (docs/internals/protocol.md rules 1-4, 15). The outcomes of visits
+are in `outcome_sql.py`; `repository.py` has the functions that run the statements.
 """
 
 from __future__ import annotations
 
-# Plans are made once, maybe while the tables were empty, and must not depend on it. So every row is reached
-# by its primary key from a handful of others: `x.id > 0` and the like are true of every row, and tell the
-# planner that there are few rows where it would guess 100; `+ 0` keeps it off an index. A key is joined as
-# `n.id = ANY (ARRAY[x.id])`: where it is `n.id = x.id`, the planner may walk a table that it believes to have
-# one row, in the order of its key, and would go on to walk it when it has a million.
-#
-# How a node is reached by its id while it has a state. The second word, which is no state, keeps the planner
-# off the partial indexes: a plan made while those were nearly empty would walk all of them when they are not.
+# Generic plans are made once, possibly while the tables are empty, and must be good for any size. Every row
+# is therefore reached by its primary key from a handful of other rows. `x.id > 0` and the like are always
+# true; they lower the planner's estimate, which would be 100 rows. `+ 0` prevents the use of an index. Keys
+# are joined as `n.id = ANY (ARRAY[x.id])`: with `n.id = x.id` the planner may walk a table in the order of
+# its key when it believes that the table has a single row, and would still do so at a million rows. QUEUED
+# and CHECKING reach a node by its id while it has a state. The empty second value, which is no state, keeps
+# the planner off the partial indexes: a plan made while these were nearly empty would walk all of them later.
 QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
@@ -129,7 +128,7 @@ WITH want AS MATERIALIZED (
     RETURNING w.id AS node_id
 ), free AS (
     SELECT node_id FROM r
-    UNION ALL SELECT w.id FROM want w  -- none to take, or an older visit removed it meanwhile
+    UNION ALL SELECT w.id FROM want w  -- no resource to claim, or an older visit deleted it
     WHERE w.resource_id IS NULL
         OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = ANY (ARRAY[w.resource_id]))
 )
@@ -140,8 +139,8 @@ FROM free WHERE n.id = ANY (ARRAY[free.node_id])
 RETURNING n.id
 """
 
-# What a check of types that call nobody reads. It claims nothing: the statement that writes its outcome takes
-# the node and the resource, if both are still free (operations/adr/0001).
+# The input of a check of local types. Nothing is claimed: the statement that writes the outcome locks the
+# node and the resource, if both are still free (operations/adr/0001).
 GLANCED = f"SELECT {VISIT_COLUMNS}, r.leased_until >= clock_timestamp()"
 STILL_QUEUED = f"n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}"
 READ_QUEUED = f"""
@@ -150,15 +149,14 @@ FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
 {VISIT_JOINS}WHERE x.id > 0 AND {STILL_QUEUED}
 """
-# With no list to go through there is one step less that would pass on all those columns.
+# Without a list of ids the plan has one step less that copies all those columns.
 READ_QUEUED_ONE = f"""
 {GLANCED}
 FROM graph_node n
 {VISIT_JOINS}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {STILL_QUEUED}
 """
 
-# Somebody operates on the resource: look again when it may be free, or soon, for it is mostly a matter of
-# milliseconds.
+# The resource is claimed: retry when its lease ends, or after a second, since most claims last milliseconds.
 DEFER_BUSY = f"""
 UPDATE graph_node n
 SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
@@ -182,7 +180,7 @@ UPDATE graph_node SET leased_until = clock_timestamp() + make_interval(secs => %
 WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 """
 
-# The sweep rings for it: nobody else may be told any more.
+# The sweep sends the next message: the sender of this one may not be notified any more.
 RELEASE = """
 UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s

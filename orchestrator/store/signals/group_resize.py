@@ -1,7 +1,9 @@
-"""Groups that a signal resizes: found, taken, sent on their way, and seen to when their child has ended.
+"""Groups resized by a signal: found, claimed, updated through their child stack, and completed when that has
+ended.
 
-A group is not visited by a node while it is resized, for its stack stands still. What is to be done when the
-child has ended is a signal of the group's own, which the child's end makes due (`traversals.WOKEN`).
+A group has no node while it is resized, because the traversal of its stack is complete. The follow-up after
+the child's end is a signal of the group itself, which the end of the child makes due
+(`traversals/completion.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _BACK = "RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.
 LET_GO = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}), {WAKE}
 """
-# A signal that nobody sent: "infinity" is until the child's end.
+# An internal signal. "infinity": until the end of the child.
 BEGUN = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
 follow AS (
@@ -63,7 +65,7 @@ follow AS (
     SELECT r.stack_id, r.id, %(details)s, 'infinity', 1 FROM r
 ), {WAKE}
 """
-# Whose child failed is seen to by the next update, whatever that is about.
+# A group whose child failed is repaired by the next update, whatever that changes.
 KEPT = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
 {WAKE}
@@ -92,17 +94,17 @@ class Found(NamedTuple):
     id: int
     name: str
     kind: str
-    settled: bool  # and nobody operates on it
+    settled: bool  # and not claimed
 
 
 def find(db: Db, stack_id: int, id_: str) -> Found | None:
-    """Return the resource of a stack with this reference or physical id."""
+    """Return the resource of a stack with this reference id or physical id."""
     row = db.execute(FIND, {"stack_id": stack_id, "id": id_}).fetchone()
     return None if row is None else Found(*row)
 
 
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
-    """Take a group; None when somebody else has it, or it is not settled."""
+    """Claim a group; return None if it is claimed already or not settled."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
     if db.execute(CLAIM, values).fetchone() is None:
         return None
@@ -111,7 +113,7 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
 
 
 def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[CheckMessage]:
-    """Give a group back as it was."""
+    """Release a group unchanged."""
     return _run(db, LET_GO, visit, lease, root, {})
 
 
@@ -124,7 +126,7 @@ def record_started(
     sealed: str | None,
     details: bytes,
 ) -> list[CheckMessage] | None:
-    """Write a group whose child was sent on its way, and what is to follow; None if the lease is lost."""
+    """Write a group whose child started to change, and the follow-up; return None if the lease is lost."""
     given = {**columns(values, sealed), "details": details}
     assert visit.resource is not None
     done = repository.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)
@@ -134,7 +136,7 @@ def record_started(
 def record_pending(
     db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
 ) -> list[CheckMessage]:
-    """Write a group's values and give it back."""
+    """Write a group's values and release it."""
     return _run(db, KEPT, visit, lease, root, columns(values, sealed))
 
 
@@ -147,22 +149,23 @@ def record_finished(
     sealed: str | None,
     failure: str | None,
 ) -> list[CheckMessage]:
-    """Write a group whose child has ended, with an event when it failed."""
+    """Write a group whose child has ended, with an event if the child failed."""
     given = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
     return _run(db, ENDED, pending.visit, lease, root, given)
 
 
 def wait_for_child(db: Db, pending: Pending, lease: int, root: str) -> list[CheckMessage]:
-    """Let a group's child go on. Run in a transaction that holds the child, or its end might be missed."""
+    """Resume the child of a group. Run in a transaction that locks the child: otherwise its end could be
+    missed.
+    """
     return _run(db, WAIT_ON, pending.visit, lease, root, {"signal_id": pending.id})
 
 
 def mark_batched(db: Db, child_id: int) -> None:
-    """Let the stacks among a group's members that were made in any step but the last say that they were
-    updated.
+    """Record an update in the stacks among a group's members that were created in any batch but the last.
 
-    Heat visits every stack in a stack with each step, changed or not, and clients read of a rolling update
-    that all members are updated. Here a step visits what it changes.
+    Heat visits every nested stack in each batch, changed or not, and clients expect all members to read as
+    updated after a rolling update. Here a batch visits only the members it changes.
     """
     db.execute(TOUCH, (child_id,))
 

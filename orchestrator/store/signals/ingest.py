@@ -1,7 +1,8 @@
-"""Signals on their way in: whom they are for, and how they are written down, several at a time.
+"""Incoming signals: the resources they are for, and how they are stored, several at a time.
 
-Each function answers several callers at once, each at its place (`store/connections/batching.py`). What they
-ask with goes as one text: to make arrays of it costs psycopg more than all else that is done with it.
+Each function serves several callers at once and returns their results in the same order
+(`store/connections/batching.py`). The input is sent as a single text: building arrays costs psycopg more than
+all other work of the statement.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
-# While a resource's action is one of these, it takes no signals; its type may say otherwise.
+# A resource with one of these actions accepts no signals, unless its type says otherwise.
 REFUSING: Final = ("SUSPEND", "DELETE")
 _REFUSING: Final = f"{{{','.join(REFUSING)}}}"
 
-# Of any resources: those of one resource are all accepted or none.
+# For any number of resources; the signals of the same resource are either all accepted or all refused.
 ACCEPT = """
 INSERT INTO signal (stack_id, resource_id, details, due_at)
 SELECT r.stack_id, r.id, convert_to(x.details, 'UTF8'), now() + make_interval(secs => x.ring_seconds)
@@ -36,7 +37,7 @@ ORDER BY x.nth
 RETURNING stack_id, resource_id, id
 """
 
-# Asked when they were written down: with an older one still there, whoever takes that in finds these, too.
+# Run after the insert: while an older signal exists, its processing includes the new signals.
 OLDEST = """
 SELECT x.resource_id FROM unnest(%(resources)s::bigint[], %(ids)s::bigint[]) AS x(resource_id, id)
 WHERE NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = x.resource_id AND g.id < x.id)
@@ -61,33 +62,35 @@ WHERE r.id = ANY(%(ids)s::bigint[])
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A resource to which a signal is sent: the current incarnation."""
+    """A resource that a signal is sent to: the current incarnation."""
 
     id: int
     name: str
-    type: str  # as written
+    type: str  # as in the template
     runs_as: str | None
     action: str
     physical_id: str | None
 
     @property
     def kind(self) -> str:
-        """Return the name of the type that carries it out."""
+        """Return the name of the type that implements it."""
         return self.runs_as or self.type
 
 
 class NewSignal(NamedTuple):
-    """A signal to be written down."""
+    """A signal to be stored."""
 
     stack_id: int
     resource_id: int
-    details: bytes  # sealed: ASCII
-    always: bool  # whatever the resource's action
-    ring_seconds: float  # the sweep rings for it then, unless it is taken in
+    details: bytes  # encrypted, ASCII
+    always: bool  # regardless of the resource's action
+    ring_seconds: float  # delay after which the sweep sends a message again
 
 
 def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
-    """Write signals down, durably; for each whether to ring for it, None when its resource takes none now."""
+    """Store signals durably; return for each whether to send a message, None if its resource accepts no
+    signals now.
+    """
     rows = [
         {
             "nth": nth,
@@ -111,21 +114,21 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     told: list[bool | None] = []
     for one in several:
         told.append(one.resource_id in ring if one[:2] in first else None)
-        ring.discard(one.resource_id)  # once is enough
+        ring.discard(one.resource_id)  # one message per resource
     return told
 
 
 class SignalAddress(NamedTuple):
-    """Where somebody says that a resource is."""
+    """The location of a resource, as given by a client."""
 
-    uuid: str  # of its stack
+    uuid: str  # of the stack
     stack: str
     project_id: str
     name: str
 
 
 class ResolvedTarget(NamedTuple):
-    """What is there."""
+    """The stack and the resource at a location."""
 
     stack_id: int
     stack_uuid: str
@@ -136,7 +139,7 @@ class ResolvedTarget(NamedTuple):
 
 
 def resolve_target(db: Db, several: Sequence[SignalAddress]) -> list[ResolvedTarget | None]:
-    """Return the resources that are to be found somewhere; None where there is none."""
+    """Return the resource at each location, None where it does not exist."""
     rows = [
         {"nth": nth, "uuid": one.uuid, "stack": one.stack, "project_id": one.project_id, "name": one.name}
         for nth, one in enumerate(several)
@@ -152,7 +155,7 @@ def resolve_target(db: Db, several: Sequence[SignalAddress]) -> list[ResolvedTar
 
 
 def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:
-    """Return the resource of a name that takes a signal."""
+    """Return the resource of a name that accepts a signal."""
     rows = fetch_prepared(db, RECEIVER, {"stack_id": stack_id, "name": name})
     return Receiver(*rows[0]) if rows else None
 
@@ -161,7 +164,7 @@ Values = tuple[Any, Any, Any, str | None]
 
 
 def values(db: Db, several: Sequence[int]) -> list[Values | None]:
-    """Return properties, data and metadata of resources, and all of them sealed when any is secret."""
+    """Return properties, data and metadata of resources, and all of these encrypted if any is secret."""
     found = {
         row[0]: (row[1], row[2], row[3], row[4])
         for row in fetch_prepared(db, VALUES, {"ids": numbers(several)})
@@ -170,7 +173,7 @@ def values(db: Db, several: Sequence[int]) -> list[Values | None]:
 
 
 def numbers(ids: Iterable[int]) -> str:
-    """Return numbers as PostgreSQL reads an array of them."""
+    """Return numbers in PostgreSQL's text format of an array."""
     return f"{{{','.join(map(str, ids))}}}"
 
 

@@ -1,9 +1,9 @@
-"""Signals on their way to a resource, and marks on its health: rare, so in statements of their own.
+"""The queue of signals to a resource, and marks on its health. Rare, so the statements are separate.
 
-A signal is a row from before it is answered until its resource has taken it in. Who takes it in holds the
-resource's lease (docs/internals/protocol.md rule 1): nothing else operates on the resource meanwhile, and
-nothing that a visit read before is written over it afterwards, for types that take signals are claimed before
-they are looked at.
+A signal is a row from before its request is answered until its resource has processed it. The processing
+worker holds the resource's lease (docs/internals/protocol.md rule 1), so no other operation runs on the
+resource. A visit cannot overwrite the result with older values either: resources that accept signals are
+claimed before they are read.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ SELECT EXISTS (
         AND {check_not_in("n.state", NODE_ENDS)})
 """
 
-# A lease that ran out is taken over only when its check is known to be lost: the check would otherwise end
-# without a word, and its node with it.
+# An expired lease is claimed only after the sweep has found its check lost. Otherwise that check would end
+# without an outcome, and its node with it.
 CLAIM = f"""
 UPDATE resource r
 SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
@@ -55,7 +55,8 @@ WHERE r.id = %(resource_id)s
 RETURNING r.id
 """
 
-# What cannot be taken in now: soon, when somebody operates on the resource, and never when that is gone.
+# Signals that cannot be processed now: retried soon while the resource is claimed, and deleted if the
+# resource is gone.
 HELD_UP = """
 WITH gone AS (
     DELETE FROM signal g
@@ -76,9 +77,9 @@ FROM (
         NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
 {VISIT_JOINS}"""
-VISIT = f"SELECT {VISIT_COLUMNS}{_VISITED}"  # a resource that is ours, as if a node visited it
+VISIT = f"SELECT {VISIT_COLUMNS}{_VISITED}"  # a claimed resource, in the form of a visit
 
-# The same with its oldest signals.
+# The same, with the oldest signals.
 LOOK = f"""
 SELECT {VISIT_COLUMNS}, g.ids, g.abouts, g.details, g.tries{_VISITED}
 CROSS JOIN LATERAL (
@@ -129,10 +130,10 @@ PUT_OFF = (
     + WAKE
 )
 
-# Those that watch it are told, in the transaction that writes what a signal did, by a statement that begins
-# when the resource's row is locked by it (store/signals/watchers.py). One whose operation is open and whose
-# node waits is woken at once: who visits that node now reads what is written here. All others are sent a
-# signal; it may be that somebody looks just now, and has read already.
+# Watchers of the resource are notified in the transaction that writes the effect of a signal, by a statement
+# that starts after the resource's row is locked (store/signals/watchers.py). A watcher with an open operation
+# and a waiting node is woken at once: the visit of that node reads the new values. All other watchers get a
+# signal, because a visit may have read the old values just now.
 TELL_WATCHERS = f"""
 WITH w AS MATERIALIZED (
     SELECT r.id, r.stack_id, r.op, r.name FROM watcher w JOIN resource r ON r.id = ANY (ARRAY[w.watcher_id])
@@ -156,7 +157,7 @@ SELECT 'told', w.id, NULL, NULL, w.name FROM told JOIN w ON w.id = told.resource
 UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 """
 
-# Message lost, or held up: rung again, ever later for those that nobody tried yet.
+# The message was lost or postponed: send it again, with growing delays for signals that were never tried.
 DUE = """
 WITH o AS MATERIALIZED (
     SELECT id FROM signal WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -177,7 +178,7 @@ SELECT r.id FROM resource r
 WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.leftover LIMIT 2
 """
 
-# Nothing but the mark is written, and only while nobody operates on the resource.
+# Write only the mark, and only while the resource is not claimed.
 MARK = f"""
 WITH r AS (
     UPDATE resource r SET action = 'CHECK', status = %(status)s::text, status_reason = %(reason)s
@@ -195,18 +196,16 @@ SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r W
 
 
 class PendingSignal(NamedTuple):
-    """A signal on its way."""
+    """A stored signal."""
 
     id: int
-    about: (
-        str | None
-    )  # null: somebody sent it; else what the engine tells the resource (store/signals/watchers.py)
-    details: bytes  # sealed
+    about: str | None  # NULL: sent by a client; otherwise an internal signal (store/signals/watchers.py)
+    details: bytes  # encrypted
     tries: int
 
 
 class SignalEffect(NamedTuple):
-    """What an event is to tell of a signal; without a status, it has the resource's."""
+    """The event that a signal causes; without a status it shows the resource's."""
 
     reason: str
     status: str | None = None
@@ -214,24 +213,24 @@ class SignalEffect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The oldest signals of a resource, with the resource as it is, held under our lease."""
+    """The oldest signals of a claimed resource, with the resource."""
 
     sent: tuple[PendingSignal, ...]
-    visit: Visit  # of no node
+    visit: Visit  # without a node
 
     @property
     def id(self) -> int:
-        """The oldest signal's."""
+        """The id of the oldest signal."""
         return self.sent[0].id
 
     @property
     def name(self) -> str:
-        """The resource's."""
+        """The name of the resource."""
         return self.visit.resource.name if self.visit.resource is not None else ""
 
 
 def record_refusal_event(db: Db, stack_id: int, resource_id: int, action: str) -> None:
-    """Write the event of a signal that came at the wrong time."""
+    """Write the event of a signal that the resource's action does not permit."""
     values = {
         "stack_id": stack_id,
         "resource_id": resource_id,
@@ -241,13 +240,13 @@ def record_refusal_event(db: Db, stack_id: int, resource_id: int, action: str) -
 
 
 def is_planning(db: Db, stack_id: int) -> bool:
-    """Return whether rows of the stack's resources are still being written."""
+    """Return whether a planner is still writing rows of the stack's resources."""
     row = db.execute(PLANNING, (stack_id,)).fetchone()
     return bool(row and row[0])
 
 
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
-    """Take a resource that has a signal to take in now; False when there is none or somebody else has it."""
+    """Claim a resource with a due signal; return False if there is none or the resource is claimed already."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
     if fetch_prepared(db, CLAIM, values):
         return True
@@ -256,15 +255,16 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
 
 
 def has_pending(db: Db, resource_id: int) -> bool:
-    """Return whether a resource has signals to take in, now or later.
+    """Return whether a resource has signals to process, now or later.
 
-    Asked when those before are committed: what came since with one of them still there rang for nobody.
+    Call it after the processed signals are committed: signals that arrived while these existed sent no
+    message.
     """
     return bool(fetch_prepared(db, REMAIN, {"resource_id": resource_id})[0][0])
 
 
 def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
-    """Read the oldest signals of a resource that is ours."""
+    """Read the oldest signals of a claimed resource."""
     rows = fetch_prepared(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
     if not rows:
         return None
@@ -283,9 +283,9 @@ def record(
     told: bytes,
     ring_seconds: float,
 ) -> list[CheckMessage | SignalMessage]:
-    """Write what signals did, and let go of the resource; return whom that wakes.
+    """Write the effects of signals and release the resource; return the messages for woken nodes.
 
-    Those that watch the resource are woken, or sent what is `told`.
+    Watchers of the resource are woken, or get the signal `told`.
     """
     given = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
     root = pending.visit.stack.uuid
@@ -302,7 +302,7 @@ def record(
 
 
 def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
-    """Return a resource's values as `WRITTEN` takes them."""
+    """Return a resource's values as parameters of `WRITTEN`."""
     shown = {} if sealed is not None else values
     return {
         "data": Json(shown["data"]) if "data" in shown else None,
@@ -318,17 +318,17 @@ def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
 def reject(
     db: Db, pending: Pending, lease: int, done: Sequence[PendingSignal], events: Sequence[SignalEffect] = ()
 ) -> list[CheckMessage]:
-    """Let signals go that did nothing."""
+    """Delete signals that had no effect."""
     return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
 
 
 def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: float) -> list[CheckMessage]:
-    """Try a signal again later; those after it wait."""
+    """Retry a signal later; the signals after it wait."""
     return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
 
 
 def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
-    """Let go of a resource that was claimed for signals which somebody took in just before."""
+    """Release a resource whose signals another worker has processed already."""
     return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
 
 
@@ -350,19 +350,21 @@ def _events(events: Sequence[SignalEffect]) -> dict[str, list[str | None]]:
 
 
 def due(db: Db, seconds: float, limit: int) -> list[SignalMessage]:
-    """Return the resources to ring for."""
+    """Return the resources that have due signals."""
     rows = db.execute(DUE, {"seconds": seconds, "limit": limit}).fetchall()
     return [SignalMessage(*row) for row in rows]
 
 
 def with_physical_id(db: Db, stack_id: int, physical_id: str) -> list[int]:
-    """Return the resources of a stack that have a physical id, two of them at most."""
+    """Return the resources of a stack with a physical id, at most two."""
     values = {"stack_id": stack_id, "physical_id": physical_id}
     return [row[0] for row in db.execute(FIND, values).fetchall()]
 
 
 def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool) -> bool:
-    """Mark a resource's health; False when somebody operates on it. What changes nothing is done, too."""
+    """Mark a resource's health; return False if the resource is claimed. A mark that changes nothing
+    succeeds.
+    """
     values = {
         "stack_id": stack_id,
         "resource_id": resource_id,

@@ -1,9 +1,9 @@
-"""Who watches whose signals, in SQL.
+"""Watchers of a resource's signals, in SQL.
 
-A watcher registers before it reads: the row of the one it watches is locked for share meanwhile, so that a
-signal just being written down is either read by the watcher, or its writer sees the watcher; and once it is
-registered, reading is enough. Whoever watches is woken, or told by a signal of its own
-(`store/signals/queue.py`), as durable as any: nobody polls.
+A watcher registers before it reads, with a share lock on the row of the watched resource. A signal that is
+being written is then either read by the watcher, or its writer sees the watcher; after the registration
+reading is sufficient. A watcher is woken, or notified by a signal of its own (`store/signals/queue.py`),
+which is as durable as any other: no watcher polls.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
-# What the engine tells a resource in a signal, besides what people send.
-LOOK: Final = "look"  # one that it watches was signalled
-FORGET: Final = "forget"  # what earlier signals told is over
+# Internal signals of the engine to a resource.
+LOOK: Final = "look"  # a watched resource was signalled
+FORGET: Final = "forget"  # the values from earlier signals are void
 
 _PEER: Final = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id, r.properties,
@@ -37,7 +37,8 @@ SELECT r.id, %(watcher_id)s, r.stack_id FROM resource r WHERE r.id = %(resource_
 ON CONFLICT DO NOTHING
 """
 
-# What goes itself, or whose stack goes, need not be told; nor what was told and has not taken it in yet.
+# A watcher that is being deleted, or whose stack is, gets no notification; nor does a watcher with an
+# unprocessed notification.
 FORGET_ALL = f"""
 INSERT INTO signal (stack_id, resource_id, details, about, due_at)
 SELECT r.stack_id, r.id, %(details)s, '{FORGET}', now()
@@ -51,7 +52,7 @@ UNWATCH = "DELETE FROM watcher WHERE watcher_id = %s"
 
 @dataclass(frozen=True, slots=True)
 class PeerRow:
-    """A resource that another one requires; its values may be sealed."""
+    """A resource that another resource requires; its values may be encrypted."""
 
     id: int
     name: str
@@ -61,11 +62,11 @@ class PeerRow:
     properties: Mapping[str, Any] | None
     metadata: Mapping[str, Any] | None
     sealed: str | None
-    watched: bool  # by who asks, since before it was read
+    watched: bool  # by the caller, before this was read
 
 
 def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[PeerRow]:
-    """Return these resources, those that stay first."""
+    """Return these resources, current incarnations first."""
     return (
         [PeerRow(*row) for row in fetch_prepared(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})]
         if ids
@@ -74,14 +75,14 @@ def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[PeerRow]:
 
 
 def register_watcher(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
-    """Have a resource told when another one is signalled; return that one as it is now."""
+    """Register a watcher of a resource; return the resource as it is now."""
     fetch_prepared(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
     rows = fetch_prepared(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
     return PeerRow(*rows[0]) if rows else None
 
 
 def clear_watched_metadata(db: Db, watcher_id: int, details: bytes) -> None:
-    """Have those that a resource watches forget what signals told them, and watch them no longer."""
+    """Have the resources that a resource watches discard the values from signals, and unregister it."""
     with db.transaction():
         db.execute(FORGET_ALL, {"watcher_id": watcher_id, "details": details})
         db.execute(UNWATCH, (watcher_id,))

@@ -1,4 +1,4 @@
-"""Writing down what was asked for: one durable transaction, after which the answer may be given
+"""Acceptance of requests: a single durable transaction, after which the request may be answered
 (docs/internals/protocol.md rule 6).
 """
 
@@ -30,7 +30,7 @@ from orchestrator.store.traversals.traversals import (
 )
 
 INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
-LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # the purge leaves what is held
+LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # purge skips it
 
 COUNT_STACKS = """
 SELECT count(*) FROM (
@@ -64,14 +64,14 @@ VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s
 RETURNING id
 """
 
-# Asked while the stack is locked: revisions are numbered one after the other.
+# Run while the stack is locked: the numbers of revisions are consecutive.
 NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %s"
-NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s FOR KEY SHARE"  # the purge leaves it
+NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s FOR KEY SHARE"  # purge skips it
 SETTINGS = """
 UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
 """
 
-# A revision like an earlier one; like none, one that wants nothing.
+# A copy of an earlier revision.
 COPY_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
     outline, created_by, copy_of)
@@ -85,12 +85,12 @@ EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters"
 
 
 class ConcurrentUpdate(Exception):
-    """What is wanted was made of what the stack was wanted to be, and that is something else by now."""
+    """The stack changed after the update had been computed from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackInsert:
-    """A stack as asked for, checked and ready to be written down."""
+    """A validated stack, ready to be inserted."""
 
     uuid: uuid.UUID
     name: str
@@ -99,17 +99,17 @@ class StackInsert:
     template: bytes  # JSON text
     files: Mapping[str, str]
     environment: Mapping[str, Any]
-    parameters: Mapping[str, Any]  # hidden ones are None
-    sealed: bytes | None  # the hidden ones
+    parameters: Mapping[str, Any]  # NULL for hidden parameters
+    sealed: bytes | None  # hidden parameters, encrypted
     outline: Mapping[str, Any]
     disable_rollback: bool
     timeout_mins: int | None
     tags: tuple[str, ...]
     keep_going: bool = False
-    credential_id: int | None = None  # that the stack holds from now on
-    adopted: bytes | None = None  # name -> what is there already, encrypted: the stack takes that over
+    credential_id: int | None = None  # held by the stack from now on
+    adopted: bytes | None = None  # name -> existing object, encrypted: the stack adopts these
     delete_on_failure: bool = False
-    sinks: Sequence[Mapping[str, Any]] = ()  # the webhooks among its event sinks that are new
+    sinks: Sequence[Mapping[str, Any]] = ()  # the new webhooks among its event sinks
 
 
 def accept_create(
@@ -120,12 +120,12 @@ def accept_create(
     lease: int | None = None,
     seconds: float = 30.0,
 ) -> StartedTraversal:
-    """Write a new stack with its first revision, plan node and finish node.
+    """Insert a stack with its first revision, plan node and finish node.
 
     Raises:
         StackExists: a live stack of the project has the name.
         LimitExceeded: the project has `quota` stacks already.
-        Unavailable: its credential was given up meanwhile.
+        Unavailable: its credential has been removed by now.
     """
     with db.transaction():
         enforce_quota(db, wanted.project_id, quota)
@@ -171,10 +171,10 @@ def accept_create(
 
 
 def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
-    """Refuse another stack where the project has `quota` of them; a negative one is none.
+    """Refuse another stack if the project has `quota` stacks; a negative quota is unlimited.
 
     Raises:
-        LimitExceeded: it has.
+        LimitExceeded: the quota is reached.
     """
     if quota < 0:
         return
@@ -195,12 +195,14 @@ def accept_update(
     converge: bool = False,
     based_on: int | None = None,
 ) -> StartedTraversal | None:
-    """Write a stack's next revision and begin the traversal that brings it there, with `converge` from what
-    is really there; None when it is gone. `based_on` is the traversal in which what is wanted was read.
+    """Insert a stack's next revision and start the traversal to it; return None if the stack is gone.
+
+    `converge`: compare with the observed state. `based_on`: the traversal in which the input of the update
+    was read.
 
     Raises:
-        Overtaken: the stack is in another by now.
-        NotSupported: it is suspended.
+        ConcurrentUpdate: the stack is in another traversal by now.
+        NotSupported: the stack is suspended.
     """
     with db.transaction():
         now = _lock_unless_suspended(db, stack_id)
@@ -229,10 +231,11 @@ def accept_rollback(
     ended: Outcome = "superseded",
     retain: bool = False,
 ) -> StartedTraversal | None:
-    """Begin to bring a stack back to an earlier revision, without one to nothing; None when it is gone. Run
-    in a transaction.
+    """Start a rollback to an earlier revision, or to an empty template without a revision; return None if the
+    stack is gone. Run in a transaction.
 
-    `created_by` is who asked for it, nobody when a failure did; for `ended` and `retain` see `bump`.
+    `created_by` is the user who requested it, empty after a failure; for `ended` and `retain` see
+    `start_traversal`.
     """
     if lock(db, stack_id) is None:
         return None
@@ -261,7 +264,7 @@ def accept_rollback(
     return start_traversal(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
 
 
-# A snapshot can be restored while it is there, and whole.
+# A snapshot can be restored while it exists and is complete.
 SOUND = """
 SELECT revision_id FROM snapshot
 WHERE id = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
@@ -273,8 +276,8 @@ OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE i
 def accept_restore(
     db: Connection[TupleRow], stack_id: int, snapshot_id: int, *, template: bytes | None, created_by: str
 ) -> StartedTraversal | None:
-    """Begin to bring a stack back to a snapshot's revision, with another `template` if there is one; None
-    when stack or snapshot is gone.
+    """Start to restore a snapshot's revision, with another `template` if given; return None if the stack or
+    the snapshot is gone.
 
     Raises:
         NotSupported: the stack is suspended.
@@ -308,7 +311,9 @@ def _lock_unless_suspended(db: Connection[TupleRow], stack_id: int) -> Locked | 
 
 
 def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
-    """Return the id of a stack's revision of that number, and let it stay until the transaction ends."""
+    """Return the id of a stack's revision with this number, and protect it from the purge until the
+    transaction ends.
+    """
     row = db.execute(NUMBERED, (stack_id, number)).fetchone()
     return None if row is None else row[0]
 
@@ -344,9 +349,9 @@ def _revise(db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, num
 
 
 def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
-    """Store texts, those that are new, and hold all of them for the transaction; return their hashes."""
+    """Store the texts that are new, and lock all of them for the transaction; return their hashes."""
     hashes = [hashlib.sha256(body).digest() for body in bodies]
-    for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # one order for everybody: no deadlocks
+    for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # always in this order: no deadlocks
         while db.execute(LOCK_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
             db.execute(INSERT_CONTENT, (hash_, body))
     return hashes

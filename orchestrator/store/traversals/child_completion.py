@@ -1,7 +1,7 @@
-"""The end of a child stack by whoever settles the last of it, in one statement without a claim.
+"""The end of a child stack, by the visit that settles its last node: a single statement without a claim.
 
-It ends what ends well and leaves nothing to be done first. All else, that of a stack that was asked for by a
-user above all, is a visit's to the finish node (`operations/stack_completion.py`).
+It covers successful ends without further work. Every other end, and that of a root stack, is a visit of the
+finish node (`operations/stack_completion.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from orchestrator.store.tables.base import check_in
 from orchestrator.store.traversals.completion import WOKEN
 from orchestrator.store.traversals.traversals import STACK_EVENT
 
-# The stack before the node, as everybody takes them: an update may come at this very moment. What is to be
-# removed first (operations/adr/0002), and snapshots that go with their stack, hold it up.
+# The stack is locked before the node, as in every statement: an update may arrive at this moment. Pending
+# deletes (operations/adr/0002) and snapshots that are deleted with their stack prevent the end.
 END: Final = (
     f"""
 WITH k AS MATERIALIZED (
@@ -61,11 +61,13 @@ class Ended(NamedTuple):
 
     uuid: str
     action: str
-    rings: Sequence[CheckMessage]  # what that wakes
+    rings: Sequence[CheckMessage]  # for the nodes that wait for the child
 
 
 def end(db: repository.CheckConnection, node_id: int, root: str) -> Ended | None:
-    """End the child stack whose finish node this is; None when that takes more, or is over."""
+    """Complete the child stack of this finish node; return None if that takes more than this statement, or if
+    the traversal is over.
+    """
     rows = repository.retried(db, END, {"node_id": str(node_id)})
     rings = repository.settled(rows, root).rings
     return next((Ended(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None)

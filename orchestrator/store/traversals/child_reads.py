@@ -58,23 +58,23 @@ TEMPLATE = """
 SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 """
 
-MOST_CAUSES = 1_000  # of one child's failure that are told further up
+MOST_CAUSES = 1_000  # of a child's failure, reported by the parent
 
 
 def state(db: Db, resource_id: int) -> ChildState | None:
-    """Return the child of a resource, None when it has none."""
+    """Return the child stack of a resource, None if it has none."""
     for row in fetch_prepared(db, STATE, {"resource_id": str(resource_id)}):
         return ChildState(*row)
     return None
 
 
 def stale_resources(db: Db, stack_id: int) -> list[str]:
-    """Return the names of the resources whose stacks, or what is below them, others have changed."""
+    """Return the names of the resources whose child stacks, or stacks below these, were changed directly."""
     return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
 
 
 def causes(db: Db, child: ChildState) -> list[str]:
-    """Return why a child failed, in the order of the failures."""
+    """Return the causes of a child's failure, in the order of the failures."""
     return [row[0] for row in db.execute(CAUSES, (child.id, child.traversal, MOST_CAUSES)).fetchall()]
 
 
@@ -87,7 +87,7 @@ SELECT count(*) FROM (
 
 
 def count_below(connection: Any, root_id: int, most: int, but: str) -> int:
-    """Return how many resources a tree has without those of one stack, counting no further than `most`."""
+    """Return the number of resources in a tree without those of a single stack, at most `most`."""
     values = {"root": root_id, "most": most, "but": but}
     found: int = connection.execute(COUNT_BELOW, values).scalar_one()
     return found
@@ -99,7 +99,7 @@ def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
 
 
 def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
-    """Return the resource of a stack with this reference or physical id, if there is one."""
+    """Return the resource of a stack with this reference id or physical id, if any."""
     return db.execute(SIBLINGS, {"stack_id": stack_id, "id": id_}).fetchall()
 
 
@@ -109,7 +109,9 @@ def failed(db: Db, child_id: int) -> list[str]:
 
 
 def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
-    """Return what a stack says about its children: a revision's environment and files, and its own depth."""
+    """Return the inputs that children inherit from a stack: a revision's environment and files, and the
+    depth.
+    """
     values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
     [(environment, files, depth)] = fetch_prepared(db, INHERITED, values)
     return environment or {}, files or {}, depth

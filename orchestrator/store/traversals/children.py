@@ -1,7 +1,7 @@
-"""Child stacks as rows: made, found, held, counted and let go of (docs/internals/engine-semantics.md §13).
+"""Child stacks as rows: insert, update, lock, halt and detach (docs/internals/engine-semantics.md §13).
 
-A child hangs on one resource row of its parent by a unique key. It is written in the transaction in which
-that resource's node begins to wait for it, so that there is never one without the other
+A child belongs to a single resource row of its parent, by a unique key. It is inserted in the transaction in
+which the node of that resource begins to wait for it, so that neither exists without the other
 (docs/internals/protocol.md rule 12).
 """
 
@@ -33,7 +33,7 @@ HOLD = """
 SELECT c.traversal, c.status FROM stack c WHERE c.id = %(id)s::bigint AND c.deleted_at IS NULL FOR UPDATE
 """
 
-# A stack that was deleted by others leaves its place to the next.
+# A child that was deleted directly makes room for its successor.
 DETACH_DELETED_CHILD = """
 UPDATE stack SET parent_resource_id = NULL
 WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
@@ -99,8 +99,8 @@ FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
 
-# What is the parent's to say travels to a child whenever it is moved. It never rolls back by itself: its
-# parent would ask again, and it would fail again, for ever.
+# A child inherits these settings whenever its parent changes it. A child never rolls back by itself: its
+# parent would repeat the request, and it would fail again, forever.
 START_CHILD_TRAVERSAL = """
 UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
     credentials = p.credentials, user_project_id = p.user_project_id,
@@ -109,8 +109,9 @@ FROM stack p WHERE c.id = %(stack_id)s::bigint AND c.deleted_at IS NULL AND p.id
 RETURNING c.id
 """
 
-# Nothing more is begun in what is below a stack; what runs there finishes, and the sweep ends it. A stack
-# that has gone on to something else since this began is left alone, as are all if the uppermost has.
+# Start no more steps in the stacks below a stack; running operations finish, and the sweep ends the
+# traversals. A stack that has started another traversal since then is left alone, and so are all if the
+# topmost has.
 BELOW = """
 WITH RECURSIVE below AS (
     SELECT c.id, c.traversal FROM stack c WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL
@@ -126,7 +127,7 @@ HALT_BELOW = (
     WHERE s.status = 'IN_PROGRESS' AND s.action <> 'DELETE'
         AND s.halted_traversal IS DISTINCT FROM s.traversal
         AND EXISTS (SELECT 1 FROM stack p WHERE p.id = %(stack_id)s AND p.traversal = %(traversal)s)
-    ORDER BY s.id FOR UPDATE OF s  -- in one order by everybody: no deadlocks
+    ORDER BY s.id FOR UPDATE OF s  -- always in this order: no deadlocks
 )
 UPDATE stack s SET halted_traversal = s.traversal,
     status_reason = 'Stack ' || s.action || ' is winding down: the stack around it was stopped'
@@ -134,7 +135,7 @@ FROM chosen WHERE s.id = chosen.id
 """
 )
 
-# The way up: a stack and those around it, but not the root. What it is brought to next forgets it.
+# A stack and its ancestors, except for the root. The next traversal of each clears the mark.
 MARK_STALE = """
 WITH RECURSIVE up AS (
     SELECT s.id, s.owner_id FROM stack s WHERE s.id = %(stack_id)s
@@ -142,11 +143,11 @@ WITH RECURSIVE up AS (
     SELECT s.id, s.owner_id FROM up JOIN stack s ON s.id = up.owner_id
 )
 INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
-ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- nobody forgets it before this is seen
+ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- locks it: not cleared unseen
 """
 CLEAR_STALE = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
 
-# A child that its resource's policy retains is a stack of its own from then on.
+# A child that the deletion policy of its resource retains becomes a root stack.
 DETACH = (
     BELOW
     + f"""
@@ -178,49 +179,50 @@ ORDER BY x.nth
 
 @dataclass(frozen=True, slots=True)
 class ChildWanted:
-    """A child as it is to be, ready to be written down."""
+    """The desired state of a child, ready to be inserted."""
 
-    uuid: str  # of a new one
+    uuid: str  # of a new child
     name: str
     template: bytes  # JSON text
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
     environment: Mapping[str, Any]
-    parameters: Mapping[str, Any]  # hidden ones are None
+    parameters: Mapping[str, Any]  # NULL for hidden parameters
     sealed: bytes | None
     outline: Mapping[str, Any]
     timeout_mins: int | None = None
-    adopted: bytes | None = None  # what is there already, encrypted: a new child takes that over
-    restores: int | None = None  # the snapshot that it is brought back to
+    adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
+    restores: int | None = None  # the snapshot to be restored
 
 
 @dataclass(frozen=True, slots=True)
 class StartedChild:
-    """A child's traversal that has begun."""
+    """A traversal of a child that was started."""
 
     traversal: int
     ring: CheckMessage
 
 
-# Hashes of the templates that this process has stored lately: a thousand children alike store one once. It is
-# no matter if one was purged since.
+# Hashes of templates that this process stored recently: a thousand identical children store their template
+# once. A template that was purged since then is detected by its foreign key.
 _stored: set[bytes] = set()
 MOST_REMEMBERED = 1_000
 
 
 class ContentMissing(Exception):
-    """The child's template is not stored: it was purged, or never was."""
+    """The child's template is not stored: it was purged, or never stored."""
 
 
 def spawn(
     db: Db, wanted: ChildWanted, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
 ) -> Settled:
-    """Let a resource's node wait and make the child that it waits for, `again` where there was one.
+    """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
+    child.
 
-    `row` is the resource's, as `nodes.write` takes it. One statement, and all that there is to it unless
-    `again`: then it is run in a transaction.
+    `row` is that of the resource, as in `repository.write_outcome`. A single statement unless `again`: then
+    run it in a transaction.
 
     Raises:
-        Forgotten: the template is to be stored before.
+        ContentMissing: the template must be stored before.
     """
     if again:
         db.execute(DETACH_DELETED_CHILD, {"resource_id": str(row["resource_id"])})
@@ -255,7 +257,9 @@ def store(db: Db, wanted: ChildWanted) -> None:
 
 
 def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> StartedChild | None:
-    """Write a child's next revision and begin to bring it there; None when it is gone. In a transaction."""
+    """Insert a child's next revision and start the traversal to it; return None if the child is gone. Run in
+    a transaction.
+    """
     if not _travel(db, child_id, wanted.timeout_mins):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
@@ -270,14 +274,14 @@ def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Sta
 
 
 def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> StartedChild | None:
-    """Begin an action that has no template of its own; None when the child is gone. In a transaction."""
+    """Start an action without a template; return None if the child is gone. Run in a transaction."""
     if not _travel(db, child_id):
         return None
     return _bumped(db, child_id, action, retain=retain)
 
 
 def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
-    """Lock a live child, and let what its parent says of it be so; False when it is gone."""
+    """Lock a live child and update the settings that it inherits; return False if it is gone."""
     values = {
         "stack_id": str(child_id),
         "timeout_mins": None if timeout_mins is None else str(timeout_mins),
@@ -298,22 +302,24 @@ def lock_child(db: Db, child_id: int) -> tuple[int, str] | None:
 
 
 def halt_below(db: Db, stack_id: int, traversal: int) -> None:
-    """Begin nothing more in the stacks below one, as long as that is in this traversal."""
+    """Start no more steps in the stacks below a stack, as long as this is in the given traversal."""
     db.execute(HALT_BELOW, {"stack_id": stack_id, "traversal": traversal})
 
 
 def disturb(db: Db, stack_id: int) -> None:
-    """Let the stacks around a child, when next they are updated, see to it: others have changed it."""
+    """Mark the ancestors of a child as stale: the child was changed directly, and their next update checks
+    it.
+    """
     db.execute(MARK_STALE, {"stack_id": stack_id})
 
 
 def detach(db: Db, child_id: int) -> None:
-    """Make a child a stack of its own, with all below it."""
+    """Turn a child into a root stack, with all stacks below it."""
     db.execute(DETACH, {"stack_id": child_id})
 
 
 def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
-    """Tell of a resource's failure by the causes in its child, one by one."""
+    """Replace the failure of a resource by the causes in its child."""
     values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
     db.execute(PROPAGATE_FAILURES, values)
 

@@ -21,8 +21,8 @@ from orchestrator.store.nodes import hooks
 from orchestrator.store.tables.base import check_in, check_not_in
 from orchestrator.store.traversals.traversals import STACK_EVENT
 
-# A child's end wakes the node of the resource that it stands for (docs/internals/protocol.md rule 12). The
-# conditions are those of ix_graph_node_at_work.
+# The end of a child wakes the node of its resource (docs/internals/protocol.md rule 12). The conditions are
+# those of ix_graph_node_at_work.
 WOKEN = f"""
 , woken AS (
     UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
@@ -32,7 +32,7 @@ WOKEN = f"""
             AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
     WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
-), followed AS (  -- what a group that was resized has waited for (`signals/group_resize.py`)
+), followed AS (  -- the follow-up of a resized group (`signals/group_resize.py`)
     UPDATE signal g SET due_at = now() FROM s
     WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
 )"""
@@ -41,14 +41,14 @@ RINGS = """(
     SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))
     FROM woken w JOIN stack x ON x.id = w.root_id)"""
 
-# A snapshot ends with the traversal that makes it (docs/internals/protocol.md rule 14).
+# A snapshot ends with the traversal that creates it (docs/internals/protocol.md rule 14).
 END_SNAPSHOT = """
 UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
     FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
         AND x.action = 'CREATE' AND x.status = 'IN_PROGRESS'
 """
 
-# The stack before the node, as BUMP and END_FAILED take them: an update may come at this very moment.
+# The stack is locked before the node, as in START and END_FAILED: an update may arrive at this moment.
 COMPLETE = (
     f"""
 WITH k AS MATERIALIZED (
@@ -77,7 +77,7 @@ WITH k AS MATERIALIZED (
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), let_go AS (  -- what the stack held of its user's rights (`operations/keystone/delegated_credentials.py`)
+), let_go AS (  -- the credentials of its user (`operations/keystone/delegated_credentials.py`)
     UPDATE credential c SET state = 'going', due_at = now() FROM s
     WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
 ), snapshot_ended AS ("""
@@ -89,8 +89,8 @@ WITH k AS MATERIALIZED (
     + f"\nSELECT action, {RINGS} FROM s"
 )
 
-# The end of a failed traversal: when none of its operations is open any more, or at once when told so.
-# Its reason has the first causes, in the order they happened; the others are only counted.
+# The end of a failed traversal: when none of its operations is open any more, or at once on request. The
+# reason of the stack has the first causes, in the order of the failures, and the number of the rest.
 END_FAILED = (
     f"""
 WITH failures AS (
@@ -108,7 +108,7 @@ WITH failures AS (
     FROM causes
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s
         AND status = 'IN_PROGRESS'
-        AND (%(at_once)s OR NOT EXISTS (  -- nothing is being operated on, and no operation is open
+        AND (%(at_once)s OR NOT EXISTS (  -- no resource is claimed, and no operation is open
             SELECT 1 FROM graph_node n
             WHERE n.stack_id = %(stack_id)s AND n.traversal = %(traversal)s
                 AND {check_in("n.kind", RESOURCE_KINDS)}
@@ -133,9 +133,9 @@ WITH failures AS (
     + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {RINGS} FROM s"
 )
 
-MOST_CAUSES = 10  # that a stack's reason tells
+MOST_CAUSES = 10  # listed in a stack's reason
 
-LONGEST_CAUSE = 1_000  # characters of each
+LONGEST_CAUSE = 1_000  # characters of each cause
 
 POSTPONE = """
 UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
@@ -146,13 +146,13 @@ WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
 
 
 def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float, reason: str) -> None:
-    """Let a claimed finish node come due again: the traversal's end waits for what is no node of it."""
+    """Postpone a claimed finish node: the end of the traversal waits for work outside of its graph."""
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
 def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMessage] | None:
-    """Settle a claimed finish node: the stack is COMPLETE. Return what that wakes; None when the traversal is
-    no longer the stack's, or has failed.
+    """Settle a claimed finish node: the stack is COMPLETE. Return the messages for woken nodes; None if the
+    traversal has failed or was superseded.
     """
     for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
         return _rings(row[1])
@@ -165,7 +165,7 @@ def _rings(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
 
 @dataclass(frozen=True, slots=True)
 class EndedFailed:
-    """How a traversal failed, and what its end wakes."""
+    """A failed traversal, and the messages for nodes that its end wakes."""
 
     action: str
     rollback_disabled: bool
@@ -183,9 +183,9 @@ def end_failed(
     at_once: bool = False,
     outcome: Outcome = "failed",
 ) -> EndedFailed | None:
-    """End a halted traversal as FAILED once nothing of it runs; None when that is not now.
+    """End a halted traversal as FAILED if none of its operations is open; otherwise return None.
 
-    `outcome` is what the history says of its revision.
+    `outcome` is recorded for its revision.
     """
     values: dict[str, Any] = {
         "stack_id": stack_id,
@@ -203,7 +203,7 @@ def end_failed(
 
 
 def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> bool:
-    """Whether anything failed in a traversal."""
+    """Whether any resource failed in a traversal."""
     query = "SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %s AND traversal = %s)"
     row = db.execute(query, (stack_id, traversal)).fetchone()
     return row is not None and row[0]

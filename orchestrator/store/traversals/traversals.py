@@ -1,8 +1,7 @@
-"""Beginning and ending a traversal: the few statements that change a stack's own state
-(docs/internals/protocol.md rules 6, 12, 13).
+"""The start of a traversal: the statements that change a stack's own state (docs/internals/protocol.md rules
+6, 12, 13).
 
-Every one is guarded by the traversal it speaks for, so that a late writer matches no row. A stack's final
-event is written by the statement that writes its final state, once.
+Every statement is guarded by its traversal, so that a late writer matches no row.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ WITH s AS (
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
         revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s,
-        retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- deleting again what is being let go of
-        request_id = coalesce(%(request_id)s, request_id)  -- a rollback is of the request that failed
+        retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- a repeated delete keeps retaining
+        request_id = coalesce(%(request_id)s, request_id)  -- a rollback belongs to the request that failed
     WHERE id = %(stack_id)s AND deleted_at IS NULL
         AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
@@ -45,8 +44,8 @@ FROM s CROSS JOIN told
 )
 
 
-# The history: the revision that was being carried out is so no longer, and another one is, unless the action
-# has none.
+# The history: the previous revision in progress has ended, and the new revision, if the action has any, is in
+# progress.
 BRING = """
 WITH over AS (
     UPDATE revision SET outcome = %(ended)s, ended_at = now()
@@ -55,7 +54,8 @@ WITH over AS (
 UPDATE revision SET traversal = %(traversal)s, first_event = %(event)s WHERE id = %(revision_id)s
 """
 
-# What hung on the old traversal's end hangs on the new one's (docs/internals/protocol.md rule 12).
+# Dependents of the old traversal's end become dependents of the new one's (docs/internals/protocol.md rule
+# 12).
 INHERIT_FINISH = f"""
 WITH old AS (
     UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL,
@@ -101,8 +101,8 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
     AND status = 'IN_PROGRESS'
 """
 
-# What older traversals opened and this one, halted, would never have come to is followed to its end: a node
-# that waits for its turn has it now, one that waits to be told is told so, and what has none gets one
+# A halted traversal follows open operations of older traversals to their end: a blocked node is queued, a
+# node that waits for its child is queued, and a resource without a node gets a node
 # (docs/internals/protocol.md rule 13).
 FOLLOW_OPEN = f"""
 WITH s AS (
@@ -131,7 +131,7 @@ WHERE NOT EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class StartedTraversal:
-    """A traversal that has begun, with its plan node."""
+    """A traversal that was started, with its plan node."""
 
     traversal: int
     plan_node_id: int
@@ -149,7 +149,7 @@ def first_nodes(
     lease: int | None = None,
     seconds: float = 30.0,
 ) -> StartedTraversal:
-    """Insert a traversal's plan node and the finish node it holds; with a `lease` the caller goes on to plan
+    """Insert a traversal's plan node and the finish node that depends on it; with a `lease` the caller plans
     itself.
     """
     values = {
@@ -177,11 +177,11 @@ def start_traversal(
     retain: bool = False,
     ended: Outcome = "superseded",
 ) -> StartedTraversal | None:
-    """Begin the next traversal of a live stack; None when it is gone or, with `expected`, has moved on. Run
-    in a transaction.
+    """Start the next traversal of a live stack; return None if the stack is gone or, with `expected`, in
+    another traversal. Run in a transaction.
 
-    `ended` is what the history says of the revision that was being carried out. With `converge` it looks at
-    what is there before it compares; with `retain` it leaves every thing alone.
+    `ended` is recorded for the previous revision in progress. `converge`: compare with the observed state.
+    `retain`: leave all provider objects in place.
     """
     values = {
         "stack_id": stack_id,
@@ -210,7 +210,7 @@ def renew(
     traversal: int,
     lease: int | None = None,
 ) -> StartedTraversal:
-    """Insert the first nodes of a traversal that follows another, with all that hung on the other's end."""
+    """Insert the first nodes of a traversal that supersedes another, with the dependents of the other's end."""
     hooks.give_up(db, stack_id)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
@@ -233,8 +233,8 @@ def attach_revision(
     event: int,
     ended: Outcome = "superseded",
 ) -> None:
-    """Note that a traversal begins to bring a stack to a revision, if to any, and that none before it does;
-    `event` tells of it.
+    """Record that a traversal starts to apply a revision, if any, and that no earlier traversal does; `event`
+    is its first event.
     """
     values = {
         "stack_id": stack_id,
@@ -248,32 +248,32 @@ def attach_revision(
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A live stack, as it is until the transaction ends."""
+    """A live stack, locked until the transaction ends."""
 
     traversal: int
     action: str
     status: str
-    good_revision_id: int | None  # with which it was last COMPLETE
+    good_revision_id: int | None  # the last revision that was COMPLETE
 
     @property
     def state(self) -> str:
-        """`CREATE_COMPLETE` and the like."""
+        """Action and status: `CREATE_COMPLETE`."""
         return f"{self.action}_{self.status}"
 
 
 def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:
-    """Let nothing move a stack before the transaction ends; None when it is gone."""
+    """Lock a stack until the transaction ends; return None if it is gone."""
     row = db.execute(LOCK, (stack_id,)).fetchone()
     return None if row is None else Locked(*row)
 
 
 def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
-    """Start nothing more in this traversal."""
+    """Start no more steps in this traversal."""
     db.execute(HALT, {"stack_id": stack_id, "traversal": traversal})
 
 
 def enqueue_open_operations(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:
-    """Let a halted traversal come to every operation that is open, whoever opened it. Once is enough: it
-    opens no more.
+    """Have a halted traversal follow every open operation, whatever traversal opened it. Call it once: a
+    halted traversal opens no more operations.
     """
     db.execute(FOLLOW_OPEN, {"stack_id": stack_id, "traversal": traversal})

@@ -11,7 +11,7 @@ WITH want AS MATERIALIZED (
     RETURNING w.id AS node_id
 ), free AS (
     SELECT node_id FROM r
-    UNION ALL SELECT w.id FROM want w  -- none to take, or an older visit removed it meanwhile
+    UNION ALL SELECT w.id FROM want w  -- no resource to claim, or an older visit deleted it
     WHERE w.resource_id IS NULL
         OR NOT EXISTS (SELECT 1 FROM resource x WHERE x.id = ANY (ARRAY[w.resource_id]))
 )
