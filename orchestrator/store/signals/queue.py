@@ -246,7 +246,7 @@ def is_planning(db: Db, stack_id: int) -> bool:
 
 
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
-    """Claim a resource with a due signal; return False if there is none or the resource is claimed already."""
+    """Claim a resource with a due signal; return False if there is none, or if it is claimed already."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
     if fetch_prepared(db, CLAIM, values):
         return True

@@ -210,7 +210,7 @@ def renew(
     traversal: int,
     lease: int | None = None,
 ) -> StartedTraversal:
-    """Insert the first nodes of a traversal that supersedes another, with the dependents of the other's end."""
+    """Insert the first nodes of a traversal that supersedes another, and pass on the other's dependents."""
     hooks.give_up(db, stack_id)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
