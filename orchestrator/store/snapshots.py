@@ -1,7 +1,7 @@
-"""Snapshots of a stack: beginning one, reading them, and the long way of removing one.
+"""Snapshots of a stack: start, read, and delete in steps.
 
-What ends the traversal of a snapshot ends the snapshot (`traversals.py`). One that is to go says so in its
-row and is gone when its last copy is, so that no crash leaves a copy behind that nobody knows of.
+A snapshot ends with its traversal (`traversals/completion.py`). A snapshot to be deleted is marked in its
+row, and its row is deleted after the last resource snapshot: no crash leaves an unknown object at a provider.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.store.traversals.traversals import StartedTraversal, start_tra
 
 Db = Connection[TupleRow]
 
-# The stack's row is the lock: two requests do not both see room for the last one.
+# The stack's row is the lock: two concurrent requests cannot both take the last free place.
 STACK = """
 SELECT s.action, s.status, s.revision_id,
     (SELECT count(*) FROM snapshot x WHERE x.stack_id = s.id AND x.action = 'CREATE')
@@ -36,7 +36,7 @@ VALUES (%s, %s, %s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %s, %s)
 ON CONFLICT (uuid) DO UPDATE SET status = excluded.status, status_reason = excluded.status_reason,
     traversal = excluded.traversal, revision_id = excluded.revision_id
 """
-# What was kept of a resource by the snapshot that a revision restores.
+# The stored data of a resource, from the snapshot that a revision restores.
 RESTORED = """
 SELECT c.kept FROM revision v JOIN resource_snapshot c ON c.snapshot_id = v.restores AND c.name = %s
 WHERE v.id = %s
@@ -60,8 +60,9 @@ SELECT x.uuid::text, x.status_reason FROM snapshot x JOIN stack s ON s.id = x.st
 WHERE x.stack_id = %s AND x.action = 'DELETE' AND NOT s.retain ORDER BY x.id LIMIT 1
 """
 
-# Taking one to remove gives a minute for a handful of calls; whoever dies in it is followed by another. While
-# an operation of the stack may still be making a copy, what is written down may not be all.
+# A claim for deletion lasts a minute, for a handful of provider calls; after a crash another worker
+# continues. While an operation of the stack may still be creating a resource snapshot, the rows may be
+# incomplete.
 TAKE = """
 WITH due AS MATERIALIZED (
     SELECT id FROM snapshot WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -94,7 +95,7 @@ WHERE id = %(id)s
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
-    """One snapshot as it is now, read under its stack."""
+    """A snapshot as it is now, read under its stack."""
 
     id: int
     uuid: uuid_.UUID
@@ -108,7 +109,7 @@ class SnapshotRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """One resource as a snapshot has it."""
+    """A resource in a snapshot."""
 
     name: str
     type: str
@@ -124,7 +125,7 @@ class CopyRow:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is to be removed of a resource's snapshot."""
+    """A resource snapshot to be deleted."""
 
     id: int
     name: str
@@ -132,13 +133,13 @@ class Copy:
     token: str
     physical_id: str | None
     data: Mapping[str, Any] | None
-    sealed: bytes | None  # data among others, encrypted
-    kept: bytes | None  # what was told of it, encrypted; None: nothing that we know of
+    sealed: bytes | None  # encrypted, with `data`
+    kept: bytes | None  # the provider's answer, encrypted; None: none is known
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSource:
-    """How a stack is at the moment it is locked for a snapshot."""
+    """The state of a stack that is locked for a snapshot."""
 
     action: str
     status: str
@@ -147,7 +148,7 @@ class SnapshotSource:
 
 
 def lock(db: Db, stack_id: int) -> SnapshotSource | None:
-    """Lock a live stack for the rest of the transaction; None when it is gone."""
+    """Lock a live stack for the rest of the transaction; return None if it is gone."""
     row = db.execute(STACK, (stack_id,)).fetchone()
     return None if row is None else SnapshotSource(*row)
 
@@ -155,7 +156,9 @@ def lock(db: Db, stack_id: int) -> SnapshotSource | None:
 def begin(
     db: Db, stack_id: int, ground: SnapshotSource, name: str | None, uuid: uuid_.UUID | None = None
 ) -> tuple[uuid_.UUID, StartedTraversal]:
-    """Write a snapshot of a locked stack and begin the traversal that makes it, anew the one of this id."""
+    """Insert a snapshot of a locked stack, or reset the snapshot with this id, and start the traversal that
+    creates it.
+    """
     opened = start_traversal(db, stack_id, "SNAPSHOT")
     assert opened is not None
     uuid = uuid or uuid_.uuid4()
@@ -177,8 +180,8 @@ def get(database: Database, stack: StackRow, snapshot_id: str) -> SnapshotRow | 
 def of_stack(
     database: Database, stack: StackRow, *, marker: str | None = None, limit: int | None = None
 ) -> Iterator[SnapshotRow]:
-    """Yield the stack's snapshots, the oldest first: those after the one with the id `marker`, if it is
-    there.
+    """Yield the stack's snapshots, the oldest first: those after the snapshot with the id `marker`, if it
+    exists.
     """
     statement = _of(stack).order_by(Snapshot.created_at, Snapshot.id)
     before = get(database, stack, marker) if marker else None
@@ -191,19 +194,19 @@ def of_stack(
 
 
 def restored(db: Db, revision_id: int, name: str) -> bytes | None:
-    """Return what the snapshot that a revision restores has kept of a resource, encrypted."""
+    """Return the encrypted data of a resource in the snapshot that a revision restores."""
     row = db.execute(RESTORED, (name, revision_id)).fetchone()
     return None if row is None else row[0]
 
 
 def complete_snapshot(db: Db, stack_id: int, uuid: str) -> int | None:
-    """Return the row of a snapshot of the stack that is whole."""
+    """Return the row of a complete snapshot of the stack."""
     row = db.execute(SOUND, (uuid, stack_id)).fetchone()
     return None if row is None else row[0]
 
 
 def remove_by_uuid(db: Db, uuid: str) -> bool:
-    """Let a snapshot be removed; return whether it is gone."""
+    """Mark a snapshot for deletion; return whether it exists no more."""
     row = db.execute(BY_UUID, (uuid,)).fetchone()
     if row is not None:
         remove(db, row[0])
@@ -211,7 +214,7 @@ def remove_by_uuid(db: Db, uuid: str) -> bool:
 
 
 def copies(database: Database, snapshot_id: int, *, kept_only: bool = False) -> Iterator[CopyRow]:
-    """Yield the resources as the snapshot has them; `kept_only` those that were copied."""
+    """Yield the resources in the snapshot; `kept_only`: those with stored data."""
     columns = [
         getattr(ResourceSnapshot, "metadata_" if name == "metadata" else name).label(name)
         for name in CopyRow.__slots__
@@ -224,55 +227,57 @@ def copies(database: Database, snapshot_id: int, *, kept_only: bool = False) -> 
 
 
 def remove(db: Db, snapshot_id: int) -> bool:
-    """Let a snapshot be removed; False while it is being made, or when that has begun already."""
+    """Mark a snapshot for deletion; return False while it is being created, or if it is marked already."""
     return db.execute(TO_GO, (snapshot_id,)).rowcount == 1
 
 
 def remove_all(db: Db, stack_id: int) -> None:
-    """Let all snapshots of a stack be removed."""
+    """Mark all snapshots of a stack for deletion."""
     db.execute(ALL_TO_GO, (stack_id,))
 
 
 def undeleted(db: Db, stack_id: int) -> tuple[str, str] | None:
-    """Return a snapshot that is still to be removed before the stack is gone: its id, and what of it."""
+    """Return a snapshot that must be deleted before the stack is gone: its id and the remaining work."""
     row = db.execute(LEFT, (stack_id,)).fetchone()
     return None if row is None else (row[0], row[1])
 
 
 def take(db: Db) -> tuple[int, str, bool] | None:
-    """Take a snapshot to remove, for a minute; return its row's id, its id, and whether more may yet come."""
+    """Claim a snapshot to delete, for a minute; return the id of its row, its id, and whether more resource
+    snapshots may appear.
+    """
     row = db.execute(TAKE).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 
 def owner_of(db: Db, snapshot_id: int) -> tuple[str, int]:
-    """Return the project that a snapshot is of, and the root of its stack's tree."""
+    """Return the project of a snapshot, and the root of its stack's tree."""
     row = db.execute(PROJECT, (snapshot_id,)).fetchone()
     return ("", 0) if row is None else (str(row[0]), int(row[1]))
 
 
 def next_copies(db: Db, snapshot_id: int, limit: int) -> list[Copy]:
-    """Return what is left of a snapshot, a few at a time."""
+    """Return the next few resource snapshots to delete."""
     return [Copy(*row) for row in db.execute(COPIES, (snapshot_id, limit)).fetchall()]
 
 
 def forget(db: Db, ids: Sequence[int]) -> None:
-    """Drop the rows of copies that are gone."""
+    """Delete the rows of deleted resource snapshots."""
     db.execute(FORGET_COPIES, (list(ids),))
 
 
 def delete_if_empty(db: Db, snapshot_id: int) -> bool:
-    """Drop a snapshot that nothing is left of; False when something is."""
+    """Delete a snapshot without resource snapshots; return False if it has any."""
     return db.execute(GONE, (snapshot_id,)).rowcount == 1
 
 
 def continue_delete(db: Db, snapshot_id: int, seconds: float) -> None:
-    """Go on with a removal in `seconds`."""
+    """Continue a deletion in `seconds`."""
     db.execute(AGAIN, {"id": snapshot_id, "seconds": seconds})
 
 
 def postpone_delete(db: Db, snapshot_id: int, reason: str) -> None:
-    """Try a removal that failed again, each time after longer, after five minutes at most."""
+    """Retry a failed deletion, with growing delays of at most five minutes."""
     db.execute(LATER, {"id": snapshot_id, "reason": reason})
 
 

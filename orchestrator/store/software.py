@@ -1,7 +1,7 @@
 """Software configs, deployments and their agents in SQL (docs/internals/rest-api.md §12).
 
-Every statement is scoped by project. What is to happen together is run in one transaction of the caller's:
-`lock` first, where a row is read to be written.
+Every statement is scoped by project. Statements that belong together run in a transaction of the caller; a
+row that is read to be written is read with `lock`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SELECT {CONFIG} FROM software_config c
 WHERE c.uuid = %(uuid)s::uuid AND (c.project_id = %(project_id)s::text OR %(project_id)s::text IS NULL)
 """
 KEEP_CONFIG = f"{GET_CONFIG} FOR SHARE OF c"
-# The lock lets no deployment of it come in between.
+# The lock excludes a concurrent deployment of the config.
 LOCK_CONFIG = """
 SELECT c.id, EXISTS (SELECT 1 FROM software_deployment d WHERE d.config_id = c.id)
 FROM software_config c WHERE c.uuid = %(uuid)s::uuid AND c.project_id = %(project_id)s FOR UPDATE OF c
@@ -52,7 +52,7 @@ SELECT {CONFIG} FROM software_config c WHERE c.project_id = %(project_id)s
         WHERE m.uuid = %(uuid)s::uuid AND m.project_id = %(project_id)s))
 ORDER BY c.created_at DESC, c.id DESC LIMIT %(limit)s::bigint
 """
-# Whether a project has as many as it may: no more than that many are counted.
+# Whether a project has reached a limit: no more rows than the limit are counted.
 FULL = """
 SELECT count(*) >= %(most)s FROM (
     SELECT 1 FROM {table} WHERE project_id = %(project_id)s LIMIT %(most)s) AS counted
@@ -77,7 +77,7 @@ SELECT {CONFIG} FROM software_deployment d JOIN software_config c ON c.id = d.co
 WHERE d.project_id = %(project_id)s AND d.server_id = %(server_id)s
 ORDER BY c.name NULLS FIRST, d.created_at, d.id
 """
-# Whether the machine is one of ours: then we know when it is gone.
+# Whether the server is a resource of ours: then its deletion is noticed.
 NOTED: Final = """EXISTS (SELECT 1 FROM software_agent a
         WHERE a.uuid = %(server_uuid)s::uuid AND a.project_id = %(project_id)s AND a.is_server)"""
 ADD_DEPLOYMENT = f"""
@@ -100,7 +100,7 @@ WHERE d.id = %(id)s
 """
 REMOVE_DEPLOYMENT = "DELETE FROM software_deployment d WHERE d.id = %(id)s"
 
-# What was asked for before the machine went can no longer be done, and nobody has to wait for it.
+# Pending work of a deleted server cannot be done any more, and no resource has to wait for it.
 LOST_SERVER = """
 UPDATE software_deployment d SET status = 'COMPLETE', status_reason = 'The server is gone', updated_at = now()
 WHERE d.project_id = %(project_id)s AND d.server_id = %(server_id)s
@@ -126,7 +126,7 @@ SELECT r.properties, r.data, r.metadata, convert_from(r.sealed, 'UTF8') FROM res
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One config; what is in it is sealed."""
+    """A config; its content is encrypted."""
 
     id: int
     uuid: str
@@ -140,7 +140,7 @@ class ConfigRow:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRow:
-    """One deployment; its values are sealed."""
+    """A deployment; its values are encrypted."""
 
     id: int
     uuid: str
@@ -161,7 +161,7 @@ class DeploymentRow:
     updated_at: dt.datetime | None
 
     def values(self) -> dict[str, Any]:
-        """Return what `write_deployment` takes, as it is now."""
+        """The parameters of `write_deployment` with the present values."""
         return {
             name: getattr(self, name)
             for name in (
@@ -182,15 +182,15 @@ class DeploymentRow:
 
 
 def add_config(db: Db, values: Mapping[str, Any]) -> int | None:
-    """Write a config unless it is there; return its row's id, None when it was there."""
+    """Insert a config unless it exists; return the id of its row, None if it exists."""
     row = db.execute(ADD_CONFIG, values).fetchone()
     return None if row is None else row[0]
 
 
 def get_config(db: Db, project_id: str | None, uuid: str, *, keep: bool = False) -> ConfigRow | None:
-    """Return a config of the project, or of any for None.
+    """Return a config of the project, or of any project for None.
 
-    With `keep` nobody removes it before the transaction ends.
+    `keep`: it cannot be deleted before the transaction ends.
     """
     if not is_uuid(uuid):
         return None
@@ -200,9 +200,9 @@ def get_config(db: Db, project_id: str | None, uuid: str, *, keep: bool = False)
 
 
 def list_configs(db: Db, project_id: str | None, limit: int | None, marker: str | None) -> list[ConfigRow]:
-    """Return the project's configs, the newest first, from after `marker` on if that is one.
+    """Return the project's configs, the newest first, those after the config `marker` if it exists.
 
-    Those of every project for None.
+    None: the configs of all projects.
     """
     found = get_config(db, project_id, marker) if marker else None
     values = {"project_id": project_id, "limit": limit, "uuid": None if found is None else found.uuid}
@@ -211,7 +211,9 @@ def list_configs(db: Db, project_id: str | None, limit: int | None, marker: str 
 
 
 def remove_config(db: Db, project_id: str, uuid: str) -> bool | None:
-    """Remove a config; False when a deployment refers to it, None when there is none. In a transaction."""
+    """Delete a config; return False if a deployment refers to it, None if it does not exist. Run in a
+    transaction.
+    """
     if not is_uuid(uuid):
         return None
     row = db.execute(LOCK_CONFIG, {"uuid": uuid, "project_id": project_id}).fetchone()
@@ -222,18 +224,20 @@ def remove_config(db: Db, project_id: str, uuid: str) -> bool | None:
 
 
 def drop_derived(db: Db, config_id: int) -> None:
-    """Remove the config that was made for a deployment, if it was, by its row's id."""
+    """Delete the config that was derived for a deployment, by the id of its row."""
     db.execute(DROP_DERIVED, {"id": config_id})
 
 
 def is_full(db: Db, table: str, project_id: str, most: int) -> bool:
-    """Whether a project has as many configs or deployments as it may; `table` is theirs."""
+    """Whether a project has reached its limit of rows in `table`, configs or deployments."""
     row = db.execute(FULL.format(table=table), {"project_id": project_id, "most": most}).fetchone()
     return most >= 0 and row is not None and bool(row[0])
 
 
 def get_deployment(db: Db, project_id: str, uuid: str, *, lock: bool = False) -> DeploymentRow | None:
-    """Return a deployment of the project; with `lock` nobody else writes it before the transaction ends."""
+    """Return a deployment of the project; with `lock` it cannot be written by others before the transaction
+    ends.
+    """
     if not is_uuid(uuid):
         return None
     values = {"uuid": uuid, "project_id": project_id}
@@ -242,24 +246,24 @@ def get_deployment(db: Db, project_id: str, uuid: str, *, lock: bool = False) ->
 
 
 def list_deployments(db: Db, project_id: str, server_id: str | None) -> list[DeploymentRow]:
-    """Return the project's deployments, or those of one machine, the oldest first."""
+    """Return the project's deployments, or those of a server, the oldest first."""
     values = {"project_id": project_id, "server_id": server_id}
     return [_deployment(row) for row in db.execute(LIST_DEPLOYMENTS, values).fetchall()]
 
 
 def published(db: Db, project_id: str, server_id: str) -> list[ConfigRow]:
-    """Return the configs that a machine is to carry out, by their names."""
+    """Return the configs published to a server, by their names."""
     rows = db.execute(PUBLISHED, {"project_id": project_id, "server_id": server_id}).fetchall()
     return [_config(row) for row in rows]
 
 
 def add_deployment(db: Db, values: Mapping[str, Any]) -> bool:
-    """Write a deployment; False when it is there."""
+    """Insert a deployment; return False if it exists."""
     return db.execute(ADD_DEPLOYMENT, _with_server(values)).fetchone() is not None
 
 
 def write_deployment(db: Db, values: Mapping[str, Any]) -> None:
-    """Write a deployment that is locked."""
+    """Write a locked deployment."""
     db.execute(WRITE_DEPLOYMENT, _with_server(values))
 
 
@@ -269,18 +273,18 @@ def _with_server(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove_deployment(db: Db, deployment_id: int) -> None:
-    """Remove a deployment that is locked."""
+    """Delete a locked deployment."""
     db.execute(REMOVE_DEPLOYMENT, {"id": deployment_id})
 
 
 def lost_server(db: Db, project_id: str, server_id: str) -> list[tuple[int, int]]:
-    """Wait no longer for a machine to undo anything; return whom to tell: ids of stack and resource."""
+    """Give up pending work of a deleted server; return the resources to notify: ids of stack and resource."""
     rows = db.execute(LOST_SERVER, {"project_id": project_id, "server_id": server_id}).fetchall()
     return [(row[0], row[1]) for row in rows if row[1] is not None]
 
 
 def add_agent(db: Db, project_id: str, uuid: str, sealed: bytes, *, is_server: bool) -> bytes:
-    """Write an agent's credentials unless it has some; return what it has."""
+    """Insert an agent's credentials unless it has some; return its credentials."""
     values = {"uuid": uuid, "project_id": project_id, "sealed": sealed, "is_server": is_server}
     row = db.execute(ADD_AGENT, values).fetchone()
     assert row is not None
@@ -288,7 +292,7 @@ def add_agent(db: Db, project_id: str, uuid: str, sealed: bytes, *, is_server: b
 
 
 def get_agent(db: Db, project_id: str, uuid: str) -> tuple[bytes, bool] | None:
-    """Return an agent's credentials, and whether it is a machine's."""
+    """Return an agent's credentials, and whether it is a server's."""
     if not is_uuid(uuid):
         return None
     row = db.execute(GET_AGENT, {"uuid": uuid, "project_id": project_id}).fetchone()
@@ -296,17 +300,17 @@ def get_agent(db: Db, project_id: str, uuid: str) -> tuple[bytes, bool] | None:
 
 
 def remove_agent(db: Db, project_id: str, uuid: str) -> None:
-    """Forget an agent."""
+    """Delete an agent."""
     db.execute(REMOVE_AGENT, {"uuid": uuid, "project_id": project_id})
 
 
 def values_of(db: Db, resource_id: int) -> Sequence[Any] | None:
-    """Return a resource's properties, data, metadata, and all of them sealed; None when it is gone."""
+    """Return a resource's properties, data and metadata, and all of them encrypted; None if it is gone."""
     return db.execute(VALUES, {"id": resource_id}).fetchone()
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text can be the id of anything here."""
+    """Whether a text has the form of an id."""
     try:
         uuid_.UUID(text)
     except (ValueError, AttributeError, TypeError):

@@ -1,6 +1,7 @@
-"""The webhooks that a stack's environment names as event sinks, in SQL.
+"""Webhooks that a stack's environment names as event sinks, in SQL.
 
-They live as long as the stack's row. Which of them are told is what its revision says: the others are `off`.
+They exist as long as the stack's row. The stack's revision decides which of them are active; the rest are
+`off`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from orchestrator.errors import LimitExceeded
 
 Db = Connection[TupleRow]
 
-OFF_KEPT: Final = 100  # of a stack, for going back to an earlier revision
+OFF_KEPT: Final = 100  # of a stack, for a rollback to an earlier revision
 
 
 @dataclass(frozen=True, slots=True)
 class SinkRow:
-    """A webhook that an environment of the stack named once."""
+    """A webhook named by any environment of the stack."""
 
     uuid: uuid_.UUID
     only_stacks: bool
@@ -34,7 +35,7 @@ OF_STACK: Final = """
 SELECT w.uuid, w.only_stacks, w.shown_url, w.sealed FROM webhook w JOIN stack s ON s.id = w.stack_id
 WHERE s.project_id = %s AND s.uuid = %s AND w.of_environment ORDER BY w.id DESC
 """
-# They are told from this transaction on: nothing of what it writes has a smaller sequence.
+# Active from this transaction on: none of its events has a smaller sequence.
 INSERT: Final = """
 INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
     created_by, slow, of_environment)
@@ -67,16 +68,16 @@ DELETE FROM webhook WHERE id IN (
 
 
 def of_stack(db: Db, project_id: str, stack: uuid_.UUID) -> list[SinkRow]:
-    """Return the sinks that a stack ever had, the newest first."""
+    """Return all sinks of a stack, the newest first."""
     with db.cursor(row_factory=class_row(SinkRow)) as cursor:
         return cursor.execute(OF_STACK, (project_id, stack)).fetchall()
 
 
 def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
-    """Write a stack's new sinks, which are told from the running transaction on.
+    """Insert a stack's new sinks, active from the running transaction on.
 
     Raises:
-        LimitExceeded: the project has as many webhooks as it may.
+        LimitExceeded: the project has reached its limit of webhooks.
     """
     for values in new:
         if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
@@ -86,5 +87,5 @@ def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
 
 
 def activate_named(db: Db, stack_id: int, revision_id: int) -> None:
-    """Tell from now on the sinks that a revision of the stack names, and no others."""
+    """Activate the sinks that a revision of the stack names, and deactivate all other sinks."""
     db.execute(SWITCH, {"stack_id": stack_id, "revision_id": revision_id})

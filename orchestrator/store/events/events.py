@@ -1,10 +1,10 @@
-"""Reading a stack's events for the API, in an order that a follower can trust.
+"""Reads of a stack's events for the API, in an order that a follower can rely on.
 
-Ids are handed out before commit, so an event with a smaller id may appear after one with a larger was read.
-Events are therefore ordered by the transaction that wrote them, then by id, and while the stack is at work an
-ascending listing stops below the oldest transaction still open: a marker never jumps over a late committer
+Ids are assigned before commit, so an event with a smaller id may become visible after a larger id was read.
+Events are therefore ordered by the transaction that wrote them, then by id. While the stack is in progress,
+an ascending listing stops below the oldest open transaction: a marker never skips a late committer
 (docs/internals/protocol.md rule 17). A listing after a sequence number always stops there, so that it can be
-gone on with for ever.
+continued indefinitely.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ FILTERS: Final[Mapping[str, Any]] = {
 
 
 class EventRow(NamedTuple):
-    """One thing that happened."""
+    """An event."""
 
     id: int
     stack_id: int
-    xid: int  # of the transaction that wrote it
+    xid: int  # of the writing transaction
     resource_name: str
     resource_type: str
     physical_id: str | None
@@ -54,7 +54,7 @@ class EventRow(NamedTuple):
 
     @property
     def sequence(self) -> str:
-        """Where it stands among its stack's events: what `after` takes."""
+        """The position among the events of all stacks: the value of `after`."""
         return f"{self.xid}.{self.id}"
 
 
@@ -66,24 +66,26 @@ FROM event WHERE stack_id = %(stack_id)s ORDER BY event.xid DESC, id DESC LIMIT 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """What a listing asks for (docs/internals/rest-api.md §8)."""
+    """The parameters of a listing (docs/internals/rest-api.md §8)."""
 
-    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of FILTERS: any of these texts
-    sort_keys: Sequence[str] = ()  # resource_type; anything else is the order of writing
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # keys of FILTERS: any of these texts
+    sort_keys: Sequence[str] = ()  # resource_type; all other keys mean the order of writing
     sort_dir: Direction = "desc"
     marker: str | None = None  # an event's uuid, exclusive; unknown means from the start
-    after: tuple[int, int] | None = None  # an event's sequence, exclusive: the order is that of writing then
+    after: tuple[int, int] | None = None  # an event's sequence, exclusive; implies the order of writing
     limit: int | None = None
 
 
 def event_uuid(stack_uuid: uuid_.UUID, event_id: int) -> str:
-    """Return the public id of an event: the upper half is its stack's, the lower its row's id."""
+    """Return the public id of an event: the upper half is from the stack's id, the lower half is the id of
+    the row.
+    """
     low = f"{event_id:016x}"
     return f"{_upper(stack_uuid)}{low[:4]}-{low[4:]}"
 
 
 def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
-    """Return the row's id of a public id, None when it is not one of that stack's."""
+    """Return the id of the row from a public id, None if it is not an event of that stack."""
     try:
         value = uuid_.UUID(public).int
     except ValueError:
@@ -92,13 +94,13 @@ def event_id(stack_uuid: uuid_.UUID, public: str) -> int | None:
     return low if value >> 64 == stack_uuid.int >> 64 and low < 1 << 63 else None
 
 
-@lru_cache(maxsize=64)  # a listing asks for the same one on every line
+@lru_cache(maxsize=64)  # a listing needs the same value on every line
 def _upper(stack_uuid: uuid_.UUID) -> str:
     return str(stack_uuid)[:19]
 
 
 def read_sequence(given: str) -> tuple[int, int] | None:
-    """Return the two numbers of a sequence, None when it is none."""
+    """Return the two numbers of a sequence, None for an invalid text."""
     found = re.fullmatch(r"(\d{1,19})\.(\d{1,18})", given)
     return (int(found[1]), int(found[2])) if found else None
 
@@ -106,7 +108,9 @@ def read_sequence(given: str) -> tuple[int, int] | None:
 def list_events(
     database: Database, stack: StackRow, query: EventQuery, below: Sequence[StackRow] = ()
 ) -> Iterator[EventRow]:
-    """Yield the events asked for, fetched in slices: of the stack, and of those `below` it."""
+    """Yield the events of a query, fetched in slices: those of the stack, and those of the stacks `below`
+    it.
+    """
     if not below and _is_plain(query):
         with database.borrow() as db:
             rows = fetch_prepared(db, NEWEST, {"stack_id": stack.id, "limit": query.limit})
@@ -125,7 +129,8 @@ def list_events(
         here = tuple_(Event.xid, Event.id)
         statement = statement.where(here > tuple_(cast(literal(str(xid)), Xid8), literal(id_)), _SETTLED)
     elif not down and any(one.status == "IN_PROGRESS" for one in every):
-        # The stacks were read before: had one ended by then, its events were committed with that or earlier.
+        # The stacks were read before: if a stack had ended by then, its events were committed with that or
+        # earlier.
         statement = statement.where(_SETTLED)
     marker = None
     if query.marker:
@@ -136,7 +141,7 @@ def list_events(
         if _exists(database, at):
             here, there = tuple_(*order), at.scalar_subquery()
             statement = statement.where(here < there if down else here > there)
-        elif len(order) == 2:  # purged meanwhile: those after it have other numbers all the same
+        elif len(order) == 2:  # purged by now; the events after it are still found by its numbers
             statement = statement.where(Event.id < marker if down else Event.id > marker)
     statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
     for row in streamed(database, statement, query.limit):
@@ -144,7 +149,7 @@ def list_events(
 
 
 def get_event(database: Database, stack: StackRow, resource_name: str, public: str) -> EventRow | None:
-    """Return one event of a resource by its public id."""
+    """Return an event of a resource by its public id."""
     number = event_id(stack.uuid, public)
     if number is None:
         return None
@@ -156,7 +161,7 @@ def get_event(database: Database, stack: StackRow, resource_name: str, public: s
     return _row(row) if row is not None else None
 
 
-# Nobody can still commit an event that stands before one of these.
+# No transaction can commit an event before any of these any more.
 _SETTLED: Final = Event.xid < func.pg_snapshot_xmin(func.pg_current_snapshot())
 
 _COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow._fields)
@@ -174,7 +179,7 @@ def _exists(database: Database, statement: Select[Any]) -> bool:
 
 
 def _is_plain(query: EventQuery) -> bool:
-    """Whether a query is the one that clients ask most: for the newest events, not too many of them."""
+    """Whether a query is the most frequent kind: the newest events, in a small number."""
     narrowed = query.filters or query.sort_keys or query.marker or query.after
     return not narrowed and query.sort_dir == "desc" and query.limit is not None and query.limit <= FETCH_SIZE
 

@@ -1,8 +1,8 @@
-"""Following the events of many stacks at once, in the order in which `events.py` tells those of one.
+"""The events of many stacks, in the order that `events.py` defines for a single stack.
 
-A position is a sequence: the transaction and the id of an event. Everything before it that is wanted was
-read. Where nothing wanted is left the position is that of the oldest transaction still open, before which
-nobody can write any more: so a quiet reader does not look through other people's events again and again.
+A position is a sequence: the transaction and the id of an event. All selected events before it have been
+read. When no selected events are left, the position is that of the oldest open transaction, before which
+nothing can be written any more: an idle reader does not scan the events of other projects repeatedly.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from orchestrator.store.connections.streaming import by_keys
 from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 
-WALK: Final = 2_000  # events one reading looks at, whosever they are
-STACK: Final = "OS::Heat::Stack"  # as the type of what a stack tells of itself
+WALK: Final = 2_000  # events scanned per read, of all stacks
+STACK: Final = "OS::Heat::Stack"  # the type in a stack's own events
 
 
 class Position(NamedTuple):
-    """Where a reader is: after this event, which need not be one."""
+    """The position of a reader: after this event, which need not exist."""
 
     xid: int
     id: int
 
     def __str__(self) -> str:
-        """Return the sequence that `after` takes."""
+        """Return the sequence for `after`."""
         return f"{self.xid}.{self.id}"
 
 
@@ -38,7 +38,7 @@ START: Final = Position(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Some events, and where to go on; `drained` when there were no more just then."""
+    """Some events, and the next position; `drained` if there were no more at that moment."""
 
     rows: tuple[EventRow, ...]
     position: Position
@@ -47,9 +47,9 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class EventScope:
-    """Whose events: a project's stacks and so many levels of those nested in them, or one stack's and such.
+    """The selected stacks: those of a project or a single root stack, down to a number of nested levels.
 
-    `texts` are filters as of `events.FILTERS`; `only_stacks` leaves out what is about resources.
+    `texts` are filters as in `events.FILTERS`; `only_stacks` leaves out the events of resources.
     """
 
     project_id: str
@@ -61,7 +61,7 @@ class EventScope:
 _COLUMNS: Final = ", ".join(name for name in EventRow._fields if name not in {"properties", "xid"})
 _NAMES: Final = {"resource_status": "status", "resource_action": "action"}
 
-# What is walked over, of all stacks, is bounded; what is wanted of it is chosen afterwards.
+# The scan is bounded and covers all stacks; the selection is applied afterwards.
 _WALKED: Final = f"""
 WITH seen AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin),
 walked AS MATERIALIZED (
@@ -89,14 +89,12 @@ _OF_PROJECT: Final = _WALKED.format(
 
 
 def all_projects(database: Database, after: Position) -> EventPage:
-    """Return the next events of all stacks of all projects: for who hands each on to its own."""
+    """Return the next events of all stacks of all projects, for a reader that distributes them."""
     return _walk(database, _EVERYBODYS, after, WALK, {})
 
 
 def of_project(database: Database, within: EventScope, after: Position, limit: int) -> EventPage:
-    """Return a project's next events, at most `limit`; there may be none among those looked at, and more
-    behind them.
-    """
+    """Return a project's next events, at most `limit`; a page may be empty although later pages are not."""
     given = within.texts or {}
     filters = "".join(f" AND w.{_NAMES.get(name, name)} = ANY(:{name})" for name in given)
     values: dict[str, Any] = {
@@ -110,13 +108,13 @@ def of_project(database: Database, within: EventScope, after: Position, limit: i
 
 
 def end_position(database: Database) -> Position:
-    """Return the position behind everything that is written by now, and before what is not."""
+    """Return the position after all events that are committed by now, and before all that are not."""
     with database.engine.connect() as db:
         return Position(db.execute(text(_NOW)).scalar_one(), 0)
 
 
 def stack_events(database: Database, stack: StackRow) -> int:
-    """Return the transaction of the newest event of a stack, 0 when it has none."""
+    """Return the transaction of the newest event of a stack, 0 if it has none."""
     with database.engine.connect() as db:
         return db.execute(text(_NEWEST), {"stack_id": stack.id}).scalar() or 0
 

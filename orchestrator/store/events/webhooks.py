@@ -1,8 +1,8 @@
-"""Webhooks in SQL: what callers ask of them, who is rung for, who delivers, and how that ended.
+"""Webhooks in SQL: management, due webhooks, delivery, and its outcome.
 
-A webhook is `idle` while it has no `due_at`: it was told everything. Whoever writes events knows nothing of
-it. The sweep rings for those whom new events concern (RING), a courier claims what is due (CLAIM), and ends
-with one of the statements that its lease guards. `rung` is what came between the claim and the end.
+A webhook without `due_at` is `idle`: all its events are delivered. Writers of events do not know webhooks.
+The sweep marks the webhooks that new events concern as due (RING), a sender claims due webhooks (CLAIM), and
+ends with a statement that its lease guards. `rung` records new events between the claim and the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Db = Connection[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """A webhook as its project sees it; what is sealed stays so."""
+    """A webhook as its project sees it; encrypted values stay encrypted."""
 
     id: int
     uuid: uuid_.UUID
@@ -48,7 +48,7 @@ class WebhookRow:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A webhook to deliver to, and from where on."""
+    """A claimed webhook, and the position to deliver from."""
 
     id: int
     uuid: uuid_.UUID
@@ -64,7 +64,7 @@ class Claimed:
 
     @property
     def position(self) -> Position:
-        """Where it stands."""
+        """The position of the last delivered event."""
         return Position(self.xid, self.event_id)
 
 
@@ -82,7 +82,7 @@ INSERT: Final = """
 INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
     created_by, slow)
 SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
-    %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true  -- until it has answered once
+    %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true  -- until the first successful delivery
 WHERE %(most)s < 0 OR %(most)s > (
     SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
     WHERE w.project_id = %(project_id)s AND w.state <> 'off'
@@ -100,7 +100,7 @@ WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNI
 ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
 OLDEST_OPEN_TRANSACTION: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
 RING_ALL: Final = "UPDATE webhook SET rung = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
-# One that is idle was told all there was for it until the last ring, so it need not look there again.
+# An idle webhook has received all events up to the last marking: events before that need no check.
 RING: Final = """
 WITH fresh AS MATERIALIZED (
     SELECT DISTINCT e.stack_id FROM event e
@@ -155,16 +155,16 @@ WHERE id = %(id)s AND lease = %(lease)s RETURNING state
 
 
 def add(db: Db, values: dict[str, Any]) -> bool:
-    """Write a webhook; return whether the project may have one more."""
+    """Insert a webhook; return False if the project has reached its limit."""
     return db.execute(INSERT, values).fetchone() is not None
 
 
 def listed(
     db: Db, project_id: str, *, state: str | None = None, marker: str | None = None, limit: int | None = None
 ) -> list[WebhookRow]:
-    """Return a project's webhooks, the oldest first, those after the one with id `marker`.
+    """Return a project's webhooks, the oldest first, those after the webhook with the id `marker`.
 
-    Event sinks that no environment names any more are `off`, and none of them.
+    Event sinks that no environment names any more are `off`, and left out.
     """
     query = SELECT
     query += " AND w.state = %(state)s" if state is not None else " AND w.state <> 'off'"
@@ -176,19 +176,19 @@ def listed(
 
 
 def get(db: Db, project_id: str, uuid: uuid_.UUID) -> WebhookRow | None:
-    """Return a project's webhook."""
+    """Return a webhook of a project."""
     with db.cursor(row_factory=class_row(WebhookRow)) as cursor:
         query = f"{SELECT} AND w.uuid = %(uuid)s".encode()
         return cursor.execute(query, {"project_id": project_id, "uuid": uuid}).fetchone()
 
 
 def delete(db: Db, project_id: str, uuid: uuid_.UUID) -> bool:
-    """Remove a project's webhook; return whether there was one."""
+    """Delete a webhook of a project; return whether it existed."""
     return db.execute(DELETE, (project_id, uuid)).fetchone() is not None
 
 
 def reactivate(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) -> bool:
-    """Let a webhook try again, from a position or else from where it stands; return whether there is one."""
+    """Have a webhook try again, from a position or from its present position; return whether it exists."""
     values = {"project_id": project_id, "uuid": uuid, "xid": None, "event_id": None}
     if position is not None:
         values |= {"xid": str(position.xid), "event_id": position.id}
@@ -196,9 +196,10 @@ def reactivate(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | N
 
 
 def mark_due(db: Db, rung_until: int | None) -> int | None:
-    """Ring for webhooks that events concern which are settled since the last time; return until where.
+    """Mark webhooks as due that are concerned by events settled since the last time; return the end of these
+    events.
 
-    None, as in the beginning: nobody knows, and the next time rings for all.
+    None, as at the first call: the last position is unknown, and all webhooks are marked.
     """
     row = db.execute(ANY_ACTIVE).fetchone()
     if row is None or not row[0]:
@@ -214,7 +215,7 @@ def mark_due(db: Db, rung_until: int | None) -> int | None:
 
 
 def claim(db: Db, lease: int, seconds: float, limit: int, *, slow: bool) -> Sequence[Claimed]:
-    """Take webhooks that are due, at most `limit`: those that were `slow` or failed, or the others."""
+    """Claim due webhooks, at most `limit`: either those that were `slow` or failed, or the rest."""
     values = {"lease": lease, "seconds": seconds, "limit": limit, "slow": slow}
     with db.cursor(row_factory=class_row(Claimed)) as cursor:
         return cursor.execute(CLAIM, values).fetchall()
@@ -223,7 +224,7 @@ def claim(db: Db, lease: int, seconds: float, limit: int, *, slow: bool) -> Sequ
 def advance_position(
     db: Db, id_: int, lease: int, position: Position, count: int, seconds: float, *, slow: bool
 ) -> bool:
-    """Write that a webhook was told `count` events up to a position; return whether it is still ours."""
+    """Record that `count` events were delivered up to a position; return whether the lease is still valid."""
     values = {
         "id": id_, "lease": lease, "xid": str(position.xid), "event_id": position.id, "count": count,
         "seconds": seconds, "slow": slow,
@@ -232,12 +233,12 @@ def advance_position(
 
 
 def release(db: Db, id_: int, lease: int, *, more: bool) -> None:
-    """Give a webhook back; `more` when there is something left for it."""
+    """Release a webhook; `more`: it has more events to deliver."""
     db.execute(LET_GO, {"id": id_, "lease": lease, "more": more})
 
 
 def failed(db: Db, id_: int, lease: int, error: str, pause: float, most: int, *, slow: bool) -> str | None:
-    """Write that a delivery failed, to be tried again after a pause; return the state it is in now."""
+    """Record a failed delivery, to be retried after a pause; return the new state."""
     values = {"id": id_, "lease": lease, "error": error, "pause": pause, "most": most, "slow": slow}
     row = db.execute(FAILED, values).fetchone()
     return str(row[0]) if row is not None else None

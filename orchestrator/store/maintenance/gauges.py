@@ -1,5 +1,5 @@
-"""What there is to do, in numbers, for who watches: each read by an index made for something else, and never
-a walk over all nodes.
+"""Gauges of pending work, for metrics. Each is read through an index that exists for another purpose; none
+walks all nodes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
 from orchestrator.store.tables.base import check_in
 
-PATIENCE: Final = "SET LOCAL statement_timeout = '2s'"  # figures are not worth more
+PATIENCE: Final = "SET LOCAL statement_timeout = '2s'"  # a metric is not worth more load
 
-# A step per root stack with queued nodes, as the sweep goes; of each those under way, a window at most.
+# A step per root stack with queued nodes, as in the sweep; of each, the nodes in flight, at most a window.
 QUEUES: Final = """
 WITH RECURSIVE roots AS (
     (SELECT root_id FROM graph_node WHERE state = 'queued' ORDER BY root_id LIMIT 1)
@@ -32,7 +32,7 @@ FROM roots CROSS JOIN LATERAL (
 GROUP BY x.queue
 """
 
-# Blocked nodes have no index: they are as many as were counted for the stacks at work, when that was.
+# Blocked nodes have no index: their number is that of the last progress count of the stacks in progress.
 NODES: Final = f"""
 SELECT 'queued', count(*) FROM graph_node WHERE state = 'queued'
 UNION ALL SELECT 'checking', count(*) FROM graph_node WHERE state = 'checking'
@@ -56,21 +56,21 @@ STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS'
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """One look at what is unfinished."""
+    """The unfinished work at a moment."""
 
-    rung: Mapping[str, int]  # queue -> nodes a message is under way for
-    oldest_seconds: Mapping[str, float]  # queue -> since the oldest of them was rung for
-    nodes: Mapping[str, int]  # state -> nodes in it that are not at their end
+    rung: Mapping[str, int]  # queue -> nodes with a check message in flight
+    oldest_seconds: Mapping[str, float]  # queue -> age of the oldest message in flight
+    nodes: Mapping[str, int]  # state -> unfinished nodes
     stacks: Mapping[str, int]  # action -> stacks in progress
-    webhooks: Mapping[str, int]  # due, failing, dead -> webhooks
-    webhook_seconds: float  # since the oldest event waits that a webhook was not told, or nought
+    webhooks: Mapping[str, int]  # due, failing and dead webhooks
+    webhook_seconds: float  # age of the oldest event not delivered yet, or 0
 
 
 def figures(database: Database) -> Gauges:
-    """Read them.
+    """Read the gauges.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the database cannot be reached, or is too busy for this.
+        sqlalchemy.exc.OperationalError: the database is unreachable, or too busy.
     """
     with database.engine.begin() as connection:
         connection.execute(text(PATIENCE))
@@ -89,10 +89,10 @@ def figures(database: Database) -> Gauges:
 
 
 def schema_version(database: Database) -> str | None:
-    """Return the schema that the database has, None when it has none.
+    """Return the version of the database's schema, None if it has none.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the database cannot be reached.
+        sqlalchemy.exc.OperationalError: the database is unreachable.
     """
     with database.engine.connect() as connection:
         if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:

@@ -53,7 +53,7 @@ def read_again(db: Db, table: str, column: str, ids: Sequence[int]) -> list[Seal
 
 
 def replace_unchanged(db: Db, table: str, column: str, rows: Sequence[tuple[int, bytes, bytes]]) -> None:
-    """Replace the old value by the new one in each row that still has the old one.
+    """Replace the old value by the new value in each row that still has the old value.
 
     After a deadlock (a check locked two of the rows in another order) nothing is written: read again.
     """

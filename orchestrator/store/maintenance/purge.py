@@ -1,9 +1,9 @@
-"""What is kept no longer, in SQL: which rows of a part may go, how many they are, and a slice of them gone.
+"""The purge in SQL: which rows of a target may be deleted, their number, and the deletion of a slice.
 
-Every statement may run beside checks, plans and requests, and beside itself. It takes the rows it removes
-with SKIP LOCKED, so it waits for nobody, and it judges and removes in one snapshot or judges again under the
-lock. Each of `PARTS` is a SELECT of the keys that may go, out of the stacks with the ids %(stacks)s;
-%(going)s are revisions to be taken for gone already: those that a dry run only counts.
+Every statement may run concurrently with checks, plans, requests and itself. It locks the rows with SKIP
+LOCKED, so it waits for no other transaction, and it selects and deletes in a single snapshot or selects again
+under the lock. Each of `PARTS` is a SELECT of the keys that may be deleted, within the stacks %(stacks)s.
+%(going)s are revisions to be treated as deleted: a dry run only counts them.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ Values = Mapping[str, Any]
 
 AGO = "now() - make_interval(secs => %({0})s::float8)"
 
-# A stack that nothing runs for: no traversal, and no visit of an ended one that still finishes.
+# A stack without a running traversal, and without a running visit of an ended traversal.
 STACK_IDLE = f"""s.status <> 'IN_PROGRESS' AND NOT EXISTS (
         SELECT 1 FROM graph_node w WHERE w.stack_id = s.id AND {check_in("w.state", STATES_VISITED)})"""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeTarget:
-    """Rows `x` of one table that may go; `probe` finds cheaply which stacks may have many."""
+    """Rows `x` of a table that may be deleted; `probe` finds cheaply the stacks that may have many."""
 
     name: str
     table: str
     which: str
     probe: str | None = None
-    scope: str = "true"  # how the table's key begins
+    scope: str = "true"  # condition on the first columns of the primary key
 
     @property
     def count(self) -> str:
-        """Return the statement that counts them."""
+        """The statement that counts the rows."""
         return f"SELECT count(*) FROM ({self.which}) AS may_go"
 
     @property
     def remove(self) -> str:
-        """Return the statement that removes %(limit)s of them."""
+        """The statement that deletes %(limit)s rows."""
         return f"""
 DELETE FROM {self.table} WHERE {self.scope} AND id = ANY(ARRAY(
     {self.which} LIMIT %(limit)s FOR UPDATE OF x SKIP LOCKED))"""
 
 
-# Finished visits. Nobody asks for those of a stack at rest; of one that has failed, what it did not come to
-# stays, for people to see. A traversal that begins now is not among the rows this sees.
+# Finished visits of idle stacks. Of a failed stack the unfinished nodes of the last traversal are kept, for
+# diagnosis. The snapshot of this statement has no rows of a traversal that starts now.
 NODES: Final = PurgeTarget(
     "nodes",
     "graph_node",
@@ -65,9 +65,9 @@ NODES: Final = PurgeTarget(
         AND EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = s.id)""",
 )
 
-# Events by age; how a stack's last action ended stays, while one runs all of it, and always the newest. The
-# first of an action goes with the others: with it, all of them are there.
-# Ids grow with time, so only the first few are looked at: nothing is walked where nothing is old.
+# Events by age. Kept are the final events of a stack's last action, all events of an action in progress, and
+# always the newest event. The first event of an action is deleted with the rest: while it exists, all of them
+# do. Ids grow with time, so only the first few are read: nothing is walked where nothing is old.
 EVENTS: Final = PurgeTarget(
     "events",
     "event",
@@ -95,7 +95,8 @@ FAILURES: Final = PurgeTarget(
     scope="stack_id = ANY(%(stacks)s)",
 )
 
-# Never the desired one, which is the one in progress, nor the last good one, nor what a snapshot names.
+# Never the desired revision, which is the revision in progress, nor the last good revision, nor that of a
+# snapshot.
 REVISIONS: Final = PurgeTarget(
     "revisions",
     "revision",
@@ -109,8 +110,8 @@ REVISIONS: Final = PurgeTarget(
         OFFSET %(kept)s LIMIT 1) AS v WHERE s.id = ANY(%(stacks)s)""",
 )
 
-# Definitions of revisions that are gone, unless a resource was built from one: how it is to be removed, and
-# what it is compared with, is written there. The visits of a traversal use those of the desired revision.
+# Definitions of deleted revisions, unless a resource was built from them: its deletion and its comparison
+# need the definition. The visits of a traversal use those of the desired revision.
 DEFINITIONS: Final = PurgeTarget(
     "definitions",
     "resource_definition",
@@ -124,14 +125,14 @@ DEFINITIONS: Final = PurgeTarget(
         SELECT 1 FROM resource_definition d WHERE d.stack_id = s.id AND d.valid_to IS NOT NULL)""",
 )
 
-# Of every stack in turn. A revision goes before its definitions, and both before the texts.
+# Per stack, in this order: revisions before their definitions, and both before the contents.
 PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 
 STRAYS: Final = PurgeTarget(
     "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {AGO.format('events')}"
 )
 
-# What a deleted stack leaves; the stack's own row takes its revisions and snapshots along.
+# Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 LEFT: Final = (
     "graph_node",
     "event",
@@ -148,7 +149,7 @@ LEFT: Final = (
 DELETED = f"""
 SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}
     AND NOT EXISTS (SELECT 1 FROM stack c WHERE c.owner_id = s.id)
-    AND NOT EXISTS (  -- whose copies are still to be removed
+    AND NOT EXISTS (  -- with resource snapshots still to be deleted
         SELECT 1 FROM snapshot p WHERE p.stack_id = s.id AND p.action = 'DELETE')
 ORDER BY s.deleted_at LIMIT %(limit)s
 """
@@ -156,39 +157,39 @@ REVISIONS_OF_STACKS = "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)"
 STACKS = "SELECT id FROM stack WHERE id > %(after)s ORDER BY id LIMIT %(limit)s"
 CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT %(limit)s"
 
-# Texts that no revision names. One just written may be named by a request that is not committed yet: whoever
-# names one holds its row, and what is locked is not taken here but judged again afterwards.
+# Contents that no revision refers to. A new content may be referred to by a request that is not committed
+# yet: such a request locks the row, and locked rows are skipped here and checked again later.
 UNNAMED = """
 SELECT c.hash FROM content c WHERE c.hash = ANY(%(hashes)s)
     AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.template_hash = c.hash AND r.id <> ALL(%(going)s))
-    AND (SELECT r.id FROM revision r  -- not EXISTS, which would become a join of everything with everything
+    AND (SELECT r.id FROM revision r  -- not EXISTS, which would become a join of all rows with all rows
         WHERE jsonb_path_query_array(r.files, '$.*') ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s)
         LIMIT 1) IS NULL
 """
-BY_FILES = "SET LOCAL enable_bitmapscan = on"  # hot connections have it off, and that index knows no other
+BY_FILES = "SET LOCAL enable_bitmapscan = on"  # it is off on hot connections, and GIN needs it
 LOCK_CONTENTS = "SELECT hash FROM content WHERE hash = ANY(%(hashes)s) FOR UPDATE SKIP LOCKED"
 DROP_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNNAMED}))"
 
 
 def remove(db: Db, part: PurgeTarget, values: Values) -> int:
-    """Remove a slice of a part; return how many rows."""
+    """Delete a slice of a target; return the number of rows."""
     return db.execute(part.remove, values).rowcount
 
 
 def count(db: Db, part: PurgeTarget, values: Values) -> int:
-    """Return how many rows of a part may go."""
+    """Return the number of rows of a target."""
     row = db.execute(part.count, values).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def ids(db: Db, query: str, values: Values) -> list[Any]:
-    """Return the first column of what a query gives."""
+    """Return the first column of a query."""
     return [row[0] for row in db.execute(query, values).fetchall()]
 
 
 def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
-    """Remove a slice of what a deleted stack left in one of the tables in LEFT."""
+    """Delete a slice of the rows of a deleted stack in a table of LEFT."""
     query = (
         f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE stack_id = %s LIMIT %s))"
     )
@@ -196,25 +197,25 @@ def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
 
 
 def count_of_deleted(db: Db, table: str, stack_ids: Sequence[int]) -> int:
-    """Return the number of rows of deleted stacks in one of the tables in LEFT."""
+    """Return the number of rows of deleted stacks in a table of LEFT."""
     query = f"SELECT count(*) FROM {table} WHERE stack_id = ANY(%(stacks)s)"
     return int(ids(db, query, {"stacks": list(stack_ids)})[0])
 
 
 def remove_deleted(db: Db, stack_id: int) -> int:
-    """Remove the row of a deleted stack, of which nothing else is left, with its revisions and snapshots."""
+    """Delete the row of a deleted stack without rows in LEFT, and its revisions and snapshots."""
     return db.execute("DELETE FROM stack WHERE id = %s AND deleted_at IS NOT NULL", (stack_id,)).rowcount
 
 
 def unreferenced(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:
-    """Return those of the texts that no revision names but those `going`."""
+    """Return the contents that no revision refers to, except for the revisions `going`."""
     with db.transaction():
         db.execute(BY_FILES)
         return ids(db, UNNAMED, {"hashes": list(hashes), "going": list(going)})
 
 
 def remove_contents(db: Db, hashes: Sequence[bytes]) -> int:
-    """Remove those of the texts that nobody names, nor is about to; return how many."""
+    """Delete the contents without present or imminent references; return their number."""
     with db.transaction():
         db.execute(BY_FILES)
         locked = ids(db, LOCK_CONTENTS, {"hashes": list(hashes)})

@@ -1,8 +1,9 @@
-"""Finding what stands still for no reason, and moving it again (docs/internals/protocol.md rule 16).
+"""The stall audit: finds stacks that no event can move any more, and restarts them
+(docs/internals/protocol.md rule 16).
 
-Every statement that ends a visit leaves something that somebody will come to. Should one not, or should rows
-be lost or changed by hand, a stack would wait until its time is up. A stack in progress is alive while a node
-of its traversal is queued, being checked, waiting, or paused at a hook.
+Every statement that ends a visit leaves work that some process will find. If a statement did not, or if rows
+were lost or changed by hand, a stack would wait until its timeout. A stack in progress is alive while a node
+of its traversal is queued, checking, waiting, or paused at a hook.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from orchestrator.store.traversals import traversals
 
 Db = Connection[TupleRow]
 
-QUIET_SECONDS: Final = 30.0  # into an action before it can stand still
+QUIET_SECONDS: Final = 30.0  # after the start of an action
 
-# Queued nodes are found by the root alone. One of another stack of the tree hides a stall while it lasts.
+# Queued nodes are found by the root only: while another stack of the tree has a queued node, a stall goes
+# unnoticed.
 _LIFELESS = f"""
     s.status = 'IN_PROGRESS' AND s.action_started_at < now() - make_interval(secs => %(seconds)s)
     AND NOT EXISTS (SELECT 1 FROM graph_node n WHERE n.root_id = s.root_id AND n.state = 'queued')
@@ -29,7 +31,7 @@ _LIFELESS = f"""
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal
             AND {check_in("n.state", STATES_AT_WORK)})
 """
-# What is left of a stack that keeps going over failures may be blocked behind them.
+# A stack that keeps going after failures may have nodes that are blocked by these.
 STALLED = f"""
 SELECT s.id, s.traversal, s.uuid::text FROM stack s
 WHERE {_LIFELESS} AND s.halted_traversal IS DISTINCT FROM s.traversal
@@ -37,8 +39,8 @@ WHERE {_LIFELESS} AND s.halted_traversal IS DISTINCT FROM s.traversal
 LIMIT 100
 """
 
-# It winds down, and waits for operations that no node of it follows: they are an older traversal's, on what
-# this one had not come to.
+# A failing stack that waits for operations without a node: they were started by an older traversal, on
+# resources that this traversal had not reached.
 STRANDED = f"""
 SELECT s.id, s.traversal, s.uuid::text FROM stack s
 WHERE {_LIFELESS} AND s.halted_traversal = s.traversal
@@ -47,7 +49,7 @@ WHERE {_LIFELESS} AND s.halted_traversal = s.traversal
 LIMIT 100
 """
 
-# The same action once more: what it is about, when it began and when its time is up stay as they are.
+# The same action in a new traversal: its revision, start and timeout are unchanged.
 BEGIN_AGAIN = """
 WITH s AS (
     UPDATE stack SET traversal = traversal + 1
@@ -68,21 +70,22 @@ INTERRUPTED = "UPDATE graph_node SET lost_leases = %s WHERE id = %s"
 
 
 def stalled_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
-    """Return stacks in progress that nothing will ever move again: id, traversal, uuid."""
+    """Return stacks in progress that nothing can move any more: id, traversal, uuid."""
     return [(row[0], row[1], row[2]) for row in db.execute(STALLED, {"seconds": seconds}).fetchall()]
 
 
 def unplanned_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
-    """Return stacks that wind down and wait for what nobody does: id, traversal, uuid."""
+    """Return failing stacks that wait for operations without a node: id, traversal, uuid."""
     return [(row[0], row[1], row[2]) for row in db.execute(STRANDED, {"seconds": seconds}).fetchall()]
 
 
 def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[CheckMessage]:
-    """Put a fresh traversal in the place of one whose nodes are lost or make no sense; return what to ring.
+    """Replace a traversal whose nodes are lost or inconsistent by a new traversal; return the messages to
+    send.
 
-    What was done is not done again: a traversal is planned from the resources, whatever came before it. To
-    count anew what holds nodes back would be cheaper, and wrong where a node is lost: what it was to bring
-    about would be passed over. `lost_leases` is how often its plan was interrupted: not for ever.
+    Completed work is not repeated, because a traversal is planned from the resources. Recounting `blocked_by`
+    would be cheaper, and wrong where a node is lost: its work would be skipped. `lost_leases` counts the
+    interruptions of its plan, which are bounded.
     """
     with db.transaction():
         row = db.execute(BEGIN_AGAIN, {"stack_id": stack_id, "traversal": traversal}).fetchone()

@@ -1,8 +1,8 @@
-"""Finding what is due or lost, set-based and bounded (docs/internals/protocol.md rule 15): the sweep's
-statements. What stands still is in `stalled.py`.
+"""The statements of the sweep: find nodes that are due or lost, set-based and bounded
+(docs/internals/protocol.md rule 15). The stall audit is in `stalled.py`.
 
-Nodes of traversals that are over are nobody's business here. Every statement takes the rows it moves with
-SKIP LOCKED, so that a sweep never waits for a check, and a check never for a sweep.
+Nodes of ended traversals are dropped. Every statement locks the rows that it moves with SKIP LOCKED: a sweep
+never waits for a check, nor a check for a sweep.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
-# Whether nobody sweeps now, nor began to lately: then it is ours until the transaction ends. Where two ask at
-# one moment both may have it, which costs a sweep.
+# Whether no sweep is running or has started recently; if so, the lock is held until the transaction ends. Two
+# sweeps that ask at the same moment may both get it, which costs only a sweep.
 TURN = """
 SELECT CASE WHEN EXISTS (
         SELECT 1 FROM sweep_turn WHERE begun_at > clock_timestamp() - make_interval(secs => %(apart)s))
@@ -29,16 +29,16 @@ TAKEN = """INSERT INTO sweep_turn (id, begun_at) VALUES (1, clock_timestamp())
 ON CONFLICT (id) DO UPDATE SET begun_at = excluded.begun_at
 """
 
-# What a traversal began is followed to its end also when the stack was told at once that it failed: it was
-# cancelled, or timed out. An operation that goes on and on is looked at for a day beyond the time it had.
+# Operations of a traversal are followed to their end, also after the stack was failed at once by a cancel or
+# a timeout: for up to a day beyond the timeout.
 FOLLOWED = """
     s.action_started_at + make_interval(days => 1, mins => coalesce(s.timeout_mins, 60)::int) > now()
     AND EXISTS (SELECT 1 FROM resource r WHERE r.id = {0}.resource_id AND r.op IS NOT NULL)"""
 RUNNING = f"(s.traversal = o.traversal AND (s.status = 'IN_PROGRESS' OR {FOLLOWED.format('o')}))"
 
-# Each first takes its rows by an index made for it, in that order, and only then asks whose they are: joined
-# freely, the planner may walk the whole of a large stack in progress. What belongs to a traversal that is
-# over is let go of on the way.
+# Each statement first selects its rows through a dedicated index, in the order of that index, and only then
+# joins the stack: in a free join the planner may walk all nodes of a large stack in progress. Nodes of ended
+# traversals are dropped on the way.
 DUE = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
@@ -51,8 +51,8 @@ FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
-# A lost lease is not a retry: its own counter, its own back-off (docs/internals/protocol.md rule 4). The
-# first is looked after at once.
+# A lost lease is not a retry: it has its own counter and its own back-off (docs/internals/protocol.md rule
+# 4). The first lost lease is followed up at once.
 LOST = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
@@ -69,7 +69,7 @@ FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
-# Loose index scan: one step per root stack that has queued nodes, however many those are.
+# Loose index scan: a step per root stack with queued nodes, whatever their number.
 ROOTS = """
 WITH RECURSIVE roots AS (
     (SELECT root_id FROM graph_node WHERE state = 'queued' ORDER BY root_id LIMIT 1)
@@ -95,7 +95,7 @@ FROM o JOIN stack s ON s.id = o.stack_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 """
 
-# What stacks that are not in progress left queued would be looked at by every sweep.
+# Queued nodes of idle stacks would be read again by every sweep.
 DROP_OVER = f"""
 WITH s AS MATERIALIZED (
     SELECT id, action_started_at, timeout_mins FROM stack
@@ -119,7 +119,7 @@ HALTED = """
 SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
 """
 
-# Those of them that can end now: what others still do must not keep them from being found.
+# The halted stacks that can end now: stacks with running operations must not hide them.
 WOUND_DOWN = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
@@ -131,7 +131,7 @@ WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
 LIMIT %(limit)s
 """
 
-# Those that go on after a failure, and have come to where nothing can be done any more.
+# Stacks that keep going after a failure, and have no node left that could run.
 EXHAUSTED = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTINCT FROM s.traversal
@@ -155,8 +155,8 @@ def bound_transactions(db: Db) -> None:
 
 
 def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
-    """Return whether to sweep, which nobody else does until the transaction is over: unless somebody is at
-    it, or began to less than `apart` seconds ago.
+    """Return whether to sweep. If so, other sweeps are locked out until the transaction ends. No sweep starts
+    while another is running, or within `apart` seconds of the start of the last.
     """
     row = db.execute(TURN, {"lock": lock, "apart": apart}).fetchone()
     ours = row is not None and bool(row[0])
@@ -166,12 +166,12 @@ def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
 
 
 def due(db: Db, limit: int) -> list[CheckMessage]:
-    """Queue the waiting nodes whose time has come."""
+    """Queue the waiting nodes that are due."""
     return _queued(db.execute(DUE, {"limit": limit}).fetchall())
 
 
 def expired_leases(db: Db, limit: int) -> list[CheckMessage]:
-    """Queue again the nodes whose worker let its lease run out."""
+    """Queue the nodes whose lease has expired."""
     return _queued(db.execute(LOST, {"limit": limit}).fetchall())
 
 
@@ -185,14 +185,14 @@ def roots(db: Db) -> list[tuple[int, str]]:
 
 
 def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[CheckMessage]:
-    """Ring for queued nodes whose message must have been lost, ever more rarely."""
+    """Return messages for queued nodes whose last message must have been lost, with growing delays."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
     rows = db.execute(RING_AGAIN, values).fetchall()
     return [CheckMessage(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
 
 
 def drop_superseded(db: Db, root_id: int, limit: int) -> int:
-    """Take out of the queue what belongs to traversals that are over."""
+    """Drop queued nodes of traversals that are over."""
     return db.execute(DROP_OVER, {"root": root_id, "limit": limit}).rowcount
 
 
@@ -205,15 +205,15 @@ def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[in
 
 
 def halted(db: Db, limit: int = 10_000) -> list[tuple[int, int]]:
-    """Return stacks that are winding down: id and traversal."""
+    """Return failing stacks: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
 
 
 def wound_down(db: Db, limit: int = 100) -> list[tuple[int, int]]:
-    """Return stacks that were winding down and can end: id and traversal."""
+    """Return failing stacks that can end: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(WOUND_DOWN, {"limit": limit}).fetchall()]
 
 
 def keep_going_finished(db: Db, limit: int = 100) -> list[tuple[int, int]]:
-    """Return stacks that went on after a failure as far as they can: id and traversal."""
+    """Return stacks that kept going after a failure and have no work left: id and traversal."""
     return [(row[0], row[1]) for row in db.execute(EXHAUSTED, {"limit": limit}).fetchall()]

@@ -1,4 +1,4 @@
-"""Which worker processes run, by what they say of themselves now and then. Times are the database's."""
+"""The running worker processes, by their reports. Times are the database's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSERT INTO worker (uuid, name, hostname, queues, report_interval)
 VALUES (%(uuid)s, %(name)s, %(hostname)s, %(queues)s, %(report_interval)s)
 ON CONFLICT (uuid) DO UPDATE SET updated_at = now()
 """
-# One that was killed is shown as gone for a while; whoever reports clears up.
+# A killed worker is listed as down for a while; each report deletes old rows.
 FORGET = "DELETE FROM worker WHERE updated_at < now() - %(seconds)s * interval '1 second'"
 REMOVE = "DELETE FROM worker WHERE uuid = %(uuid)s"
 LIST = """
@@ -28,7 +28,7 @@ FROM worker ORDER BY hostname, name, created_at, uuid
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One run of a worker process."""
+    """A run of a worker process."""
 
     uuid: UUID
     name: str
@@ -50,20 +50,20 @@ def report(
     interval: int,
     kept: int,
 ) -> None:
-    """Note that a worker runs, and forget those that have been silent for `kept` seconds."""
+    """Record that a worker is running, and delete workers that have been silent for `kept` seconds."""
     told = {"uuid": uuid, "name": name, "hostname": hostname, "queues": ",".join(queues)}
-    with database.connect() as db:  # so rarely that none is kept for it
+    with database.connect() as db:  # too rare to keep a connection
         db.execute(FORGET, {"seconds": kept})
         db.execute(REPORT, {**told, "report_interval": interval})
 
 
 def remove(database: Database, uuid: UUID) -> None:
-    """Forget a worker that ends."""
+    """Delete a worker that ends."""
     with database.connect() as db:
         db.execute(REMOVE, {"uuid": uuid})
 
 
 def list_workers(database: Database) -> list[WorkerRow]:
-    """Return all of them, by machine and name."""
+    """Return all workers, by host and name."""
     with database.borrow() as db, db.cursor(row_factory=class_row(WorkerRow)) as cursor:
         return cursor.execute(LIST).fetchall()

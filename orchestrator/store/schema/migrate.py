@@ -1,9 +1,9 @@
-"""How a database gets to the schema this code needs.
+"""Migrations: bring a database to the schema that this code needs.
 
 The migrations are in `alembic/` of the source tree and in the folder `migrations` of the package in the
-wheel. To add one after a change in `tables/`, with ORCHESTRATOR_DATABASE_URL naming a database that is
-at the head: `alembic revision --autogenerate --rev-id 0002 -m "what it does"`. Then read what it wrote: it
-sees neither CHECK nor storage settings (tests/integration/store/test_migrations.py does).
+wheel. To add a migration after a change in `tables/`, set ORCHESTRATOR_DATABASE_URL to a database at the head
+and run `alembic revision --autogenerate --rev-id 0002 -m "summary"`. Then review the result: autogenerate
+detects neither CHECK constraints nor storage settings (tests/integration/store/test_migrations.py does).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from orchestrator.logs import logger
 from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
 from orchestrator.store.tables.base import Xid8
 
-ADVISORY_LOCK = 0x6F7263685F6D6967  # one upgrade at a time per database
-LOCK_TIMEOUT = "5s"  # a migration that cannot get its lock gives up rather than stop everybody behind it
+ADVISORY_LOCK = 0x6F7263685F6D6967  # a single upgrade at a time per database
+LOCK_TIMEOUT = "5s"  # a migration that cannot get its lock fails instead of blocking all later statements
 
 
-logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells of every look at the version
-ischema_names["xid8"] = Xid8  # so that a database is compared with the models without a warning
+logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs every check of the version
+ischema_names["xid8"] = Xid8  # so that comparing a database with the models gives no warning
 
 
 def upgrade(url: str) -> None:
-    """Bring the database to `head()`; safe to run twice, and in two places at once.
+    """Upgrade the database to `head()`; may be repeated, and run in two places at once.
 
     Raises:
-        Misconfigured: the database cannot be reached, or is newer than this code.
+        Misconfigured: the database is unreachable, or newer than this code.
     """
     with _connect(url) as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})

@@ -1,7 +1,7 @@
-"""Which schema a database has, and which one this code needs.
+"""The schema version of a database, and the version that this code needs.
 
-Every process asks before it starts, so this reads the names of the migrations and loads nothing of what
-applies them (`migrate.py`).
+Every process checks it at start, so this reads only the names of the migrations and does not load the code
+that applies them (`migrate.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ VERSION = "SELECT version_num FROM alembic_version"
 
 
 def head() -> str:
-    """Return the version this code needs."""
+    """Return the version that this code needs."""
     return versions()[-1]
 
 
 def current(url: str) -> str | None:
-    """Return the version of the schema at `url`, None when there is none.
+    """Return the version of the schema at `url`, None if there is none.
 
     Raises:
-        Misconfigured: the database cannot be reached.
+        Misconfigured: the database is unreachable.
     """
     try:
         with psycopg.connect(url) as db:
@@ -37,10 +37,10 @@ def current(url: str) -> str | None:
 
 
 def require_current(url: str) -> None:
-    """Return when the schema is the one this code needs; the API and the workers ask before they start.
+    """Check that the schema has the version that this code needs; called by the API and the workers at start.
 
     Raises:
-        Misconfigured: the schema is older or newer, or the database cannot be reached.
+        Misconfigured: the schema is older or newer, or the database is unreachable.
     """
     found, needed = current(url), head()
     if found == needed:
@@ -52,12 +52,12 @@ def require_current(url: str) -> None:
 
 
 def versions() -> list[str]:
-    """Return the versions there are, oldest first: each is the number its migration's file begins with."""
+    """Return all versions, oldest first: the numbers at the start of the migrations' file names."""
     return sorted(file.name.partition("_")[0] for file in (folder() / "versions").glob("[0-9]*_*.py"))
 
 
 def folder() -> Path:
-    """Return where the migrations are, in the wheel or in the tree."""
+    """Return the folder of the migrations, in the wheel or in the source tree."""
     package = Path(__file__).resolve().parents[2]
     for place in (package / "migrations", package.parent / "alembic"):
         if (place / "env.py").is_file():
@@ -66,17 +66,17 @@ def folder() -> Path:
 
 
 def newer(found: str) -> Misconfigured:
-    """Return what to say of a schema that this code does not know."""
+    """Return the message about a schema version that this code does not know."""
     return Misconfigured(
         f"the database has schema {found}, newer than the {head()} this version knows: upgrade the software"
     )
 
 
 def unreachable(error: BaseException | None) -> Misconfigured:
-    """Return what to say of a database that does not answer, in its own words and one line."""
+    """Return the message about an unreachable database, with the driver's error on a single line."""
     return Misconfigured(f"cannot reach the database: {in_one_line(error)}")
 
 
 def in_one_line(error: BaseException | None) -> str:
-    """Return the database's own words in one line."""
+    """Return the driver's error on a single line."""
     return " ".join(str(error).split())

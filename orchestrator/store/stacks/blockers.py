@@ -1,8 +1,7 @@
-"""Reading what a stack waits for: its unfinished nodes a page at a time, and who holds each of them up.
+"""Reads the blockers of a stack: its unfinished nodes, page by page, and the reason each of them waits.
 
-Nothing here walks a stack. A page is read by an index, those that hold others up first: what is at work or
-paused, then what is queued or blocked, of which one page looks at WALK nodes at most and says where it
-stopped.
+No statement walks a stack. A page is read through an index, nodes that block others first: active and paused
+nodes, then queued and blocked nodes, of which a page scans at most WALK nodes and returns where it stopped.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.base import check_in
 
 SCAN_LIMIT: Final = (
-    20_000  # nodes one page looks at, and how far apart a node and what holds it are looked for
+    20_000  # nodes scanned per page, and the maximum distance between a node and its blockers in the scan
 )
-NAMES: Final = 10  # of those that hold a node up, or that it holds up
-REQUIRED: Final = 200  # requirements of each node of a page that are looked up
-COUNTED: Final = 1_000  # where counting for an answer ends
+NAMES: Final = 10  # blockers, or blocked resources, named per node
+REQUIRED: Final = 200  # requirements looked up per node
+COUNTED: Final = 1_000  # maximum of the counts
 
 Group = Literal["active", "update", "cleanup"]
 GROUPS: Final[tuple[Group, ...]] = ("active", "update", "cleanup")
 
 
 class Marker(NamedTuple):
-    """Where a page ended: in which group, after which resource and node."""
+    """The end of a page: group, resource and node."""
 
     group: Group
     resource_id: int
@@ -41,15 +40,15 @@ class Marker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Somebody who holds a node up, or is held up by it."""
+    """A node that blocks another, or is blocked by it."""
 
     name: str
-    state: str  # of its node
+    state: str  # of the node
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """One node that is not finished, with the resource it visits."""
+    """An unfinished node, with the resource that it visits."""
 
     id: int
     traversal: int
@@ -60,12 +59,12 @@ class Unfinished:
     retry_count: int
     lost_leases: int
     due_at: dt.datetime | None
-    until_told: bool  # it comes due when somebody says so, not by the clock
+    until_told: bool  # it waits for an event, not for a time
     rung_at: dt.datetime | None
     waiting_since: dt.datetime | None
-    leased_until: dt.datetime | None  # of the node's own visit
+    leased_until: dt.datetime | None  # of the visit of this node
     last_error: str | None
-    hook: str | None  # it pauses at
+    hook: str | None  # where it is paused
     definition_id: int | None
     type: str | None
     action: str | None
@@ -74,21 +73,21 @@ class Unfinished:
     physical_id: str | None
     op: str | None
     op_started_at: dt.datetime | None
-    held_until: dt.datetime | None  # by whoever holds the resource
-    other_traversal: int | None  # of another visit to the same resource
+    held_until: dt.datetime | None  # by the holder of the resource's lease
+    other_traversal: int | None  # of another visit of the same resource
     other_kind: str | None
-    child_uuid: str | None  # of the stack that it waits for
+    child_uuid: str | None  # of the child stack that it waits for
     child_name: str | None
     child_state: str | None
-    waits_for: tuple[Blocker, ...] = ()  # NAMES at most
-    waits_for_count: int = 0  # at least so many
-    holds_up: tuple[str, ...] = ()  # NAMES at most
-    holds_up_count: int = 0  # COUNTED at most
+    waits_for: tuple[Blocker, ...] = ()  # at most NAMES
+    waits_for_count: int = 0  # lower bound
+    holds_up: tuple[str, ...] = ()  # at most NAMES
+    holds_up_count: int = 0  # at most COUNTED
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some unfinished nodes, and where to go on; None at the end."""
+    """Unfinished nodes, and the marker of the next page; None at the end."""
 
     nodes: tuple[Unfinished, ...]
     marker: Marker | None
@@ -96,7 +95,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class OfResource:
-    """A resource as it is, and the nodes that visit it in any of its incarnations."""
+    """The current resource, and the nodes that visit any of its incarnations."""
 
     action: str
     status: str
@@ -106,7 +105,7 @@ class OfResource:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Something that failed."""
+    """A failure."""
 
     name: str
     reason: str
@@ -115,13 +114,13 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """Where a stack stands, besides its row."""
+    """The state of a stack, in addition to its row."""
 
-    rests_since: dt.datetime | None  # its last own event
-    running: int  # operations that are open or being looked at, COUNTED at most
+    rests_since: dt.datetime | None  # the stack's last own event
+    running: int  # operations that are open or being checked, at most COUNTED
     planning_since: dt.datetime | None
-    causes: tuple[Cause, ...]  # NAMES at most
-    cause_count: int  # COUNTED at most
+    causes: tuple[Cause, ...]  # at most NAMES
+    cause_count: int  # at most COUNTED
 
 
 DETAIL: Final = f"""
@@ -148,22 +147,22 @@ WHERE n.stack_id = :stack_id
 ORDER BY x.nth
 """
 
-# The plan and the end of the traversal, while somebody is at them or is to be. Without `+ 0` a planner whose
-# statistics are those of a small table walks all of it in the order of its key.
+# The first and the last node of the traversal, while they are active or pending. Without `+ 0` a planner with
+# the statistics of a small table would walk the whole table in the order of its key.
 HEAD: Final = """
 SELECT n.id, n.resource_id FROM graph_node n
 WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind IN ('plan', 'finish')
     AND n.state IN ('queued', 'checking', 'waiting')
 ORDER BY n.id + 0
 """
-# Also of older traversals: what they began is waited for.
+# Older traversals are included: the stack waits for their operations.
 ACTIVE: Final = f"""
 SELECT n.id, n.resource_id FROM graph_node n
 WHERE n.stack_id = :stack_id AND {check_in("n.state", STATES_AT_WORK)}
     AND (n.resource_id, n.id) > (:resource_id, :node_id)
 ORDER BY n.resource_id, n.id LIMIT :limit
 """
-# Leaves were written last and go first; what is removed goes the other way.
+# Leaves were written last and run first; deletes run in the opposite order.
 REST: Final = """
 WITH walked AS MATERIALIZED (
     SELECT n.id, n.state, n.resource_id FROM graph_node n
@@ -196,7 +195,7 @@ WHERE r.stack_id = :stack_id AND r.name = :name
 ORDER BY n.id LIMIT 100
 """
 
-# What the definition of a blocked node requires, as far as it is not ready: straight, or behind a join.
+# The requirements in the definition of a blocked node that are not ready yet: direct, or behind a join.
 REQUIREMENTS: Final = """
 SELECT x.id, f.label, f.state
 FROM unnest(CAST(:ids AS bigint[]), CAST(:definitions AS bigint[])) AS x(id, definition_id)
@@ -214,7 +213,7 @@ WHERE x.id = ANY(f.needed_by) OR EXISTS (
     CROSS JOIN LATERAL (SELECT k.kind FROM graph_node k WHERE k.id = j.id OFFSET 0) g WHERE g.kind = 'join')
 ORDER BY x.id, f.label
 """
-# Who releases these nodes, among those written soon after them: a plan is written from its end backwards.
+# The blockers of these nodes, among the nodes written soon after them: a plan is written from its end.
 FEEDERS: Final = """
 SELECT y.id, f.id AS feeder_id, f.kind, f.label, f.state
 FROM graph_node f CROSS JOIN LATERAL unnest(f.needed_by) AS y(id)
@@ -268,7 +267,7 @@ WHERE stack_id = :stack_id AND traversal = :traversal ORDER BY id LIMIT :most
 
 
 def standing(database: Database, stack: StackRow) -> StackState:
-    """Return where a stack stands."""
+    """Return the state of a stack."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
         found = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
@@ -283,8 +282,8 @@ def standing(database: Database, stack: StackRow) -> StackState:
 
 
 def unfinished(database: Database, stack: StackRow, marker: Marker | None, limit: int) -> Page:
-    """Return a page of unfinished nodes, those that hold others up first; of a stack that has failed, what
-    still runs.
+    """Return a page of unfinished nodes, blocking nodes first; for a failed stack, the nodes that are still
+    running.
     """
     with by_keys(database) as db:
         ids, after = _chosen(db, stack, marker, limit)
@@ -292,8 +291,8 @@ def unfinished(database: Database, stack: StackRow, marker: Marker | None, limit
 
 
 def of_resource(database: Database, stack: StackRow, name: str) -> OfResource | None:
-    """Return a resource with the nodes of the current traversal that visit it, settled or not, and what older
-    ones have at work; None when the stack has none of that name.
+    """Return a resource with the nodes of the current traversal that visit it, finished or not, and the
+    active nodes of older traversals; None if the stack has no resource of that name.
     """
     values = {"stack_id": stack.id, "traversal": stack.traversal, "name": name}
     with by_keys(database) as db:
@@ -307,11 +306,11 @@ def of_resource(database: Database, stack: StackRow, name: str) -> OfResource | 
 def _chosen(
     db: Connection, stack: StackRow, marker: Marker | None, limit: int
 ) -> tuple[list[int], Marker | None]:
-    """Return the nodes of a page, and where the next one starts."""
+    """Return the nodes of a page, and the start of the next."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
     going_on = stack.status == "IN_PROGRESS" and not stack.winding_down
     chosen = [] if marker or not going_on else [row.id for row in db.execute(text(HEAD), where)]
-    groups = GROUPS if going_on else GROUPS[:1]  # what was not begun is waited for no more
+    groups = GROUPS if going_on else GROUPS[:1]  # a node that did not start is not waited for any more
     for group in groups[groups.index(marker.group) if marker and marker.group in groups else 0 :]:
         here = marker if marker and marker.group == group else Marker(group, FIRST[group], 0)
         room = limit - len(chosen)
@@ -361,8 +360,8 @@ def _detailed(db: Connection, stack: StackRow, ids: Sequence[int]) -> tuple[Unfi
 def _holders(
     db: Connection, stack: StackRow, blocked: Sequence[tuple[int, int | None]]
 ) -> dict[int, list[Blocker]]:
-    """Return who holds up each of these nodes: by what their definitions require, or else by what releases
-    them, through joins.
+    """Return the blockers of each of these nodes: by the requirements in their definitions, or else by the
+    nodes that release them, through joins.
     """
     where = {"stack_id": stack.id, "traversal": stack.traversal}
     found: dict[int, list[Blocker]] = {}
@@ -373,8 +372,8 @@ def _holders(
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
         for id_, label, state in db.execute(text(REQUIREMENTS), values):
             found.setdefault(id_, []).append(Blocker(label, state))
-    asked: dict[int, set[int]] = {id_: {id_} for id_, _ in blocked if id_ not in found}  # node -> for whom
-    for _ in range(4):  # joins above joins: a thousand to the fourth feeders
+    asked: dict[int, set[int]] = {id_: {id_} for id_, _ in blocked if id_ not in found}  # -> blocked nodes
+    for _ in range(4):  # joins above joins: up to the fourth power of a thousand
         if not asked:
             break
         joins: dict[int, set[int]] = {}

@@ -1,4 +1,4 @@
-"""Reading a stack's resources the way an export has them: one a name, of those that the template has."""
+"""Reads a stack's resources for an export: those in the template, a single row per name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.store.tables.stacks import Stack
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """One resource with what its type keeps."""
+    """A resource with the data of its type."""
 
     name: str
     type: str
@@ -27,8 +27,8 @@ class ExportRow:
     status: str
     metadata: Mapping[str, Any] | None
     data: Mapping[str, Any] | None
-    sealed: bytes | None  # the last two among others, encrypted, when any of it is secret
-    child_id: int | None = None  # the row of its stack, or of the snapshot of that
+    sealed: bytes | None  # `data` and other values, encrypted, if any of it is secret
+    child_id: int | None = None  # the row of its child stack, or of the snapshot of that
 
 
 def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:

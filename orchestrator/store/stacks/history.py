@@ -1,7 +1,7 @@
-"""Reading what became of a stack: its revisions one after the other, what each one did, and why it failed.
+"""Reads the history of a stack: its revisions in order, the effects of each, and the causes of failures.
 
-What a revision did is counted from the stack's events, between its own beginning and the next action's. An
-operation that ends after it was superseded counts for the one that it ended in.
+The effects of a revision are counted from the stack's events, between its own start and that of the next
+action. An operation that ends after it was superseded counts for the revision in which it ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class RevisionHistory:
-    """What became of one revision; without an outcome it is being carried out, if there is a traversal."""
+    """The outcome of a revision; without an outcome it is in progress, if it has a traversal."""
 
     id: int
     number: int
@@ -36,26 +36,28 @@ class RevisionHistory:
     created_by: str
     created_at: dt.datetime
     ended_at: dt.datetime | None
-    copy_of: int | None  # the number of the revision whose template it is, when a rollback took one
+    copy_of: int | None  # the number of the revision that a rollback copied
     is_desired: bool
     is_last_good: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionEffects:
-    """How many resources met with what while a revision was in force, each counted once; its last word."""
+    """The number of resources per effect while a revision was in force; each resource counts once, with its
+    last event.
+    """
 
     created: int
     updated: int
     replaced: int
     deleted: int
     failed: int
-    reason: str | None  # the stack's, when it ended by itself
+    reason: str | None  # of the stack, if it ended by itself
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One cause of a failure."""
+    """A cause of a failure."""
 
     id: int
     resource_name: str
@@ -65,13 +67,13 @@ class FailureRow:
     physical_id: str | None
     action: str | None
     attempts: int | None
-    revision: int | None  # its number; an action without a template has none
+    revision: int | None  # its number, None for an action without a template
 
 
 def list_chapters(
     database: Database, stack: StackRow, *, before: int | None = None, limit: int | None = None
 ) -> Iterator[RevisionHistory]:
-    """Yield a stack's revisions, the newest first, those with a number less than `before`."""
+    """Yield a stack's revisions, the newest first, those with a number below `before`."""
     statement = _chapters(stack).order_by(Revision.number.desc())
     if before is not None:
         statement = statement.where(Revision.number < before)
@@ -80,14 +82,14 @@ def list_chapters(
 
 
 def chapter(database: Database, stack: StackRow, number: int) -> RevisionHistory | None:
-    """Return what became of the revision of that number."""
+    """Return the history of the revision with that number."""
     with database.engine.connect() as connection:
         row = connection.execute(_chapters(stack).where(Revision.number == number)).one_or_none()
     return RevisionHistory(**row._mapping) if row is not None else None
 
 
 def numbered(database: Database, stack: StackRow, number: int) -> RevisionRow | None:
-    """Return the revision of that number."""
+    """Return the revision with that number."""
     columns = [getattr(Revision, name) for name in RevisionRow.__slots__]
     statement = select(*columns).where(Revision.stack_id == stack.id, Revision.number == number)
     with database.engine.connect() as connection:
@@ -95,14 +97,14 @@ def numbered(database: Database, stack: StackRow, number: int) -> RevisionRow | 
     return RevisionRow(**row._mapping) if row is not None else None
 
 
-# The first action begun after an event: where a stack tells of itself that it is in progress.
+# The first action that started after an event: the next IN_PROGRESS event of the stack itself.
 NEXT_ACTION = """
 SELECT id FROM event
 WHERE stack_id = :stack_id AND id > :first AND status = 'IN_PROGRESS'
     AND resource_type = 'OS::Heat::Stack' AND physical_id = :stack
 ORDER BY id LIMIT 1
 """
-# A replacement is made while what it replaces is still there: it has another physical id.
+# A replacement is created while the replaced object still exists: it has another physical id.
 DEEDS = """
 WITH told AS MATERIALIZED (
     SELECT id, resource_name AS name, coalesce(physical_id, '') AS thing, action, status, reason,
@@ -133,7 +135,7 @@ FROM netted
 
 
 def revision_effects(database: Database, stack: StackRow, of: RevisionHistory) -> RevisionEffects | None:
-    """Return what a revision did; None when its events are no longer kept."""
+    """Return the effects of a revision; None if its events are no longer kept."""
     values = {"stack_id": stack.id, "stack": str(stack.uuid), "first": of.first_event}
     if of.first_event is None:
         return None
@@ -151,8 +153,8 @@ def list_failures(
     after: int | None = None,
     limit: int | None = None,
 ) -> Iterator[FailureRow]:
-    """Yield every cause of the failures of these traversals, in the order they happened, those after the one
-    with id `after`.
+    """Yield every cause of the failures of these traversals, in the order of the failures, those after the
+    cause with the id `after`.
     """
     columns: list[Any] = [getattr(Failure, name) for name in FailureRow.__slots__ if name != "revision"]
     statement = (
@@ -182,8 +184,8 @@ WHERE stack_id = :stack_id AND created_at <= :until
 
 
 def failures_of(database: Database, stack: StackRow) -> list[int]:
-    """Return the traversals that tell why a stack is as it is: with a rollback what was rolled back, of a
-    stack that is being deleted or gone what failed last before.
+    """Return the traversals that explain a stack's state: for a rollback, the traversal that was rolled back;
+    for a deleted stack, the last failed traversal before.
     """
     if stack.action == "ROLLBACK":
         return [stack.traversal, stack.traversal - 1]
@@ -196,7 +198,7 @@ def failures_of(database: Database, stack: StackRow) -> list[int]:
 
 
 def started_at(database: Database, stack: StackRow, traversals: Sequence[int]) -> dt.datetime | None:
-    """Return when the first of these traversals began, None when nobody wrote it down."""
+    """Return the start of the first of these traversals, None if it was not recorded."""
     statement = select(func.min(Revision.created_at)).where(
         Revision.stack_id == stack.id, Revision.traversal.in_(list(traversals))
     )
@@ -214,7 +216,7 @@ def failed_between(
 
 
 def stacks_for(database: Database, stack: StackRow, names: Collection[str]) -> dict[str, list[StackRow]]:
-    """Return the stacks nested in resources of these names, deleted ones too, the newest first."""
+    """Return the child stacks of resources of these names, deleted stacks too, the newest first."""
     ids = select(Stack.id).where(Stack.owner_id == stack.id, Stack.parent_resource.in_(list(names)))
     with database.engine.connect() as connection:
         found = by_ids(database, [row.id for row in connection.execute(ids)])
@@ -225,7 +227,7 @@ def stacks_for(database: Database, stack: StackRow, names: Collection[str]) -> d
 
 
 def count_failures(database: Database, stack: StackRow, traversals: Sequence[int]) -> int:
-    """Return how many causes the failures of these traversals have."""
+    """Return the number of causes of the failures of these traversals."""
     statement = select(func.count()).where(
         Failure.stack_id == stack.id, Failure.traversal.in_(list(traversals))
     )
@@ -234,7 +236,7 @@ def count_failures(database: Database, stack: StackRow, traversals: Sequence[int
 
 
 def _chapters(stack: StackRow) -> Select[Any]:
-    """Select what became of a stack's revisions; `stack` may be a moment old, the good one may not."""
+    """Select the history of a stack's revisions; `stack` may be stale, except for its good revision."""
     columns = [getattr(Revision, name) for name in RevisionHistory.__slots__ if not name.startswith("is_")]
     return (
         select(

@@ -25,7 +25,7 @@ class RevisionInputs(NamedTuple):
     """The parts of a revision that outputs are resolved with."""
 
     outline: Mapping[str, Any]
-    parameters: dict[str, Any]  # hidden ones are None
+    parameters: dict[str, Any]  # NULL for hidden parameters
     sealed: bytes | None
     files: Mapping[str, str]  # name -> hex hash
 

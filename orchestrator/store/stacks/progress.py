@@ -1,8 +1,7 @@
-"""How far a stack is (docs/internals/protocol.md rule 18): counted by the sweep now and then, read by one
-key.
+"""The progress of a stack (docs/internals/protocol.md rule 18): counted by the sweep, read by a single key.
 
-Counting walks a traversal's nodes, so it is rationed: one count is followed by fifty times the time it took
-without any. A small stack is counted when it is asked about; one in another stack only then.
+Counting walks the nodes of a traversal, so it is rationed: after a count, none follows for fifty times its
+duration. A small stack is counted on request; a small nested stack only on request.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.base import check_in
 
-FRESH: Final = 3_000  # nodes that are counted anew for whoever asks
+FRESH: Final = 3_000  # maximum number of nodes that are counted on request
 EVERY_SECONDS: Final = 2.0  # between two counts of a stack
-IDLE_FACTOR: Final = 50  # times what counting took
+IDLE_FACTOR: Final = 50  # times the duration of a count
 
-# Stacks at work that were not counted lately, and those that have ended since; of the many small ones in a
-# tree just the root, or the sweep would count all day. Nothing is due while the last counts still weigh.
+# Stacks in progress without a recent count, and those that have ended since. Of the small stacks in a tree
+# only the root is counted, or the sweep would count all day. Nothing is due while the last counts exceed
+# their budget.
 DUE: Final = """
 WITH open AS MATERIALIZED (SELECT p.stack_id, p.counted_at, p.seconds FROM progress p WHERE NOT p.final)
 SELECT s.id, s.traversal, s.status <> 'IN_PROGRESS'
@@ -54,7 +54,7 @@ ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = ex
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
-# What was counted last and, of a traversal that is small and not over, how it stands now.
+# The last count and, for a small traversal in progress, the present numbers.
 READ: Final = f"""
 SELECT p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
 FROM (SELECT %(stack_id)s::bigint AS stack_id, %(traversal)s::bigint AS traversal) AS x
@@ -73,23 +73,23 @@ LEFT JOIN LATERAL (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many visits a traversal owes, and how they stand."""
+    """The number of visits of a traversal, by their state."""
 
     counts: Mapping[str, int]  # by node state
     counted_at: dt.datetime | None  # None: not counted yet
 
     @property
     def total(self) -> int:
-        """All of them, as far as they are planned."""
+        """The number of all visits planned so far."""
         return sum(self.counts.values())
 
     def of(self, *states: str) -> int:
-        """Return how many are in one of these states."""
+        """Return the number of visits in these states."""
         return sum(self.counts.get(state, 0) for state in states)
 
 
 def read(database: Database, stack: StackRow) -> Progress:
-    """Return how far a stack is: a small one as it is now, a large one as last counted."""
+    """Return the progress of a stack: present for a small stack, as last counted for a large stack."""
     values = {"stack_id": stack.id, "traversal": stack.traversal, "most": FRESH + 1}
     with database.borrow() as db:
         [(counts, counted_at, final, fresh, total, now)] = fetch_prepared(db, READ, values)
@@ -100,11 +100,11 @@ def read(database: Database, stack: StackRow) -> Progress:
 
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
-    """Return whom to count now: stack, traversal, and whether it has ended."""
+    """Return the stacks to count now: stack, traversal, and whether it has ended."""
     values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": FRESH}
     return [(row[0], row[1], row[2]) for row in db.execute(DUE, values).fetchall()]
 
 
 def count(db: Connection[TupleRow], stack_id: int, traversal: int, *, final: bool) -> None:
-    """Count a traversal's nodes and write the figures down, the last ones as `final`."""
+    """Count a traversal's nodes and store the counts; `final` after its end."""
     db.execute(COUNT, {"stack_id": stack_id, "traversal": traversal, "final": final})

@@ -1,6 +1,7 @@
-"""Reading a stack's resources for the API: one row a name, the current incarnation, however large the stack.
+"""Reads a stack's resources for the API: a single row per name, the current incarnation, for stacks of any
+size.
 
-Rows hold what was stored: values of a sealed row stay sealed, and masking is the API's.
+Rows hold the stored values: encrypted values stay encrypted, and the API masks secrets.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %(stack_id)s LIMIT
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
 
 
-# Of one row a name, those that the filters let pass.
+# A single row per name, restricted by the filters.
 _PAGE: Final = """
 SELECT r.id, r.uuid, r.name, r.type, r.runs_as, r.physical_id, r.action, r.status, r.status_reason,
     c.uuid, c.name, r.created_at, r.updated_at
@@ -57,7 +58,7 @@ _FILTERS: Final = "WHERE " + " AND ".join(
 FIRST_FILTERED: Final = _PAGE.format(after="", whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
 NEXT_FILTERED: Final = _PAGE.format(after=_AFTER, whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
 
-# Who requires whom, by the definitions of the revision that the stack is being brought to.
+# Dependencies, by the definitions of the stack's desired revision.
 _REQUIRED: Final = """
 SELECT d.name, d.requires FROM resource_definition d, revision v
 WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v.number
@@ -68,13 +69,13 @@ REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")
 
 
 class ResourceRow(NamedTuple):
-    """One resource as it is now."""
+    """A resource as it is now."""
 
     id: int
     uuid: uuid_.UUID
     name: str
-    type: str  # as written
-    runs_as: str | None  # the type that the environment put in its place
+    type: str  # as in the template
+    runs_as: str | None  # the type that the environment maps it to
     physical_id: str | None
     action: str
     status: str
@@ -91,12 +92,12 @@ class ResourceRow(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the name of the type that carries it out."""
+        """The name of the type that implements it."""
         return self.runs_as or self.type
 
     @property
     def state(self) -> str:
-        """`CREATE_COMPLETE` and the like."""
+        """Action and status: `CREATE_COMPLETE`."""
         return f"{self.action}_{self.status}"
 
 
@@ -111,8 +112,8 @@ def list_resources(
 ) -> Iterator[ResourceRow]:
     """Yield the stack's resources ordered by name, in slices; `with_values` reads attributes too.
 
-    `after` is a name, exclusive. With a `limit` nobody is told by whom a resource is required: it takes a
-    walk over the whole stack.
+    `after` is a name, exclusive. With a `limit` the dependents are left out: they take a walk over the whole
+    stack.
     """
     if not with_values and (limit is None or limit <= FETCH_SIZE):
         most = FETCH_SIZE + 1 if limit is None else limit
@@ -141,7 +142,7 @@ def list_resources(
 def _page(
     database: Database, stack: StackRow, filters: Mapping[str, Sequence[str]], after: str | None, limit: int
 ) -> list[ResourceRow]:
-    """Return the page that clients ask for most, sooner: prepared, and without anybody's values."""
+    """Return the most frequent kind of page by a prepared statement, without values."""
     values: dict[str, Any] = {"stack_id": stack.id, "after": after, "limit": limit}
     statement = FIRST_PAGE if after is None else NEXT_PAGE
     if filters:
@@ -156,7 +157,7 @@ def _page(
 def _with_dependents(
     database: Database, stack: StackRow, rows: Sequence[ResourceRow], *, of_all: bool
 ) -> Iterator[ResourceRow]:
-    """Yield rows with the names of who requires them; `of_all` says that they are the whole stack."""
+    """Yield rows with the names of their dependents; `of_all`: the rows are the whole stack."""
     if not rows or stack.revision_id is None:
         yield from rows
         return
@@ -187,7 +188,7 @@ def list_tree(
 
 
 def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:
-    """Return the current incarnation of a resource, also of one that left the template and is still there."""
+    """Return the current incarnation of a resource, also if it has left the template but still exists."""
     newest = _current(stack, with_values=True).where(Resource.name == name).subquery("newest")
     statement = _joined(newest, stack, _dependents(stack, name), with_values=True)
     with database.engine.connect() as connection:
@@ -196,9 +197,9 @@ def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow 
 
 
 def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.UUID | None:
-    """Return the live stack of a project that has a thing of that physical id, None when there is none.
+    """Return the live stack of a project with a resource of that physical id, None if there is none.
 
-    There is no index for it: it takes as long as the project is large, but no longer than LOOKING.
+    It has no index: the time grows with the project, up to the limit LOOKING.
 
     Raises:
         LimitExceeded: it took longer.
@@ -223,7 +224,7 @@ def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.U
 
 
 def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:
-    """Return these rows of the stack by id, replaced ones too, without their dependents."""
+    """Return rows of the stack by id, replaced resources too, without their dependents."""
     chosen = select(*_columns(with_values=True)).where(Resource.stack_id == stack.id, Resource.id.in_(ids))
     statement = _joined(chosen.subquery("chosen"), stack, _nobody(), with_values=True)
     with database.engine.connect() as connection:
@@ -231,7 +232,7 @@ def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) ->
 
 
 def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
-    """One row a name: the one that nothing replaces, the youngest of them."""
+    """A single row per name: the youngest that is not replaced."""
     return (
         select(*_columns(with_values=with_values))
         .where(Resource.stack_id == stack.id)
@@ -260,7 +261,7 @@ def _columns(*, with_values: bool) -> list[Any]:
 
 
 def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:
-    """The definitions of the revision the stack is being brought to."""
+    """The definitions of the stack's desired revision."""
     number = select(Revision.number).where(Revision.id == stack.revision_id).scalar_subquery()
     return and_(
         definition.stack_id == stack.id,
@@ -270,7 +271,7 @@ def _in_force(definition: Any, stack: StackRow) -> ColumnElement[bool]:
 
 
 def _dependents(stack: StackRow, name: str | None = None) -> Any:
-    """name -> names of those whose definition requires it."""
+    """name -> names of the dependents in the definitions."""
     definition = aliased(ResourceDefinition, name="dependent")
     pairs = select(func.unnest(definition.requires).label("name"), definition.name.label("dependent"))
     pairs = pairs.where(_in_force(definition, stack))
@@ -282,7 +283,7 @@ def _dependents(stack: StackRow, name: str | None = None) -> Any:
 
 
 def _nobody() -> Any:
-    """As `_dependents`, where they are not asked for."""
+    """As `_dependents`, where they were not requested."""
     nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
     return nobody.where(false()).subquery("dependents")
 
@@ -301,7 +302,7 @@ def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool)
             child,
             and_(
                 child.parent_resource_id == newest.c.id,
-                child.owner_id == stack.id,  # else all stacks there are may be walked through
+                child.owner_id == stack.id,  # otherwise a scan of all stacks is possible
                 child.deleted_at.is_(None),
             ),
         )

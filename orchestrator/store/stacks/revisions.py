@@ -1,4 +1,4 @@
-"""Reading what a stack was asked to be: its revision without the bulk, and the bulk in slices."""
+"""Reads revisions: without templates and files, which are read in slices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLICE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RevisionRow:
-    """One revision; templates and files are named by hash, hidden values are sealed."""
+    """A revision; templates and files are referred to by hash, hidden values are encrypted."""
 
     id: int
     number: int
@@ -29,12 +29,12 @@ class RevisionRow:
     template_hash: bytes
     environment: Mapping[str, Any]
     files: Mapping[str, str]  # name -> hex hash
-    parameters: Mapping[str, Any]  # hidden ones are None
+    parameters: Mapping[str, Any]  # NULL for hidden parameters
     sealed: bytes | None
     outline: Mapping[str, Any]
     created_by: str
     created_at: dt.datetime
-    copy_of: int | None  # the number of the revision whose template a rollback took
+    copy_of: int | None  # the number of the revision that a rollback copied
 
 
 ONE: Final = f"""
@@ -46,14 +46,16 @@ PARAMETERS: Final = "SELECT parameters, sealed FROM revision WHERE id = %(id)s::
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What a listing tells of a stack's revision."""
+    """The part of a revision that listings show."""
 
     description: str
     copy_of: int | None
 
 
 def briefs(database: Database, ids: Collection[int]) -> dict[int, Brief]:
-    """Return what listings tell of these revisions, by their rows; those of a caller's own stacks."""
+    """Return the listed parts of these revisions, by the ids of their rows; the caller has checked access to
+    the stacks.
+    """
     described = Revision.outline["description"].as_string().label("description")
     statement = select(Revision.id, described, Revision.copy_of).where(Revision.id.in_(ids))
     with database.engine.connect() as connection:
@@ -61,8 +63,8 @@ def briefs(database: Database, ids: Collection[int]) -> dict[int, Brief]:
 
 
 def rollbacks(database: Database, stack: StackRow) -> list[tuple[int, bool]]:
-    """Return the first event of each rollback of a stack, and whether it led back to an earlier revision and
-    not to nothing; in their order.
+    """Return the first event of each rollback of a stack, and whether it led to an earlier revision, not to
+    an empty template; in their order.
     """
     statement = select(Revision.first_event, Revision.copy_of.is_not(None)).where(
         Revision.stack_id == stack.id, Revision.action == "ROLLBACK", Revision.first_event.is_not(None)
@@ -72,7 +74,7 @@ def rollbacks(database: Database, stack: StackRow) -> list[tuple[int, bool]]:
 
 
 def desired(database: Database, stack: StackRow) -> RevisionRow | None:
-    """Return the revision the stack is being, or was last, brought to."""
+    """Return the stack's desired revision."""
     return None if stack.revision_id is None else of_stack(database, stack, stack.revision_id)
 
 
@@ -105,7 +107,7 @@ def files(database: Database, revision_id: int) -> Mapping[str, str]:
 
 
 def content(database: Database, content_hash: bytes) -> bytes | None:
-    """Return a template or file in one piece, None when it is gone."""
+    """Return a template or file in one piece, None if it is gone."""
     with database.engine.connect() as connection:
         return connection.execute(
             select(Content.body).where(Content.hash == content_hash)
@@ -113,16 +115,16 @@ def content(database: Database, content_hash: bytes) -> bytes | None:
 
 
 def content_size(database: Database, content_hash: bytes) -> int:
-    """Return how many bytes a template or file has, 0 when it is gone."""
+    """Return the size of a template or file in bytes, 0 if it is gone."""
     statement = select(func.octet_length(Content.body)).where(Content.hash == content_hash)
     with database.engine.connect() as connection:
         return int(connection.execute(statement).scalar() or 0)
 
 
 def read_content(database: Database, content_hash: bytes) -> Iterator[bytes]:
-    """Yield a template's or file's bytes in slices of SLICE_BYTES; nothing when it is gone.
+    """Yield a template or file in slices of SLICE_BYTES; nothing if it is gone.
 
-    Content never changes, so each slice is read by itself: a slow reader holds no connection.
+    Contents never change, so each slice is a separate query: a slow reader holds no connection.
     """
     offset, body = 1, b"?"
     while body:

@@ -1,8 +1,8 @@
-"""Reading stacks for the API: one by name or id, many by filters, page by page.
+"""Reads stacks for the API: a single stack by name or id, or many by filters, page by page.
 
-Every function takes the caller's project and sees nothing else, or None for an admin, who sees every
-project's. A `StackRow` is therefore also the permission to read what hangs on that stack: `resources.py`,
-`events.py` and `revisions.py` take one.
+Every function takes the caller's project and reads no other, or None for an admin, who reads every project. A
+`StackRow` is therefore also the permission to read the parts of that stack: `resources.py`, `events.py` and
+`revisions.py` require it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _Owner = aliased(Stack, name="owner")
 
 @dataclass(frozen=True, slots=True)
 class StackRow:
-    """One stack as it is now, read under its project."""
+    """A stack as it is now, read under its project."""
 
     id: int
     uuid: uuid_.UUID
     project_id: str
     name: str
     owner_id: int | None
-    parent_uuid: uuid_.UUID | None  # the owner's
+    parent_uuid: uuid_.UUID | None  # of the owner
     parent_resource: str | None
     root_id: int
     depth: int
@@ -74,12 +74,12 @@ class StackRow:
 
     @property
     def state(self) -> str:
-        """`CREATE_COMPLETE` and the like."""
+        """Action and status: `CREATE_COMPLETE`."""
         return f"{self.action}_{self.status}"
 
     @property
     def winding_down(self) -> bool:
-        """Whether something failed, and nothing new begins while what runs comes to its end."""
+        """Whether the stack is failing: no step starts any more, and running operations end."""
         return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
 
 
@@ -90,7 +90,7 @@ WITH_ID: Final = f"{_ONE} s.uuid = %(uuid)s AND {_SEEN}"
 WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
 ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
     AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
-# Whoever has no root of that name: a nested stack of the project's, or one that its users are kept in.
+# Fallback: a nested stack of the project, or the project's stack-user project.
 BY_NAME_NESTED: Final = f"""{_ONE} s.id = (
     SELECT x.id FROM (
         SELECT n.id, n.depth, n.created_at FROM stack n
@@ -110,7 +110,7 @@ WHERE s.uuid = %(uuid)s AND s.name = %(name)s
 
 @dataclass(frozen=True, slots=True)
 class StackIdentity:
-    """One stack, for requests that are many and need to know no more of it."""
+    """The identity of a stack, for frequent requests that need no other columns."""
 
     id: int
     uuid: str
@@ -121,17 +121,15 @@ class StackIdentity:
 
 @dataclass(frozen=True, slots=True)
 class StackQuery:
-    """What a listing asks for (docs/internals/rest-api.md §5.4)."""
+    """The parameters of a listing (docs/internals/rest-api.md §5.4)."""
 
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> any of these texts
-    states: Sequence[
-        tuple[str | None, str]
-    ] = ()  # any of these statuses, with their action where one is given
+    states: Sequence[tuple[str | None, str]] = ()  # any of these statuses, with their action if given
     tags: Sequence[str] = ()  # has all
     tags_any: Sequence[str] = ()  # has any
-    not_tags: Sequence[str] = ()  # lacks one of them
-    not_tags_any: Sequence[str] = ()  # lacks every one
-    hidden_tags: Sequence[str] = ()  # stacks carrying one are left out
+    not_tags: Sequence[str] = ()  # lacks at least one
+    not_tags_any: Sequence[str] = ()  # lacks all
+    hidden_tags: Sequence[str] = ()  # stacks with any of these are left out
     show_deleted: bool = False
     show_nested: bool = False
     sort_keys: Sequence[str] = ()
@@ -155,7 +153,7 @@ def _like_uuid(text: str) -> uuid_.UUID | None:
         return None
 
 
-# Filter -> what it compares and how its text is read; a text that cannot be read matches nothing.
+# Filter -> its column and the parser of its text; an invalid text matches nothing.
 FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
     "id": (Stack.uuid, _like_uuid),
     "name": (Stack.name, str),
@@ -170,7 +168,7 @@ FILTERS: Final[Mapping[str, tuple[Any, Callable[[str], Any]]]] = {
 }
 
 _TAGS: Final = StackRow.__slots__.index("tags")
-_NEVER = literal(dt.datetime.fromtimestamp(0, dt.UTC), DateTime(timezone=True))  # before anything of ours
+_NEVER = literal(dt.datetime.fromtimestamp(0, dt.UTC), DateTime(timezone=True))  # earlier than every stack
 SORT_KEYS: Final[Mapping[str, Any]] = {
     "stack_name": Stack.name,
     "stack_status": Stack.status,
@@ -182,9 +180,9 @@ SORT_KEYS: Final[Mapping[str, Any]] = {
 def find(
     database: Database, project_id: str, name_or_id: str, *, everywhere: bool = False
 ) -> StackRow | None:
-    """Return a stack by id, deleted ones too, or else by the name of a live root stack of the project.
+    """Return a stack by id, deleted stacks too, or else by the name of a live root stack of the project.
 
-    `everywhere` is for admins: by id they find any project's, by name their own.
+    `everywhere` is for admins: by id they find the stacks of all projects, by name those of their own.
     """
     uuid = _like_uuid(name_or_id)
     with database.borrow() as db:
@@ -193,14 +191,14 @@ def find(
             rows = fetch_prepared(
                 db, WITH_ID, {"uuid": uuid, "project_id": None if everywhere else project_id}
             )
-        # Nearly always it is a root of the project itself: there is an index for those alone.
+        # Nearly always it is a root of the project itself: a dedicated index has only those.
         named = {"project_id": project_id, "name": name_or_id}
         rows = rows or fetch_prepared(db, ROOT, named) or fetch_prepared(db, BY_NAME_NESTED, named)
     return _row(rows[0]) if rows else None
 
 
 def locate(database: Database, project_id: str | None, name: str, stack_id: str) -> StackIdentity | None:
-    """Return where a project's stack of that name and id is; as `get` does, sooner."""
+    """Return the identity of a project's stack with that name and id; cheaper than `get`."""
     uuid = _like_uuid(stack_id)
     if uuid is None:
         return None
@@ -210,7 +208,7 @@ def locate(database: Database, project_id: str | None, name: str, stack_id: str)
 
 
 def get(database: Database, project_id: str | None, name: str, stack_id: str) -> StackRow | None:
-    """Return the stack of that name and id, deleted ones too; both must match."""
+    """Return the stack with that name and id, deleted stacks too; both must match."""
     uuid = _like_uuid(stack_id)
     if uuid is None:
         return None
@@ -220,7 +218,7 @@ def get(database: Database, project_id: str | None, name: str, stack_id: str) ->
 
 
 def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
-    """Return the live stacks nested in a stack's resources, by the row of the resource."""
+    """Return the live child stacks of a stack, by the row of the resource."""
     statement = (
         _rows()
         .add_columns(Stack.parent_resource_id)
@@ -234,7 +232,7 @@ def children(database: Database, stack: StackRow) -> dict[int, StackRow]:
 def descendants(
     database: Database, stack: StackRow, levels: int, *, deleted: bool = False
 ) -> Iterator[StackRow]:
-    """Yield the stacks below one, so many levels of them, each before those below it."""
+    """Yield the stacks below a stack, down to a number of levels, parents first."""
     if not levels:
         return
     statement = _rows().where(
@@ -257,7 +255,7 @@ def descendants(
 
 
 def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
-    """Return a live stack nested in one, by its row."""
+    """Return a live child stack of a stack, by its row."""
     statement = _rows().where(Stack.id == id_, Stack.owner_id == stack.id, Stack.deleted_at.is_(None))
     with database.engine.connect() as connection:
         row = connection.execute(statement).one_or_none()
@@ -265,14 +263,14 @@ def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
 
 
 def by_ids(database: Database, ids: Collection[int]) -> dict[int, StackRow]:
-    """Return stacks of any project by their rows: for who hands on what is theirs to each of several."""
+    """Return stacks of any project by their rows, for a caller that checks access itself."""
     statement = _rows().where(Stack.id == any_(literal(list(ids), ARRAY(BigInteger))))
     with database.engine.connect() as connection:
         return {row.id: _row(row) for row in connection.execute(statement)}
 
 
 def list_stacks(database: Database, project_id: str | None, query: StackQuery) -> Iterator[StackRow]:
-    """Yield the stacks asked for, fetched in slices; close the iterator to let go of the connection."""
+    """Yield the stacks of a query, fetched in slices; close the iterator to release the connection."""
     marker = _marker(database, project_id, query)
     statement = _page(_filtered(_rows(), project_id, query), query, marker)
     for row in streamed(database, statement, query.limit):
@@ -280,14 +278,16 @@ def list_stacks(database: Database, project_id: str | None, query: StackQuery) -
 
 
 def count_stacks(database: Database, project_id: str | None, query: StackQuery) -> int:
-    """Return how many stacks the query has on all its pages."""
+    """Return the number of stacks on all pages of the query."""
     counted = select(func.count()).select_from(Stack).outerjoin(_Owner, Stack.owner_id == _Owner.id)
     with database.engine.connect() as connection:
         return connection.execute(_filtered(counted, project_id, query)).scalar_one()  # type: ignore[no-any-return]
 
 
 def _visible(project_id: str | None) -> ColumnElement[bool]:
-    """A stack is reached from its own project and its users'; listings show the first only."""
+    """A stack is accessible from its own project and from that of its users; listings show only the
+    former.
+    """
     if project_id is None:
         return true()
     return or_(Stack.project_id == project_id, Stack.user_project_id == project_id)
@@ -302,7 +302,7 @@ def _rows() -> Select[Any]:
 
 
 def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery) -> Select[Any]:
-    """Add everything but the page."""
+    """Add all conditions except for those of the page."""
     if project_id is not None:
         statement = statement.where(Stack.project_id == project_id)
     for name, texts in query.filters.items():
@@ -338,7 +338,7 @@ def _texts(words: Sequence[str]) -> ColumnElement[Any]:
 
 
 def _order(query: StackQuery) -> tuple[list[Any], bool]:
-    """Return the columns that order the listing, the id last, and whether downwards."""
+    """Return the columns that order the listing, the id last, and whether it is descending."""
     columns = [SORT_KEYS[key] for key in dict.fromkeys(query.sort_keys) if key in SORT_KEYS]
     down = query.sort_dir == "desc" if columns or query.sort_dir else True
     return [*(columns or [Stack.created_at]), Stack.id], down
@@ -355,7 +355,7 @@ def _marker(database: Database, project_id: str | None, query: StackQuery) -> Ro
 
 
 def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) -> Select[Any]:
-    """Order the listing and begin it after the marker."""
+    """Order the listing and start it after the marker."""
     columns, down = _order(query)
     if marker is not None:
         here, there = (
@@ -373,6 +373,6 @@ def _row(row: Sequence[Any]) -> StackRow:
 
 
 def uuid(database: Database, stack_id: int) -> str:
-    """Return the id that users know a stack by."""
+    """Return the public id of a stack."""
     with database.engine.connect() as connection:
         return str(connection.execute(select(Stack.uuid).where(Stack.id == stack_id)).scalar_one())

@@ -1,4 +1,4 @@
-"""The tables of who is let in by key or token, to a stack or a project, and of who looks at whose signals."""
+"""Tables of access by key or token, to a stack or a project, and of watchers of signals."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from orchestrator.store.tables.base import Base, now
 
 
 class Access(Base):
-    """Access to a stack that one of its resources gives: it ends when that resource's row goes."""
+    """Access to its stack that a resource grants; it ends with the row of the resource."""
 
     __tablename__ = "access"
 
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # the resource's
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the resource
     stack_id: Mapped[int]
     key: Mapped[str | None] = mapped_column(unique=True)
     secret: Mapped[bytes | None]  # encrypted
     token_hash: Mapped[bytes | None] = mapped_column(unique=True)
-    user_name: Mapped[str | None]  # of the user that it is, or whose key it is
+    user_name: Mapped[str | None]  # the user, or the user of the key
     policies: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
-    keystone_user: Mapped[str | None]  # whose tokens of Keystone's count as well
+    keystone_user: Mapped[str | None]  # the Keystone user whose tokens are accepted, too
 
     __table_args__ = (
         CheckConstraint("(key IS NULL) = (secret IS NULL)", name="key_has_a_secret"),
@@ -38,13 +38,13 @@ class Access(Base):
 
 
 class KeyPair(Base):
-    """A caller's access key and the secret that it signs requests with, for one project."""
+    """A caller's access key, and the secret for signing requests, for a project."""
 
     __tablename__ = "key_pair"
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)
-    secret: Mapped[bytes]  # encrypted: a signature is checked with it
+    secret: Mapped[bytes]  # encrypted; needed to check a signature
     project_id: Mapped[str]
     name: Mapped[str]
     roles: Mapped[list[str]]
@@ -54,11 +54,11 @@ class KeyPair(Base):
 
 
 class Watcher(Base):
-    """A resource that is to be looked at again when another one was signalled."""
+    """A resource that is visited again after a signal to another resource."""
 
     __tablename__ = "watcher"
 
-    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # that is signalled
+    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # the signalled resource
     watcher_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     stack_id: Mapped[int]
 
@@ -69,7 +69,7 @@ class Watcher(Base):
 
 
 class ApiToken(Base):
-    """A caller's token, stored as a SHA-256 of random bytes, for one project."""
+    """A caller's token for a project, stored as a SHA-256 of random bytes."""
 
     __tablename__ = "api_token"
 

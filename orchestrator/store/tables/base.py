@@ -1,4 +1,4 @@
-"""What the tables are declared with: PostgreSQL's types that SQLAlchemy lacks, lists of words, names of
+"""Building blocks of the tables: PostgreSQL types that SQLAlchemy lacks, enumerations, names of
 constraints.
 """
 
@@ -30,20 +30,20 @@ class Xid8(UserDefinedType[int]):
         return "xid8"
 
     def result_processor(self, dialect: object, coltype: object) -> Callable[[str | None], int | None]:  # noqa: ARG002
-        """Read the number out of the text that the driver gives."""
+        """Convert the driver's text to a number."""
         return lambda value: int(value) if value is not None else None
 
 
 class EnumText(UserDefinedType[str]):
-    """A text out of a list of words: a domain in PostgreSQL.
+    """A text from an enumeration: a domain in PostgreSQL.
 
-    A CHECK constraint says the same at three times the price: every statement parses the list anew.
+    A CHECK constraint would cost three times as much: every statement parses its list again.
     """
 
     cache_ok = True
 
     def __init__(self, name: str) -> None:
-        """Take one of the names in DOMAINS."""
+        """Take a name in DOMAINS."""
         self.name = name
 
     def get_col_spec(self, **_: object) -> str:
@@ -75,12 +75,12 @@ DOMAINS = {
 
 
 def create_domain(name: str, words: tuple[str, ...]) -> str:
-    """Return the statement that makes a domain."""
+    """Return the statement that creates a domain."""
     return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({check_in('VALUE', words)})"
 
 
 class Base(DeclarativeBase):
-    """Names every constraint, so that a migration can name it too."""
+    """Names every constraint, so that a migration can refer to it."""
 
     metadata = MetaData(
         naming_convention={
@@ -97,7 +97,7 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         dt.datetime: DateTime(timezone=True),
         uuid_.UUID: UUID(as_uuid=True),
-        Json: JSON,  # text: what an author wrote comes back in the order it was written in
+        Json: JSON,  # text: the order of keys in a template is kept
         list[str]: ARRAY(Text),
         list[int]: ARRAY(BigInteger),
     }
@@ -108,5 +108,5 @@ for _name, _words in DOMAINS.items():
 
 now = func.now()
 
-# Of the tables with a row per resource, visit or event: dead rows are made use of while they are few.
+# For tables with a row per resource, visit or event: dead rows are reused early.
 AGGRESSIVE_AUTOVACUUM = {"autovacuum_vacuum_scale_factor": "0.05", "autovacuum_analyze_scale_factor": "0.05"}

@@ -1,4 +1,4 @@
-"""The table of requests that their clients gave tokens to, so that asking again is asking once."""
+"""The table of requests with a client token: repeating such a request has no further effect."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from orchestrator.store.tables.base import Base, now
 
 
 class ClientRequest(Base):
-    """One request that was accepted, by the token that its client gave it."""
+    """An accepted request, by the token that its client gave it."""
 
     __tablename__ = "client_request"
 
     project_id: Mapped[str] = mapped_column(primary_key=True)
     token: Mapped[str] = mapped_column(primary_key=True)
-    digest: Mapped[bytes]  # of all that was asked
-    stack_uuid: Mapped[uuid_.UUID]  # the stack it made, changed or removed
+    digest: Mapped[bytes]  # of the whole request
+    stack_uuid: Mapped[uuid_.UUID]  # the stack that it created, changed or deleted
     stack_name: Mapped[str]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 

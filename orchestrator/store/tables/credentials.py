@@ -1,4 +1,4 @@
-"""The table of rights that users gave us at Keystone, for what their stacks do later."""
+"""The table of credentials that users delegated at Keystone, for the later operations of their stacks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ STATES = ("making", "held", "going")
 
 
 class Credential(Base):
-    """One right. Its row is there before it is asked for and until it is known to be gone
+    """A delegated credential. Its row exists before it is requested and until its removal is confirmed
     (docs/internals/protocol.md rule 14).
 
-    `making`: asked for, and not a stack's yet; `held`: the root stack's and all its children's; `going`: to
-    be removed. What is making for too long is going.
+    `making`: requested, not yet owned by a stack; `held`: owned by the root stack, and used by all stacks
+    below it; `going`: to be removed. A credential that is `making` for too long becomes `going`.
     """
 
     __tablename__ = "credential"
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    stack_uuid: Mapped[uuid_.UUID]  # of the root, which may not be there yet, or never come
+    stack_uuid: Mapped[uuid_.UUID]  # of the root stack, which may not exist yet, or never will
     stack_id: Mapped[int | None]
     project_id: Mapped[str]
-    user_id: Mapped[str]  # who gave it
+    user_id: Mapped[str]  # the delegating user
     state: Mapped[str] = mapped_column(server_default="making")
-    sealed: Mapped[bytes]  # what it is, encrypted
-    due_at: Mapped[dt.datetime | None]  # when it is looked after next; null: it is held
-    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # to remove it, in vain
+    sealed: Mapped[bytes]  # the credential, encrypted
+    due_at: Mapped[dt.datetime | None]  # the next attempt to remove it; null: it is held
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # failed attempts to remove it
     last_error: Mapped[str | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 

@@ -12,7 +12,7 @@ from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, Json, Xi
 
 
 class Event(Base):
-    """What changed and why, in order. Its public uuid is made of the stack's and `id`
+    """A change and its reason, in order. The public uuid combines the stack's uuid and `id`
     (store/events/events.py).
     """
 
@@ -32,14 +32,14 @@ class Event(Base):
 
     __table_args__ = (
         Index("ix_event_order", "stack_id", "xid", "id"),
-        Index("ix_event_xid", "xid"),  # of all stacks, for who follows more than one tree
+        Index("ix_event_xid", "xid"),  # of all stacks, for readers of more than a tree
         {"postgresql_with": AGGRESSIVE_AUTOVACUUM},
     )
 
 
 class Signal(Base):
-    """A signal that was accepted and is to be taken in by its resource, in the order they came; then it
-    goes.
+    """An accepted signal that its resource has still to process, in the order of arrival; deleted
+    afterwards.
     """
 
     __tablename__ = "signal"
@@ -50,9 +50,9 @@ class Signal(Base):
     details: Mapped[bytes]  # JSON, encrypted
     about: Mapped[
         str | None
-    ]  # null: somebody sent it; else what the engine tells it (store/signals/watchers.py)
+    ]  # null: sent by a client; otherwise an internal signal (store/signals/watchers.py)
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep rings for it
+    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep sends its message
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
@@ -63,8 +63,8 @@ class Signal(Base):
 
 
 class Progress(Base):
-    """How far a stack's traversal is, counted by the sweep now and then
-    (docs/internals/protocol.md rule 18).
+    """The progress of a stack's traversal, counted by the sweep at intervals (docs/internals/protocol.md rule
+    18).
     """
 
     __tablename__ = "progress"
@@ -73,7 +73,7 @@ class Progress(Base):
     traversal: Mapped[int]
     counts: Mapped[Json] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
     counted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # that counting took
+    seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # duration of the count
     final: Mapped[bool] = mapped_column(server_default=text("false"))  # counted after the traversal's end
 
     __table_args__ = (Index("ix_progress_open", "counted_at", postgresql_where=text("NOT final")),)

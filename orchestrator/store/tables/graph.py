@@ -1,8 +1,9 @@
 """Tables of resources and of the graph: definitions, incarnations, pending visits, failures, orphans.
 
-Some columns keep older names, because renaming a column is not safe while older code runs: `leftover` is
-*deposed or pending delete*, `rung_at` and `rings` are the time and the number of the *check messages* sent,
-and the table `stray` holds *orphans*.
+Some names are older than the glossary and stay, because code that is already running uses them
+(orchestrator/store/adr/0001): `leftover` marks a *deposed* resource, `rung_at` and `rings` are the time and
+the number of the *check messages* of a node, `halted_traversal` is that of a *failing* stack, and the table
+`stray` holds *orphans*.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText
 
 
 class ResourceDefinition(Base):
-    """One resource's snippet as written, valid from one revision number to before another."""
+    """The snippet of a resource as written, valid from a revision number up to, not including, another."""
 
     __tablename__ = "resource_definition"
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     stack_id: Mapped[int]
     name: Mapped[str]
-    digest: Mapped[bytes]  # of the snippet and every parameter value and file it uses
+    digest: Mapped[bytes]  # of the snippet and of every parameter value and file that it uses
     body: Mapped[Json]
     requires: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
     dep_attrs: Mapped[Json] = mapped_column(
         JSONB, server_default=text("'{}'")
-    )  # required name -> attribute names it uses
+    )  # required name -> names of the attributes used
     valid_from: Mapped[int]
     valid_to: Mapped[int | None]
 
@@ -48,7 +49,7 @@ class ResourceDefinition(Base):
 
 
 class Resource(Base):
-    """One incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was
+    """An incarnation of a resource. `lease` is the right to operate on it; `op` is open until its end was
     observed.
     """
 
@@ -58,32 +59,32 @@ class Resource(Base):
     uuid: Mapped[uuid_.UUID]
     stack_id: Mapped[int]
     name: Mapped[str]
-    type: Mapped[str]  # as written
-    runs_as: Mapped[str | None]  # the type that the environment puts in its place
-    definition_id: Mapped[int | None]  # what it was last built from
+    type: Mapped[str]  # as in the template
+    runs_as: Mapped[str | None]  # the type that the environment maps it to
+    definition_id: Mapped[int | None]  # it was last built from
     physical_id: Mapped[str | None]
-    reference_id: Mapped[str | None]  # what get_resource gives, when it is not the physical id
+    reference_id: Mapped[str | None]  # the value of get_resource, if it is not the physical id
     action: Mapped[str] = mapped_column(EnumText("resource_action"), server_default="INIT")
     status: Mapped[str] = mapped_column(EnumText("resource_status"), server_default="COMPLETE")
     status_reason: Mapped[str] = mapped_column(server_default="state changed")
-    properties: Mapped[Json | None]  # resolved, as it was built with
+    properties: Mapped[Json | None]  # resolved; it was built with these
     attributes: Mapped[Json | None]
     metadata_: Mapped[Json | None] = mapped_column("metadata")
-    data: Mapped[Json | None]  # the type's own notes
+    data: Mapped[Json | None]  # private to the type
     sealed: Mapped[bytes | None]  # the last four and reference_id, encrypted, when any of it is secret
     attempt: Mapped[int] = mapped_column(server_default=text("0"))
     op: Mapped[str | None] = mapped_column(EnumText("resource_op"))
     op_started_at: Mapped[dt.datetime | None]
-    lost_at: Mapped[dt.datetime | None]  # until when a worker that lost its lease may still have been calling
+    lost_at: Mapped[dt.datetime | None]  # a worker that lost its lease may be calling until then
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
     requires: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
     input_digests: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # parallel to requires
     built_digest: Mapped[bytes | None]
-    value_digest: Mapped[str | None]  # of what it hands on: its reference id and attributes
+    value_digest: Mapped[str | None]  # of its outputs: the reference id and the attributes
     replaces: Mapped[int | None]
     replaced_by: Mapped[int | None]
-    leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # no template has it: it is to go
+    leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
     suspended: Mapped[bool] = mapped_column(server_default=text("false"))
     observed: Mapped[str | None]
     observed_at: Mapped[dt.datetime | None]
@@ -108,7 +109,7 @@ class Resource(Base):
 
 
 class GraphNode(Base):
-    """One visit a traversal owes. Every state and move is in `engine/states.py`."""
+    """A pending visit of a traversal. All states and moves are in `engine/states.py`."""
 
     __tablename__ = "graph_node"
 
@@ -118,13 +119,13 @@ class GraphNode(Base):
     traversal: Mapped[int]
     kind: Mapped[str] = mapped_column(EnumText("node_kind"))
     resource_id: Mapped[int | None]
-    definition_id: Mapped[int | None]  # what an update node builds from
+    definition_id: Mapped[int | None]  # an update node builds from it
     queue: Mapped[str]
-    label: Mapped[str]  # for people: the resource's name
+    label: Mapped[str]  # for display: the resource's name
     needed_by: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
     blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
     dirty: Mapped[bool] = mapped_column(server_default=text("true"))
-    hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # to pause at; paused: at the first
+    hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # in state paused: at the first
     state: Mapped[str] = mapped_column(EnumText("node_state"))
     observed_ready: Mapped[bool] = mapped_column(server_default=text("false"))
     observed_ready_at: Mapped[dt.datetime | None]
@@ -165,7 +166,7 @@ class GraphNode(Base):
 
 
 class Failure(Base):
-    """One cause of a traversal's failure; a stack's reason is made of them."""
+    """A cause of a traversal's failure; a stack's reason is built from these."""
 
     __tablename__ = "failure"
 
@@ -175,15 +176,15 @@ class Failure(Base):
     resource_name: Mapped[str]
     reason: Mapped[str]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    resource_type: Mapped[str | None]  # null, like what follows: written before it was kept
+    resource_type: Mapped[str | None]  # null, as the next columns, in rows of older versions
     physical_id: Mapped[str | None]
-    action: Mapped[str | None]  # that failed, the resource's own
+    action: Mapped[str | None]  # the failed action of the resource
     attempts: Mapped[int | None] = mapped_column(SmallInteger)
 
 
 class Stray(Base):
-    """Something made under a token whose worker had lost its lease: to be looked at by the next holder, and
-    removed if doubled.
+    """An orphan: an object that was created under a lost lease. The next holder of the lease checks it, and
+    deletes a duplicate.
     """
 
     __tablename__ = "stray"

@@ -1,4 +1,4 @@
-"""Tables of snapshots: one row per snapshot of a stack, and one per resource in it."""
+"""Tables of snapshots: a row per snapshot of a stack, and a row per resource in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.store.tables.base import Base, Json, check_in, now
 
 
 class Snapshot(Base):
-    """What a stack was at one moment: the revision, and a row for each of its resources."""
+    """The state of a stack at a moment: the revision, and a row for each of its resources."""
 
     __tablename__ = "snapshot"
 
@@ -21,13 +21,13 @@ class Snapshot(Base):
     uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)
     stack_id: Mapped[int] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))
     name: Mapped[str | None]
-    action: Mapped[str] = mapped_column(server_default="CREATE")  # or DELETE: it and its copies are to go
+    action: Mapped[str] = mapped_column(server_default="CREATE")  # or DELETE: to be deleted
     status: Mapped[str]
     status_reason: Mapped[str]
     traversal: Mapped[int]
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"))
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
-    due_at: Mapped[dt.datetime | None]  # of a DELETE: when to go on with it
+    due_at: Mapped[dt.datetime | None]  # of a DELETE: the next step
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
@@ -41,7 +41,7 @@ class Snapshot(Base):
 
 
 class ResourceSnapshot(Base):
-    """One resource as a snapshot has it; `kept` is what its type needs to make it again, encrypted."""
+    """A resource in a snapshot; `kept` is the data with which its type creates it again, encrypted."""
 
     __tablename__ = "resource_snapshot"
 
@@ -50,13 +50,13 @@ class ResourceSnapshot(Base):
     name: Mapped[str]
     type: Mapped[str]
     runs_as: Mapped[str | None]
-    token: Mapped[str]  # with which the copy was asked for
+    token: Mapped[str]  # the token of the request to the provider
     physical_id: Mapped[str | None]
     action: Mapped[str]
     status: Mapped[str]
     metadata_: Mapped[Json | None] = mapped_column("metadata")
     data: Mapped[Json | None]
-    sealed: Mapped[bytes | None]  # the last two, encrypted, when any of it is secret
+    sealed: Mapped[bytes | None]  # metadata and data, encrypted, when any of it is secret
     kept: Mapped[bytes | None]
 
     __table_args__ = (

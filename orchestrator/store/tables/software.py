@@ -1,8 +1,8 @@
-"""The tables of software configuration (docs/internals/rest-api.md §12): configs, deployments, machines'
-credentials.
+"""Tables of software configuration (docs/internals/rest-api.md §12): configs, deployments, credentials of
+agents.
 
-What is in a config or a deployment is always sealed: scripts and input values hold secrets as a rule. Like
-`core.py`: declarations only, and a change needs a migration.
+The contents of configs and deployments are always encrypted, since scripts and input values usually hold
+secrets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestrator.store.tables.base import Base, now
 
 
 class SoftwareConfig(Base):
-    """One config, never changed. `secret`: something secret went into it, and answers mask it."""
+    """A config, never changed. `secret`: it contains a secret, and responses mask it."""
 
     __tablename__ = "software_config"
 
@@ -28,14 +28,14 @@ class SoftwareConfig(Base):
     group: Mapped[str | None]
     sealed: Mapped[bytes]  # config, inputs, outputs, options
     secret: Mapped[bool] = mapped_column(server_default=text("false"))
-    derived: Mapped[bool] = mapped_column(server_default=text("false"))  # made for a deployment, goes with it
+    derived: Mapped[bool] = mapped_column(server_default=text("false"))  # deleted with its deployment
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (Index("ix_software_config_project", "project_id", "created_at", "id"),)
 
 
 class SoftwareDeployment(Base):
-    """What one machine is to do, or did; of a resource, when one made it."""
+    """The work of a server, pending or done; of a resource, if created by it."""
 
     __tablename__ = "software_deployment"
 
@@ -52,8 +52,8 @@ class SoftwareDeployment(Base):
     secret: Mapped[bool] = mapped_column(server_default=text("false"))
     stack_id: Mapped[int | None]
     resource_id: Mapped[int | None]
-    operation: Mapped[str | None]  # the resource's that published it: the same one does so once
-    server_noted: Mapped[bool] = mapped_column(server_default=text("false"))  # when it was published
+    operation: Mapped[str | None]  # the resource's operation that published it: each operation does so once
+    server_noted: Mapped[bool] = mapped_column(server_default=text("false"))  # at the time of publication
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     updated_at: Mapped[dt.datetime | None]
 
@@ -64,12 +64,12 @@ class SoftwareDeployment(Base):
 
 
 class SoftwareAgent(Base):
-    """Credentials made for the agent of one machine or deployment, and which machines there are."""
+    """Credentials for the agent of a server or a deployment, and the known servers."""
 
     __tablename__ = "software_agent"
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)  # the machine's or the deployment's
+    uuid: Mapped[uuid_.UUID] = mapped_column(unique=True)  # of the server or the deployment
     project_id: Mapped[str]
     is_server: Mapped[bool] = mapped_column(server_default=text("false"))
     sealed: Mapped[bytes]  # key, secret, token

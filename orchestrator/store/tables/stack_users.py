@@ -1,4 +1,4 @@
-"""The table of what stacks have at Keystone: users of their own, and the projects that these are in."""
+"""The table of users and projects that stacks have at Keystone."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ STATES = ("making", "held", "going")
 
 
 class StackUser(Base):
-    """A user of a resource's, or the project of all users of a tree of stacks. The row is there before
-    Keystone is asked for it and until it is known to be gone (docs/internals/protocol.md rule 14).
+    """The user of a resource, or the project for all users of a tree of stacks. The row exists before the
+    request to Keystone and until the removal is confirmed (docs/internals/protocol.md rule 14).
 
-    `making`: asked for, or about to be; `held`: there; `going`: being removed, because the resource or the
+    `making`: requested, or about to be; `held`: created; `going`: being removed, because the resource or the
     stack is gone.
     """
 
@@ -24,13 +24,13 @@ class StackUser(Base):
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     root_id: Mapped[int]  # the root stack
-    resource_id: Mapped[int | None]  # null: it is the project
+    resource_id: Mapped[int | None]  # null: the project
     name: Mapped[str] = mapped_column(unique=True)  # at Keystone
-    keystone_id: Mapped[str | None]  # null: it is not known to be there
+    keystone_id: Mapped[str | None]  # null: not known to exist
     state: Mapped[str] = mapped_column(server_default="making")
     sealed: Mapped[bytes]  # the password, encrypted
-    due_at: Mapped[dt.datetime | None]  # from when on it is removed, if nobody has it any more
-    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # to remove it, in vain
+    due_at: Mapped[dt.datetime | None]  # it is removed from then on, unless it is in use
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # failed attempts to remove it
     last_error: Mapped[str | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 

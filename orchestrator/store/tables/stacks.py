@@ -34,7 +34,7 @@ class Content(Base):
 
 
 class Stack(Base):
-    """One stack; `traversal` only grows and is its version."""
+    """A stack; `traversal` only grows and serves as its version."""
 
     __tablename__ = "stack"
 
@@ -43,7 +43,7 @@ class Stack(Base):
     project_id: Mapped[str]
     name: Mapped[str]
     owner_id: Mapped[int | None] = mapped_column(ForeignKey("stack.id"))
-    parent_resource_id: Mapped[int | None] = mapped_column(unique=True)  # one child per resource row
+    parent_resource_id: Mapped[int | None] = mapped_column(unique=True)  # a single child per resource row
     parent_resource: Mapped[str | None]
     root_id: Mapped[int]
     depth: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
@@ -52,8 +52,8 @@ class Stack(Base):
     status_reason: Mapped[str] = mapped_column(server_default="")
     traversal: Mapped[int] = mapped_column(server_default=text("0"))
     halted_traversal: Mapped[int | None]  # set once, by the first failure of that traversal
-    revision_id: Mapped[int | None]  # the desired one
-    good_revision_id: Mapped[int | None]  # the last that was COMPLETE
+    revision_id: Mapped[int | None]  # the desired revision
+    good_revision_id: Mapped[int | None]  # the last revision that was COMPLETE
     disable_rollback: Mapped[bool] = mapped_column(server_default=text("true"))
     timeout_mins: Mapped[int | None]
     tags: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
@@ -63,13 +63,13 @@ class Stack(Base):
     convergence_policy: Mapped[str] = mapped_column(server_default="report")
     keep_going: Mapped[bool] = mapped_column(
         server_default=text("false")
-    )  # a failure stops what needs it only
+    )  # a failure stops only its dependents
     converge: Mapped[bool] = mapped_column(
         server_default=text("false")
-    )  # this traversal looks before it compares
+    )  # this traversal compares with the observed state
     retain: Mapped[bool] = mapped_column(
         server_default=text("false")
-    )  # this traversal leaves all things alone
+    )  # this traversal leaves all provider objects in place
     credentials: Mapped[bytes | None]  # encrypted
     username: Mapped[str] = mapped_column(server_default="")
     user_project_id: Mapped[str | None]
@@ -77,7 +77,7 @@ class Stack(Base):
     updated_at: Mapped[dt.datetime | None]  # when the last action other than create was requested
     action_started_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     deleted_at: Mapped[dt.datetime | None]
-    request_id: Mapped[str | None]  # of whoever asked for this traversal: for the log alone
+    request_id: Mapped[str | None]  # of the request that started this traversal, for the log
 
     __table_args__ = (
         CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
@@ -118,8 +118,8 @@ class Stack(Base):
 
 
 class DisturbedStack(Base):
-    """A stack in another that somebody has changed by themselves, or has changed one below it: the next
-    update of the stack around it sees to it. A row of its own: no visit that read before writes over it.
+    """A nested stack that was changed directly, or has a descendant that was: the next update of its parent
+    checks it. A separate table, so that a visit with older values cannot overwrite it.
     """
 
     __tablename__ = "disturbed_stack"
@@ -128,11 +128,11 @@ class DisturbedStack(Base):
 
 
 class Revision(Base):
-    """One template with its environment, files and parameters, as once asked for; never changed afterwards.
+    """A template with its environment, files and parameters, as accepted; never changed afterwards.
 
-    `outline` is what answers need without reading the template: version, description, parameter schemas,
-    outputs.
-    `sealed` holds hidden parameter values, encrypted; their names stay in `parameters` with a null.
+    `outline` is the part that responses need without the template: version, description, parameter schemas,
+    outputs. `sealed` holds the values of hidden parameters, encrypted; their names are in `parameters` with a
+    null.
     """
 
     __tablename__ = "revision"
@@ -147,13 +147,13 @@ class Revision(Base):
     parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
     sealed: Mapped[bytes | None]
     outline: Mapped[Json]
-    adopted: Mapped[bytes | None]  # of an ADOPT: name -> what is there already, encrypted
-    restores: Mapped[int | None]  # of a RESTORE: the snapshot; it may be gone by now
-    traversal: Mapped[int | None]  # that brings the stack to it
-    first_event: Mapped[int | None]  # that tells of its beginning
+    adopted: Mapped[bytes | None]  # of an ADOPT: name -> existing object, encrypted
+    restores: Mapped[int | None]  # of a RESTORE: the snapshot, which may be gone by now
+    traversal: Mapped[int | None]  # the traversal to this revision
+    first_event: Mapped[int | None]  # the event of its start
     outcome: Mapped[str | None]
     ended_at: Mapped[dt.datetime | None]
-    copy_of: Mapped[int | None]  # the number of the revision whose template a rollback took
+    copy_of: Mapped[int | None]  # the number of the revision that a rollback copied
     created_by: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
@@ -166,7 +166,7 @@ class Revision(Base):
         Index("ix_revision_template_hash", "template_hash"),
         Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
         Index(
-            "ix_revision_file_hashes",  # which revisions name a file, for the purge
+            "ix_revision_file_hashes",  # revisions that refer to a file, for the purge
             text("jsonb_path_query_array(files, '$.*')"),
             postgresql_using="gin",
             postgresql_with={"fastupdate": "off"},

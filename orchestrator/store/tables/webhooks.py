@@ -1,4 +1,4 @@
-"""The table of webhooks: who is told of which events, and how far each of them has been told."""
+"""The table of webhooks: their filters, and the position of each in the order of events."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from orchestrator.store.tables.base import Base, Xid8, check_in, now
 
 
 class Webhook(Base):
-    """One address that is told of events, in their order. `xid` and `event_id` are where it stands: all that
-    it wants up to there was taken by whoever answers at the address.
+    """A URL that receives events, in order. `xid` and `event_id` are its position: all selected events up to
+    there have been accepted by the receiver.
     """
 
     __tablename__ = "webhook"
@@ -23,23 +23,23 @@ class Webhook(Base):
     project_id: Mapped[str]
     stack_id: Mapped[int | None] = mapped_column(ForeignKey("stack.id", ondelete="CASCADE"))  # null: all
     nested_depth: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
-    only_stacks: Mapped[bool] = mapped_column(server_default=text("false"))  # what stacks tell of themselves
-    shown_url: Mapped[str]  # as anybody may see it
-    sealed: Mapped[bytes]  # the whole address and the secret that signs, encrypted
+    only_stacks: Mapped[bool] = mapped_column(server_default=text("false"))  # no events of resources
+    shown_url: Mapped[str]  # without secrets
+    sealed: Mapped[bytes]  # the complete URL and the signing secret, encrypted
     state: Mapped[str] = mapped_column(server_default="active")
     xid: Mapped[int] = mapped_column(Xid8)
     event_id: Mapped[int]
-    rung: Mapped[bool] = mapped_column(server_default=text("false"))  # something came since it was claimed
-    slow: Mapped[bool] = mapped_column(server_default=text("false"))  # it took long the last time
-    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # in vain, one after another
+    rung: Mapped[bool] = mapped_column(server_default=text("false"))  # new events arrived after the claim
+    slow: Mapped[bool] = mapped_column(server_default=text("false"))  # the last delivery was slow
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # consecutive failures
     delivered: Mapped[int] = mapped_column(server_default=text("0"))  # events
     delivered_at: Mapped[dt.datetime | None]
     failing_since: Mapped[dt.datetime | None]
     last_error: Mapped[str | None]
-    due_at: Mapped[dt.datetime | None] = mapped_column(server_default=now)  # null: it has been told all
+    due_at: Mapped[dt.datetime | None] = mapped_column(server_default=now)  # null: all events are delivered
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
-    of_environment: Mapped[bool] = mapped_column(server_default=text("false"))  # an event sink of the stack's
+    of_environment: Mapped[bool] = mapped_column(server_default=text("false"))  # an event sink of the stack
     created_by: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 

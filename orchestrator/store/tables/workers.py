@@ -1,4 +1,4 @@
-"""The tables of worker processes: which there are, and when one of them swept last."""
+"""Tables of worker processes, and of the last sweep."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from orchestrator.store.tables.base import Base, now
 
 
 class Worker(Base):
-    """One worker process that runs or ran, as long as it reports now and then
+    """A worker process that is running or was, as long as it reports at intervals
     (operations/maintenance/heartbeat.py).
     """
 
     __tablename__ = "worker"
 
-    uuid: Mapped[uuid_.UUID] = mapped_column(primary_key=True)  # of this run of it
-    name: Mapped[str]  # as Celery knows it: check1@host
+    uuid: Mapped[uuid_.UUID] = mapped_column(primary_key=True)  # of this run
+    name: Mapped[str]  # as in Celery: check1@host
     hostname: Mapped[str]
-    queues: Mapped[str]  # that it reads: check,observe,bulk
-    report_interval: Mapped[int]  # seconds; after twice as many of silence it counts as gone
+    queues: Mapped[str]  # the queues that it consumes: check,observe,bulk
+    report_interval: Mapped[int]  # seconds; after twice that time of silence it counts as down
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     updated_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
 
 class SweepTurn(Base):
-    """When the last sweep began, of whichever worker: one row, so that more workers sweep no more often."""
+    """The start of the last sweep, by any worker: a single row, so that the sweep rate does not grow with the
+    workers.
+    """
 
     __tablename__ = "sweep_turn"
 
