@@ -1,7 +1,7 @@
 """Tables and SQL: the source of truth of all state. No other package has SQL, and nothing here decides.
 
-Read `tables/` first, then `nodes/repository.py` (the statements of a check) and `traversals/`. The conventions
-of the SQL are in `adr/0001-sql-convention.md`.
+Read `tables/` first, then `nodes/repository.py` (the statements of a check) and `traversals/`. The convention
+for SQL is `adr/0001-sql-convention.md`.
 
 * `access/`: grants of access to resources, API tokens, key pairs, idempotent requests
 * `connections/`: pools, prepared connections, group commit, streaming, advisory locks
