@@ -1,7 +1,7 @@
-"""The one task: check these nodes of one traversal.
+"""The check task: visit nodes of one traversal.
 
-A message carries node ids and their traversal, nothing else that is read. A check that fails for a reason of
-ours is logged and dropped: its lease runs out, and the sweep rings again.
+A message carries node ids and their traversal; nothing else is read. An unexpected error in a check is
+logged and the message dropped: the lease expires, and the sweep re-enqueues the node.
 """
 
 from __future__ import annotations
@@ -12,31 +12,41 @@ from typing import Any
 from orchestrator import metrics
 from orchestrator.logs import logger
 from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.checked_node import CheckedNode
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.connections.database import UNREACHABLE
+from tasks import task_events
 from tasks.app import app, dispatcher, engine
 from tasks.celery_settings import QUEUES
 from tasks.publisher import TASK
 
 log = logger()
 
-PAUSES = (
-    0.0,
-    0.2,
-    1.0,
-    2.0,
-)  # seconds between tries at a database that restarts; a broken connection is replaced
+# Seconds before each try; a broken connection is replaced at once, a restarting database needs longer.
+PAUSES = (0.0, 0.2, 1.0, 2.0)
 
 
-@app.task(name=TASK, bind=True, max_retries=2, shared=False)
-def check(self: Any, node_ids: list[int], traversal: int) -> None:
-    """Visit nodes and enqueue what that unblocked."""
+@app.task(
+    name=TASK,
+    bind=True,
+    max_retries=2,
+    shared=False,
+    Request=task_events.REQUEST,
+    throws=(task_events.ResourceFailed,),
+)
+def check(self: Any, node_ids: list[int], traversal: int) -> str | None:
+    """Visit nodes and enqueue the nodes that became ready; return the summary for Flower.
+
+    Raises:
+        ResourceFailed: a resource failed. Everything is committed and published by then.
+    """
     queue = (self.request.delivery_info or {}).get("routing_key")
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     lease = new_lease()
+    checked: list[CheckedNode] = []
     for tried, pause in enumerate(PAUSES):
         try:
-            rings = check_nodes(
+            messages = check_nodes(
                 engine(),
                 node_ids,
                 traversal,
@@ -44,12 +54,14 @@ def check(self: Any, node_ids: list[int], traversal: int) -> None:
                 bulk=queue == "bulk",
                 lease=lease,
                 again=tried > 0,
+                checked=checked,
             )
             break
         except UNREACHABLE as error:
             log.warning("database_unreachable", nodes=node_ids, error=str(error))
-            time.sleep(pause)  # nothing else could be done meanwhile either
+            time.sleep(pause)
     else:
-        return  # the sweep rings again
-    dispatcher.publish(rings, parent_id=self.request.id)
-    metrics.took(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - begun)
+        return None  # the sweep re-enqueues the nodes
+    dispatcher.publish(messages, parent_id=self.request.id)
+    metrics.took(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - started_at)
+    return task_events.summary(checked)

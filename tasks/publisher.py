@@ -1,8 +1,8 @@
-"""Enqueue what the core returned, after its commit: one round trip for all of it.
+"""Publish the messages that the engine returned, after its commit, in one round trip.
 
-A message is rendered through Celery once for each queue and then only its ids are filled in: building each
-anew costs 25 times as much. That leans on kombu's message layout, so a test compares a rendered message with
-what `apply_async` sends.
+A message is rendered by Celery once for each task and queue; then only its ids are filled in. Rendering each
+message through Celery costs 25 times as much. This depends on kombu's message layout, so a test compares a
+rendered message with the message that `apply_async` sends.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from tasks.celery_settings import celery_settings
 
 TASK = "check"
 SIGNAL_TASK = "signal"
-SIGNAL_QUEUE = "provider"  # what takes a signal may call one
+SIGNAL_QUEUE = "provider"  # a resource type that processes a signal may call its provider
+MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
-ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {TASK: ([0], 0), SIGNAL_TASK: (0,)}  # of a message to fill
+TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {TASK: ([0], 0), SIGNAL_TASK: (0,)}
 
 log = logger()
 
@@ -46,41 +47,40 @@ def broker_url(settings: Settings) -> str:
     """
     if settings.broker_url is None:
         raise Misconfigured(
-            "set ORCHESTRATOR_BROKER_URL, or run `orchestrator up`, which starts a broker of its own"
+            "set ORCHESTRATOR_BROKER_URL, or run `orchestrator up`, which starts its own broker"
         )
     return settings.broker_url.get_secret_value()
 
 
 class Dispatcher:
-    """Sends rings to one broker."""
+    """Publishes messages to one broker."""
 
     def __init__(self, broker_url: str, batch: int = 1) -> None:
-        """Put up to `batch` nodes that became ready together into one message, on the queue of types that
-        call nobody.
+        """Put up to `batch` nodes of one traversal into one message, on the queue of local types.
 
-        The application here only builds messages: who sends needs nothing of what the task does.
+        The Celery application here only builds messages: a sender does not import the task's code.
         """
         self.app = Celery("orchestrator", set_as_current=False)
         self.app.conf.update(celery_settings(broker_url))
-        self.app.task(name=TASK, shared=False)(_done_elsewhere)
-        self.app.task(name=SIGNAL_TASK, shared=False)(_taken_in_elsewhere)
+        self.app.task(name=TASK, shared=False)(_check_stub)
+        self.app.task(name=SIGNAL_TASK, shared=False)(_signal_stub)
         self.batch = batch
         self._local = threading.local()
         self._prefix = ""
 
-    def publish(self, rings: Sequence[Message], parent_id: str | None = None) -> None:
-        """Enqueue; a broker that cannot be reached is logged, and the sweep rings again."""
-        if not rings:
+    def publish(self, messages: Sequence[Message], parent_id: str | None = None) -> None:
+        """Enqueue the messages. An unreachable broker is logged, and the sweep re-enqueues the nodes."""
+        if not messages:
             return
-        messages = self._messages(rings, parent_id)
-        for tries_left in (1, 0):  # a connection that broke since the last time is replaced
+        by_queue = self._rendered(messages, parent_id)
+        for tries_left in (1, 0):  # a connection that broke since its last use is replaced
             try:
-                self._send(messages)
+                self._send(by_queue)
             except (redis.RedisError, OperationalError, OSError) as error:
                 self.close()
                 if not tries_left:
-                    metrics.unpublished(sum(map(len, messages.values())))
-                    log.warning("broker_unreachable", error=str(error), messages=len(rings))
+                    metrics.unpublished(sum(map(len, by_queue.values())))
+                    log.warning("broker_unreachable", error=str(error), messages=len(messages))
             else:
                 return
 
@@ -91,58 +91,60 @@ class Dispatcher:
             held.pop("redis").disconnect()
             held.pop("kombu").close()
 
-    def _messages(self, rings: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
-        messages: dict[str, list[bytes]] = {}
-        for group in self._groups([ring for ring in rings if isinstance(ring, CheckMessage)]):
-            messages.setdefault(group[0].queue, []).append(self.render(group, parent_id))
-        for ring in rings:
-            if isinstance(ring, SignalMessage):
-                messages.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(ring, parent_id))
-        return messages
+    def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
+        by_queue: dict[str, list[bytes]] = {}
+        checks = [message for message in messages if isinstance(message, CheckMessage)]
+        for group in self._groups(checks):
+            by_queue.setdefault(group[0].queue, []).append(self.render(group, parent_id))
+        for message in messages:
+            if isinstance(message, SignalMessage):
+                by_queue.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(message, parent_id))
+        return by_queue
 
-    def _send(self, messages: Mapping[str, Sequence[bytes]]) -> None:
+    def _send(self, by_queue: Mapping[str, Sequence[bytes]]) -> None:
         connection = self._connected()
-        if connection.can_read():  # nothing is ever answered: it is the end of the connection
+        if connection.can_read():  # the broker never replies: readable means closed
             raise redis.ConnectionError("the broker closed the connection")
-        for queue, bodies in messages.items():
+        for queue, bodies in by_queue.items():
             connection.send_command("LPUSH", self._prefix + queue, *bodies, check_health=False)  # type: ignore[no-untyped-call]
 
-    def _groups(self, rings: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
+    def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
         if self.batch == 1:
-            return ([ring] for ring in rings)
-        return self._batches(rings)
+            return ([message] for message in messages)
+        return self._batches(messages)
 
-    def _batches(self, rings: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        def together(ring: CheckMessage) -> tuple[str, int, str]:
-            return ring.queue, ring.traversal, ring.root
+    def _batches(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
+        def batch_key(message: CheckMessage) -> tuple[str, int, str]:
+            return message.queue, message.traversal, message.root
 
-        for (queue, _, _), same in groupby(sorted(rings, key=together), key=together):
+        for (queue, _, _), same in groupby(sorted(messages, key=batch_key), key=batch_key):
             group = list(same)
             step = self.batch if queue == "check" else 1
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
     def render(self, group: Sequence[CheckMessage], parent_id: str | None = None) -> bytes:
-        """Return the message that makes a worker check these nodes, as it lies in the queue."""
+        """Return the message that makes a worker check these nodes, in the broker's format."""
         first = group[0]
-        ids = [ring.node_id for ring in group]
+        ids = [message.node_id for message in group]
         arguments = [ids, first.traversal]
         return self._filled(TASK, first.queue, arguments, describe(group), first.root, parent_id)
 
-    def render_signal(self, ring: SignalMessage, parent_id: str | None = None) -> bytes:
-        """Return the message that makes a worker take in a resource's signals."""
-        shown = f"({ring.label})"
-        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, [ring.resource_id], shown, ring.root, parent_id)
+    def render_signal(self, message: SignalMessage, parent_id: str | None = None) -> bytes:
+        """Return the message that makes a worker process a resource's signals."""
+        shown = f"({message.label})"
+        arguments = [message.resource_id]
+        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, arguments, shown, message.root, parent_id)
 
     def _filled(
         self, task: str, queue: str, arguments: list[Any], shown: str, root: str, parent_id: str | None
     ) -> bytes:
         templates: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault(
             "templates", {}
-        )  # each thread fills in its own
+        )  # filled in place: each thread has its own
         template = templates.get((task, queue))
         if template is None:
             template = templates[task, queue] = self._template(task, queue)
-        task_id = str(uuid4())  # of the delivery, too: both are new to everybody
+        task_id = str(uuid4())  # also the delivery tag: both need only be unique
         body = orjson.dumps([arguments, {}, template["embed"]])
         message = template["message"]
         headers = message["headers"]
@@ -150,6 +152,7 @@ class Dispatcher:
         headers["root_id"] = root or task_id
         headers["parent_id"] = parent_id
         headers["argsrepr"] = shown
+        headers["kwargsrepr"] = f"{{'root_stack': '{root}'}}" if root else "{}"
         properties = message["properties"]
         properties["correlation_id"] = task_id
         properties["delivery_tag"] = task_id
@@ -165,7 +168,7 @@ class Dispatcher:
             channel.queue_declare(queue)
             with self.app.amqp.Producer(channel) as producer:
                 self.app.tasks[task].apply_async(
-                    ARGUMENTS[task],
+                    TEMPLATE_ARGUMENTS[task],
                     queue=queue,
                     producer=producer,
                     retry=False,
@@ -177,16 +180,15 @@ class Dispatcher:
         return {"message": message, "embed": embed}
 
     def _connected(self) -> redis.Connection:
-        """Return this thread's connection, on which the broker answers nothing.
+        """Return this thread's connection, with replies turned off.
 
-        Waiting for an answer would cost a check as much as sending; there is nothing to do about a bad one
-        that the sweep does not do anyway. kombu makes the connection: it knows sockets, TLS and prefixes from
-        the broker's URL.
+        Waiting for a reply would cost a check as much as sending, and the sweep handles lost messages anyway.
+        kombu makes the connection: it reads sockets, TLS and prefixes from the broker's URL.
         """
         local = self._local
         if getattr(local, "pid", None) != os.getpid():
             local.kombu = self.app.connection_for_write()
-            channel = local.kombu.channel()  # tries once, where default_channel would try for seconds
+            channel = local.kombu.channel()  # tries once; default_channel would retry for seconds
             if not isinstance(channel, Channel):
                 raise OSError("the broker must speak the Redis protocol")
             self._prefix = channel.global_keyprefix
@@ -198,16 +200,16 @@ class Dispatcher:
         return made
 
 
-def _done_elsewhere(node_ids: list[int], traversal: int) -> None:
-    """The task as its senders know it; `check.py` has what it does."""
+def _check_stub(node_ids: list[int], traversal: int) -> None:
+    """Signature of the check task for senders; the body is in `check.py`."""
 
 
-def _taken_in_elsewhere(resource_id: int) -> None:
-    """The other task; `signal.py` has what it does."""
+def _signal_stub(resource_id: int) -> None:
+    """Signature of the signal task for senders; the body is in `signal.py`."""
 
 
 def describe(group: Sequence[CheckMessage]) -> str:
-    """Return what Flower shows as a task's arguments: the resources by name."""
-    names = ", ".join(ring.label for ring in group[:5])
-    more = f" and {len(group) - 5} more" if len(group) > 5 else ""
+    """Return the names of the resources, which Flower shows as the task's arguments."""
+    names = ", ".join(message.label for message in group[:MAX_SHOWN])
+    more = f" and {len(group) - MAX_SHOWN} more" if len(group) > MAX_SHOWN else ""
     return f"({names}{more})"

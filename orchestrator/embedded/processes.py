@@ -105,7 +105,8 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
     """
     if find_spec("flower") is None:
         raise Misconfigured("Flower is not installed: pip install 'stack-orchestrator[flower]'")
-    columns = "--tasks-columns=name,args,state,received,runtime,worker,uuid"  # args: the resources by name
+    # args: the resources; kwargs: the root stack
+    columns = "--tasks-columns=name,args,kwargs,state,received,runtime,worker,uuid"
     options = ("--address=127.0.0.1", f"--port={port}", "--max-tasks=10000", "--read-only=True", columns)
     return Child(
         name="flower",

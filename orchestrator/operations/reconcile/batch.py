@@ -33,6 +33,7 @@ from orchestrator.logs import concerning, logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile import child_transitions
+from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.nested_step_executor import NestedStepExecutor
 from orchestrator.operations.reconcile.outcome_rows import (
     outcome_row,
@@ -79,6 +80,7 @@ class CheckBatch:
         read: small_plans.CreateInputs | None = None,
     ) -> None:
         self.engine, self.db, self.lease, self.read = engine, db, lease, read
+        self.checked: list[CheckedNode] = []
         self.surroundings = StoredStackContext(db, engine.cipher, lease, engine.settings.endpoint)
         self.writes: dict[OutcomeStatement, list[_Write]] = {}
         self.rings: list[CheckMessage] = []
@@ -113,6 +115,7 @@ class CheckBatch:
                 drops.append(visit)
             if visit.resource is None:
                 metrics.checked(visit.kind, "visit", "done")
+                self.checked.append(CheckedNode(visit.stack.name, visit.kind, visit.stack.action, "visit"))
         if visits:
             self._write(visits[0], drops, joins)
             self._refill_window(visits[0], len(visits) - len(self.left))
@@ -168,6 +171,7 @@ class CheckBatch:
             return True
         if visit.lost_leases > MAX_LOST_LEASES:
             reason = f"Worker went down during resource {visit.resource.op or visit.resource.action}"
+            self.checked.append(resource_checked(visit, "visit", Failed(reason)))
             self._queue_outcome(visit, StepResult(Failed(reason), load_state(visit, self.engine.cipher)))
             return True
         try:
@@ -193,6 +197,7 @@ class CheckBatch:
         for who asks for it.
         """
         assert visit.resource is not None
+        self.checked.append(resource_checked(visit, step, outcome))
         kind, became = visit.resource.kind, type(outcome).__name__.lower()
         metrics.checked(kind if kind in self.engine.types else metrics.OTHER, step, became)
         tell = log.debug if self.lease is None else log.info

@@ -14,6 +14,7 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import concerning
 from orchestrator.operations.planning.process import is_small_plan_candidate
 from orchestrator.operations.reconcile.batch import CheckBatch
+from orchestrator.operations.reconcile.checked_node import CheckedNode
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.nodes import repository
@@ -29,29 +30,41 @@ def check_nodes(
     bulk: bool = False,
     lease: int | None = None,
     again: bool = False,
+    checked: list[CheckedNode] | None = None,
 ) -> list[CheckMessage]:
     """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
 
     `durable` is for types that call providers: their commits are on disk before the next step
     (docs/internals/protocol.md rule 5). `bulk` nodes visit no resource: they plan, join and finish. `again`,
     after the database broke off a try: the resources that this claimed under its `lease` are gone on with.
+    A summary of each visit is appended to `checked`.
 
     Raises:
         one of UNREACHABLE: the database is away, or broke this off.
     """
     lease = new_lease() if lease is None else lease
+    checked = [] if checked is None else checked
+    rings: list[CheckMessage] = []
     try:
         if not durable:
-            rings, left = _check_without_lease(engine, ids, traversal, may_plan=bulk and traversal == 1)
+            may_plan = bulk and traversal == 1
+            rings, left = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
             ids = [id_ for id_ in ids if id_ in left or again]
-            return rings + (_check_with_lease(engine, ids, traversal, lease, again=again) if ids else [])
-        return _check_with_lease(engine, ids, traversal, lease, again=again)
+        if ids:
+            rings += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
+        return rings
     finally:
         concerning(None)
 
 
 def _check_with_lease(
-    engine: WorkerContext, ids: Sequence[int], traversal: int, lease: int, *, again: bool
+    engine: WorkerContext,
+    ids: Sequence[int],
+    traversal: int,
+    lease: int,
+    checked: list[CheckedNode],
+    *,
+    again: bool,
 ) -> list[CheckMessage]:
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
@@ -64,11 +77,19 @@ def _check_with_lease(
     if again:  # nobody has kept it since
         repository.renew(db, held, engine.settings.lease_seconds)
     with engine.leases.keep(held):
-        return CheckBatch(engine, db, lease).run(visits)
+        batch = CheckBatch(engine, db, lease)
+        rings = batch.run(visits)
+    checked += batch.checked
+    return rings
 
 
 def _check_without_lease(
-    engine: WorkerContext, ids: Sequence[int], traversal: int, *, may_plan: bool
+    engine: WorkerContext,
+    ids: Sequence[int],
+    traversal: int,
+    checked: list[CheckedNode],
+    *,
+    may_plan: bool,
 ) -> tuple[list[CheckMessage], Collection[int]]:
     """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
     those that take a claim.
@@ -85,6 +106,7 @@ def _check_without_lease(
         round_ = CheckBatch(engine, db, None, None if planned is None else planned[1])
         rings += round_.run(own)
         others += round_.left
+        checked += round_.checked
     if busy:
         repository.defer_busy(db, busy, traversal)
     return rings, {visit.node_id for visit in others}
