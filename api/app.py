@@ -19,7 +19,7 @@ from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import Database, open_database
 from orchestrator.store.schema import version
-from tasks.broker_stats import Broker
+from tasks.broker_stats import BrokerStats
 from tasks.publisher import Dispatcher, broker_url
 
 PATIENCE_SECONDS = 5.0  # what a restart of the database may take before anybody is told
@@ -51,7 +51,7 @@ def create_app(
             load_registry(),
             operations(),
             publish or _publish_to_workers(settings),
-            None if settings.broker_url is None else Broker(broker_url(settings)),
+            None if settings.broker_url is None else BrokerStats(broker_url(settings)),
         )
     )
 
@@ -62,18 +62,18 @@ def operations() -> Operations:
         create=offload.create,
         delete=create_delete.delete,
         update=offload.update,
-        act=actions.start_action,
+        start_action=actions.start_action,
         signal=accept.signal,
         signal_by_url=accept.signal_by_url,
         mark_unhealthy=accept.mark_unhealthy,
-        waiting=accept.waiting,
+        pending_hooks=accept.waiting,
         validate=offload.validate,
         resolve_outputs=outputs.resolve_outputs,
         roll_back=rollback.roll_back,
-        differ=offload.differ,
+        diff_revisions=offload.differ,
         preview_create=offload.preview_create,
         preview_update=offload.preview_update,
-        signal_soon=accept.signal_fast,
+        signal_fast=accept.signal_fast,
     )
 
 

@@ -21,7 +21,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.signals.ingest import SignalAddress
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
-from tasks.broker_stats import Broker
+from tasks.broker_stats import BrokerStats
 
 
 class Accepted(Protocol):
@@ -129,18 +129,18 @@ class Operations:
     create: Callable[[OperationContext, Body], Accepted]
     delete: Callable[[OperationContext, StackRow], Sequence[CheckMessage]]
     update: Update
-    act: Callable[[OperationContext, StackRow, Body], Sequence[CheckMessage]]
+    start_action: Callable[[OperationContext, StackRow, Body], Sequence[CheckMessage]]
     signal: Callable[[OperationContext, StackIdentity, str, Body], Sequence[Message]]
     signal_by_url: SignalByUrl
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
-    waiting: Waiting
+    pending_hooks: Waiting
     validate: Validate
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
-    differ: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
+    diff_revisions: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
     preview_create: Callable[[OperationContext, Body], CreatePreview]
     preview_update: PreviewUpdate
-    signal_soon: SignalSoon | None = None  # None: there is no short way for signals
+    signal_fast: SignalSoon | None = None  # None: there is no short way for signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Dependencies:
     types: Registry
     operations: Operations
     publish: Callable[[Sequence[Message]], None]  # after the commit; never raises for an unreachable broker
-    broker: Broker | None = None  # to ask how it is; None where nothing is known of it
+    broker_stats: BrokerStats | None = None  # to ask how it is; None where nothing is known of it
 
 
 def dependencies() -> Dependencies:

@@ -120,7 +120,7 @@ def _enter() -> None:
     theirs = request.headers.get(REQUEST_ID, "")
     if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
-    if (gone := request.environ.get(signal_fast_path.GONE)) is not None:
+    if (gone := request.environ.get(signal_fast_path.LOST_DATABASE)) is not None:
         raise gone
     if api_version.versioned() == (request.endpoint in UNVERSIONED):
         raise NoSuchPath

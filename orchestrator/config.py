@@ -1,5 +1,5 @@
-"""Settings: environment variables with the prefix ORCHESTRATOR_, a secret also as a file named by
-`<NAME>_FILE`.
+"""Settings: environment variables with the prefix ORCHESTRATOR_, or the content of a file named by
+`ORCHESTRATOR_<NAME>_FILE`.
 
 Names are Heat's where Heat has the setting. Nothing here opens a connection or reads a template.
 """
@@ -7,6 +7,7 @@ Names are Heat's where Heat has the setting. Nothing here opens a connection or 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -32,12 +33,27 @@ HEAT_LIMITS: dict[str, int] = {
 }
 
 
+# Former names of settings. They are still accepted; `deprecated_settings` finds them for the log.
+DEPRECATED_NAMES: dict[str, str] = {
+    "events_kept_seconds": "event_retention_seconds",
+    "max_observed_in_preview": "max_preview_observations",
+    "nodes_kept_seconds": "node_retention_seconds",
+    "revisions_kept": "revision_retention_count",
+    "revisions_kept_seconds": "revision_retention_seconds",
+    "ring_again_seconds": "re_enqueue_seconds",
+    "ring_window": "dispatch_window",
+    "template_fetch_private": "template_fetch_allow_private",
+    "webhook_private": "webhook_allow_private",
+    "webhook_tries": "webhook_max_attempts",
+}
+
+
 class Settings(BaseSettings):
-    """Everything an installation may choose."""
+    """The settings of an installation."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
 
-    # Servers. Unset means: `orchestrator up` starts its own.
+    # Servers. If unset, `orchestrator up` starts its own.
     database_url: SecretStr | None = None
     broker_url: SecretStr | None = None
     host: str = "127.0.0.1"
@@ -46,26 +62,26 @@ class Settings(BaseSettings):
         default=None,
         ge=1,
         le=65535,
-        description="where `up` listens, too, as CloudFormation's clients expect",
+        description="second port of the API for CloudFormation clients, with `up`",
     )
     data_dir: Path = Path(".orchestrator")
-    # Where servers reach the API, for the URLs they signal at: http://host:port; unset: host and port above.
+    # Base URL at which servers reach the API, for signed URLs. Default: host and port above.
     heat_metadata_server_url: str | None = None
-    environment_dir: Path | None = None  # the operator's own environments, *.yaml: resource_registry only
+    environment_dir: Path | None = None  # environments of the operator, *.yaml: resource_registry only
 
-    # Who may call.
+    # Authentication and policy.
     auth: Literal["none", "token", "basic", "keystone"] = "none"
     anonymous_admin: bool = Field(
-        default=False, description="whether everybody is an admin while nobody is asked who they are"
+        default=False, description="give every caller the role admin with `auth = none`"
     )
-    users_file: Path | None = None  # who may call with `auth = basic`: security/password_file.py
-    policy_file: Path | None = None  # who may do what, where it is not as shipped: security/policy.py
-    trusted_proxies: int = Field(default=0, ge=0, description="how many proxies in front set X-Forwarded-*")
+    users_file: Path | None = None  # users of `auth = basic`: security/password_file.py
+    policy_file: Path | None = None  # overrides of the default policy: security/policy.py
+    trusted_proxies: int = Field(default=0, ge=0, description="number of proxies that set X-Forwarded-*")
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
 
-    # `auth = keystone`: where tokens are checked, and as whom. security/keystone.py.
+    # `auth = keystone`: the identity service and the service user. security/keystone.py.
     keystone_auth_url: str | None = None  # http://host:5000/v3
-    keystone_www_authenticate_url: str | None = None  # what callers are told; unset: the one above
+    keystone_www_authenticate_url: str | None = None  # URL in challenges; default: the URL above
     keystone_username: str | None = None
     keystone_password: SecretStr | None = None
     keystone_project_name: str = "service"
@@ -73,100 +89,106 @@ class Settings(BaseSettings):
     keystone_project_domain_name: str = "Default"
     keystone_region_name: str | None = None
     keystone_interface: Literal["public", "internal", "admin"] = "internal"
-    keystone_ca_file: Path | None = None  # where the system's authorities do not know it
-    keystone_memcached_servers: str | None = None  # host:port,…; unset: each process remembers by itself
+    keystone_ca_file: Path | None = None  # a private certificate authority
+    keystone_memcached_servers: str | None = None  # host:port,…; default: a cache per process
     keystone_token_cache_seconds: int = Field(
-        default=300, ge=0, description="how long a token is not asked about again, and so is good if revoked"
+        default=300, ge=0, description="lifetime of a cached token; a revoked token stays valid this long"
     )
-    # What a stack is given of who makes it, to act for them later:
-    # operations/keystone/delegated_credentials.py.
+    # Delegation from the creator of a stack: operations/keystone/delegated_credentials.py.
     deferred_auth_method: Literal["trusts", "application_credential", "none"] = "trusts"
-    trusts_delegated_roles: str = ""  # names with commas; none: all that the caller's token has
+    trusts_delegated_roles: str = ""  # comma-separated names; default: all roles of the token
     allow_trusts_redelegation: bool = Field(
-        default=False, description="whether what is called with a trust may make further ones from it"
+        default=False, description="allow called services to create further trusts"
     )
-    # The domain in which stacks have users of their own, for signals: operations/keystone/stack_users.py.
-    # Unset: none.
+    # Domain of the stack users, for signals: operations/keystone/stack_users.py. Default: no stack users.
     stack_user_domain_id: str | None = None
-    stack_user_domain_name: str | None = None  # where its id is not known
+    stack_user_domain_name: str | None = None  # alternative to the id
     stack_domain_admin: str | None = None
     stack_domain_admin_password: SecretStr | None = None
     heat_stack_user_role: str = "heat_stack_user"
 
-    # Watching it.
+    # Logs and metrics.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    metrics_port: int = Field(default=0, ge=0, le=65535, description="of a worker's own figures; 0: none")
+    metrics_port: int = Field(
+        default=0, ge=0, le=65535, description="port for the metrics of a worker; 0: none"
+    )
     metrics_host: str = "127.0.0.1"
-    metrics_token: SecretStr | None = None  # who reads figures from elsewhere shows it
+    metrics_token: SecretStr | None = None  # bearer token for readers on other machines
 
     # Limits, docs/internals/design.md "Limits".
-    limits: Literal["ours", "heat"] = "ours"
+    limits: Literal["default", "heat"] = "default"
     max_json_body_size: int = 256 * 1024 * 1024
     max_template_size: int = 256 * 1024 * 1024
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
     request_rate_per_project: float = Field(
-        default=0.0, ge=0, description="a second, of each API process; 0: any"
+        default=0.0, ge=0, description="requests per second and API process; 0: unlimited"
     )
-    request_rate_per_caller: float = Field(default=0.0, ge=0, description="the same of a token or an address")
-    request_burst_seconds: float = Field(
-        default=10.0, gt=0, description="of such requests at once, after a pause"
+    request_rate_per_caller: float = Field(
+        default=0.0, ge=0, description="the same for a token or a client address"
     )
+    request_burst_seconds: float = Field(default=10.0, gt=0, description="burst size, in seconds of the rate")
     max_nested_stack_depth: int = 10
-    max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: any number")
-    max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: any number")
-    max_software_deployments_per_tenant: int = Field(default=100_000, ge=-1, description="-1: any number")
+    max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: unlimited")
+    max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: unlimited")
+    max_software_deployments_per_tenant: int = Field(default=100_000, ge=-1, description="-1: unlimited")
     stack_action_timeout: int = Field(default=3_600, description="seconds")
     max_yaml_depth: int = 100
     max_yaml_nodes: int = 50_000_000
     hidden_stack_tags: str = "data-processing-cluster"
 
     # Other regions: clients/region_catalog.py.
-    region_name: str = Field(default="RegionOne", description="what this one is called")
-    catalog_file: Path | None = None  # where other regions are, and as whom each project calls them
+    region_name: str = Field(default="RegionOne", description="name of this region")
+    catalog_file: Path | None = None  # endpoints and credentials of other regions
 
-    # Texts that a template or a request names by an address, fetched by the API: clients/url_fetcher.py.
-    max_fetched_size: int = Field(default=4 * 1024 * 1024, ge=1, description="bytes of one")
-    template_fetch_timeout: float = Field(default=60.0, gt=0, description="seconds, for all of one request")
-    template_fetch_private: bool = Field(
-        default=False, description="whether from addresses that only this network has"
+    # Documents that the API fetches by URL: clients/url_fetcher.py.
+    max_fetched_size: int = Field(default=4 * 1024 * 1024, ge=1, description="bytes per document")
+    template_fetch_timeout: float = Field(
+        default=60.0, gt=0, description="seconds for all fetches of a request"
+    )
+    template_fetch_allow_private: bool = Field(default=False, description="allow private addresses")
+
+    # Delivery of events: api/streaming/hub.py, operations/events/webhook_delivery.py.
+    max_event_streams: int = Field(default=32, ge=0, description="per API process; each holds a thread")
+    max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: unlimited")
+    webhook_allow_private: bool = Field(default=False, description="allow private addresses")
+    webhook_timeout: float = Field(default=10.0, gt=0, description="seconds per delivery")
+    webhook_max_attempts: int = Field(
+        default=24, ge=1, description="consecutive failures until the webhook is dead"
     )
 
-    # Who is told of events as they happen: api/streaming/hub.py, operations/events/webhook_delivery.py.
-    max_event_streams: int = Field(default=32, ge=0, description="of one API process; each holds a thread")
-    max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: any number")
-    webhook_private: bool = Field(
-        default=False, description="whether webhooks may be at addresses that only this network has"
-    )
-    webhook_timeout: float = Field(default=10.0, gt=0, description="seconds that one delivery may take")
-    webhook_tries: int = Field(default=24, ge=1, description="in vain; then the webhook is dead")
+    max_preview_observations: int = Field(default=500, ge=0, description="resources observed per preview")
 
-    max_observed_in_preview: int = Field(default=500, ge=0, description="resources looked at for one answer")
-
-    # What is off unless an operator wants it: letting stacks go, and taking over what others made.
+    # Abandon and adopt are disabled unless the operator allows them, as in Heat.
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False
 
     # The engine.
     action_retry_limit: int = Field(default=5, ge=0)
     check_batch: int = Field(default=1, ge=1, le=50)
-    ring_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
+    dispatch_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
     lease_seconds: float = 30.0
     sweep_interval_seconds: float = 0.5
-    ring_again_seconds: float = 5.0
+    re_enqueue_seconds: float = 5.0
     inline_body_size: int = Field(
-        default=100_000, description="bytes; a larger body is parsed in its own process"
+        default=100_000, description="bytes; a larger body is parsed in a separate process"
     )
     planner_memory_limit: int = Field(
-        default=6 * 1024**3, description="bytes of address space of that process"
+        default=6 * 1024**3, description="address space of that process in bytes"
     )
 
-    # What is kept, operations/maintenance/purge.py.
+    # Retention: operations/maintenance/purge.py.
     purge_deleted_after_seconds: int = Field(default=30 * DAY, ge=0)
-    events_kept_seconds: int = Field(default=90 * DAY, ge=0)
-    revisions_kept: int = Field(default=50, ge=0, description="of a stack, besides those in use")
-    revisions_kept_seconds: int = Field(default=DAY, ge=0, description="younger ones are kept, however many")
-    nodes_kept_seconds: int = Field(default=3_600, ge=0, description="finished visits of a stack at rest")
+    event_retention_seconds: int = Field(default=90 * DAY, ge=0)
+    revision_retention_count: int = Field(
+        default=50, ge=0, description="per stack, in addition to revisions in use"
+    )
+    revision_retention_seconds: int = Field(
+        default=DAY, ge=0, description="younger revisions are never purged"
+    )
+    node_retention_seconds: int = Field(
+        default=3_600, ge=0, description="finished nodes of a stack without an action in progress"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -176,6 +198,18 @@ class Settings(BaseSettings):
             if path and values.get(name) is None:
                 values[name] = Path(path).read_text().strip()
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _deprecated_names(cls, values: dict[str, Any]) -> dict[str, Any]:
+        given = dict(values)
+        for old, new in DEPRECATED_NAMES.items():
+            value = given.pop(old, None) or _from_environment(old, os.environ)
+            if value is not None:
+                given.setdefault(new, value)
+        if given.get("limits") == "ours":
+            given["limits"] = "default"
+        return given
 
     @model_validator(mode="before")
     @classmethod
@@ -190,9 +224,9 @@ class Settings(BaseSettings):
 
     @property
     def endpoint(self) -> str:
-        """The API's address for those who are told one in a stack, without the version."""
-        told = (self.heat_metadata_server_url or "").rstrip("/").removesuffix("/v1")
-        return told.rstrip("/") or self.address
+        """The API's base URL for resources of a stack, without the version."""
+        configured = (self.heat_metadata_server_url or "").rstrip("/").removesuffix("/v1")
+        return configured.rstrip("/") or self.address
 
     @property
     def loopback(self) -> bool:
@@ -200,13 +234,30 @@ class Settings(BaseSettings):
         return is_loopback(self.host)
 
 
+def _from_environment(name: str, environ: Mapping[str, str]) -> str | None:
+    """Return the value of a former name, from its variable or its file; None if neither is set."""
+    value = environ.get(f"{PREFIX}{name.upper()}")
+    path = environ.get(f"{PREFIX}{name.upper()}_FILE")
+    return Path(path).read_text().strip() if value is None and path else value
+
+
+def deprecated_settings(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the former names among the environment variables, each with its new name."""
+    return [
+        (f"{PREFIX}{old.upper()}{suffix}", f"{PREFIX}{new.upper()}{suffix}")
+        for old, new in DEPRECATED_NAMES.items()
+        for suffix in ("", "_FILE")
+        if environ.get(f"{PREFIX}{old.upper()}{suffix}")
+    ]
+
+
 def is_loopback(host: str) -> bool:
-    """Whether what listens there can be reached from this machine only."""
+    """Whether a server on this host is reachable from this machine only."""
     if host == "localhost":
         return True
     try:
         return ip_address(host).is_loopback
-    except ValueError:  # a name, which may lead anywhere
+    except ValueError:  # a name, which may resolve to any address
         return False
 
 

@@ -1,7 +1,8 @@
-"""Python's collector of reference cycles, told what our processes are like.
+"""Settings of Python's cyclic garbage collector.
 
-What reference counting does not free is little: exceptions with their frames, a library's own cycles. Looking
-for it walks everything that is there, over and over, where a template has a million parts.
+Reference counting frees almost everything here; only exceptions with their frames and cycles inside libraries
+remain. A collection walks all objects, which is expensive while a template with a million resources is
+loaded.
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-GARBAGE: Final = 20_000  # objects made before a look: dozens of checks, where Python looks at each
+THRESHOLD: Final = 20_000  # allocations between collections: dozens of checks
 
 
-def keep_loaded() -> None:
-    """Take what is there now for what stays as long as the process, and look rarely at the rest."""
+def freeze_loaded_objects() -> None:
+    """Exempt all existing objects from collection, and collect the rest rarely."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE, 20, 20)
+    gc.set_threshold(THRESHOLD, 20, 20)
 
 
-def rest() -> None:
-    """Never look, in a process that ends with what it is there for. Its memory is limited all the same."""
+def disable_collection() -> None:
+    """Disable collection in a short-lived process, whose memory is limited anyway."""
     gc.disable()
 
 
 @contextmanager
-def resting() -> Iterator[None]:
-    """Do not look while something large is built that holds no cycles."""
+def collection_paused() -> Iterator[None]:
+    """Pause collection while a large structure without cycles is built."""
     was_on = gc.isenabled()
     gc.disable()
     try:

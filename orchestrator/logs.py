@@ -1,13 +1,14 @@
-"""Logs: a constant event and keys, JSON unless a person watches; ids bound once at the edge.
+"""Logs: a constant event and keys, as JSON unless standard error is a terminal.
 
-The API binds the id of the request. A check says what it is about (`concerning`), which costs nothing until a
-line is written: stack, resource, node, traversal, project, and the request that the traversal comes from. So
-one search for a request id shows an update whole, in whichever processes it ran.
+The API binds the id of the request. A check sets a log context (`set_log_context`), which is evaluated only
+when a line is written: stack, resource, node, traversal, project, and the request that started the
+traversal. A search for a request id therefore finds the lines of an update in all processes.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar
@@ -18,32 +19,32 @@ import structlog
 
 from orchestrator import config
 
-Tell = Callable[[], Mapping[str, object]]
+LogContext = Callable[[], Mapping[str, object]]
 
-_about: ContextVar[Tell | None] = ContextVar("about", default=None)
+_context: ContextVar[LogContext | None] = ContextVar("log_context", default=None)
 
 
-def concerning(tell: Tell | None) -> None:
-    """Let this thread's lines say what they are about; `tell` is asked when one is written."""
-    _about.set(tell)
+def set_log_context(context: LogContext | None) -> None:
+    """Add keys to the log lines of this thread; `context` is called when a line is written."""
+    _context.set(context)
 
 
 def bind_request(id_: str | None) -> None:
-    """Let this thread's lines name a request, and what it begins be that request's."""
+    """Add a request id to the log lines of this thread and to the traversals that it starts."""
     if id_ is not None:
         structlog.contextvars.bind_contextvars(request_id=id_)
 
 
 def request_id() -> str | None:
-    """Return the id of the request that this thread answers, None where it answers none."""
+    """Return the id of the request that this thread handles; None outside of a request."""
     found: str | None = structlog.contextvars.get_contextvars().get("request_id")
     return found
 
 
-def _say_about(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    tell = _about.get()
-    if tell is not None:
-        for key, value in tell().items():
+def _add_context(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    context = _context.get()
+    if context is not None:
+        for key, value in context().items():
             if value is not None:
                 line.setdefault(key, value)
     return line
@@ -54,12 +55,15 @@ def _text(line: Mapping[str, Any], **_: Any) -> str:
 
 
 def configure_logs(*, json: bool | None = None, level: str | None = None) -> None:
-    """Send structlog's and the libraries' records to standard error, from the configured level on."""
+    """Write the records of structlog and of the libraries to standard error, from the configured level up.
+
+    Settings under a former name are logged once.
+    """
     level = level or config.settings().log_level
     as_json = not sys.stderr.isatty() if json is None else json
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
-        _say_about,
+        _add_context,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -85,13 +89,11 @@ def configure_logs(*, json: bool | None = None, level: str | None = None) -> Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in (
-        "celery.worker.strategy",
-        "celery.app.trace",
-        "alembic",
-        "httpx",
-    ):  # a line or two per task, call, connection
+    # These write a line or two per task, call or connection.
+    for noisy in ("celery.worker.strategy", "celery.app.trace", "alembic", "httpx"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    for old, new in config.deprecated_settings(os.environ):
+        logger().warning("setting_deprecated", setting=old, replacement=new)
 
 
 def logger(**bound: object) -> structlog.stdlib.BoundLogger:

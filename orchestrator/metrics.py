@@ -1,9 +1,9 @@
-"""Figures of what this process does, for Prometheus: counted where it happens, in memory, and read as text.
+"""Prometheus metrics of this process, counted in memory.
 
-No label names a stack, a project, an address or an id, so that their number stays small however much there
-is. Where several processes answer for one another (`orchestrator up`, gunicorn or Celery with children), the
-variable PROMETHEUS_MULTIPROC_DIR names an empty folder that they share: then each shows what all of them have
-counted. What the database and the broker hold is asked of them by `api/monitoring/metrics.py`.
+Labels never contain a stack, a project, an address or an id, so the number of time series stays small. If
+several processes share one endpoint (`orchestrator up`, gunicorn or Celery with child processes), the
+variable PROMETHEUS_MULTIPROC_DIR names an empty shared folder, and each process exposes the counts of all of
+them. Gauges of the database and the broker are in `api/monitoring/metrics.py`.
 """
 
 from __future__ import annotations
@@ -18,52 +18,50 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own variable
-OTHER: Final = (
-    "other"  # a resource type that is no registered one: whoever writes templates chooses those names
-)
+OTHER: Final = "other"  # any resource type that is not registered: template authors choose these names
 
-_OURS: Final = CollectorRegistry()
+_REGISTRY: Final = CollectorRegistry()
 
 _CHECKS: Final = Counter(
     "orchestrator_checks",
-    "Visits to nodes, by resource type (of plan and finish nodes: kind), by step and its outcome.",
+    "Visits to nodes, by resource type (or kind of a plan, join or finish node), step and outcome.",
     ("type", "step", "outcome"),
-    registry=_OURS,
+    registry=_REGISTRY,
 )
 _TASKS: Final = Histogram(
-    "orchestrator_check_seconds",
-    "What a check task took, by queue.",
+    "orchestrator_check_duration_seconds",
+    "Duration of check tasks, by queue.",
     ("queue",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
-    registry=_OURS,
+    registry=_REGISTRY,
 )
-_LEASES_LOST: Final = Counter(
+_LOST_LEASES: Final = Counter(
     "orchestrator_leases_lost",
-    "Nodes whose worker let its lease run out, as the sweep found them.",
-    registry=_OURS,
+    "Nodes whose lease expired, as found by the sweep.",
+    registry=_REGISTRY,
 )
-_FOUND: Final = Counter(
-    "orchestrator_sweep_found",
-    "What the sweep found and set going again, by what it was.",
-    ("what",),
-    registry=_OURS,
+_RECOVERED: Final = Counter(
+    "orchestrator_sweep_recovered",
+    "Items that the sweep recovered, by reason.",
+    ("reason",),
+    registry=_REGISTRY,
 )
-_UNPUBLISHED: Final = Counter(
-    "orchestrator_messages_unpublished",
-    "Messages that the broker did not take; the sweep sends them again.",
-    registry=_OURS,
+_PUBLISH_FAILURES: Final = Counter(
+    "orchestrator_publish_failures",
+    "Messages that could not be sent to the broker; the sweep re-enqueues them.",
+    registry=_REGISTRY,
 )
 _REQUESTS: Final = Histogram(
-    "orchestrator_request_seconds",
-    "What a request took until its answer was written, by endpoint and class of status.",
+    "orchestrator_http_request_duration_seconds",
+    "Duration of HTTP requests until the response was written, by endpoint and status class.",
     ("endpoint", "status"),
     buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-    registry=_OURS,
+    registry=_REGISTRY,
 )
-_LIMITED: Final = Counter(
-    "orchestrator_requests_limited",
-    "Requests refused because their project or caller sent too many.",
-    registry=_OURS,
+_RATE_LIMITED: Final = Counter(
+    "orchestrator_rate_limited_requests",
+    "Requests rejected by a rate limit.",
+    registry=_REGISTRY,
 )
 
 _checks: dict[tuple[str, str, str], Counter] = {}
@@ -71,38 +69,38 @@ _tasks: dict[str, Histogram] = {}
 _requests: dict[tuple[str, str], Histogram] = {}
 
 
-def checked(type_name: str, step: str, outcome: str) -> None:
+def count_visit(type_name: str, step: str, outcome: str) -> None:
     """Count a visit."""
     key = (type_name, step, outcome)
     counter = _checks.get(key)
-    if counter is None:  # two threads may both make it: it is the same one
+    if counter is None:  # two threads may both create it: `labels` returns the same object
         counter = _checks[key] = _CHECKS.labels(*key)
     counter.inc()
 
 
-def took(queue: str, seconds: float) -> None:
-    """Count a check task and its time."""
+def observe_check(queue: str, seconds: float) -> None:
+    """Count a check task and its duration."""
     histogram = _tasks.get(queue)
     if histogram is None:
         histogram = _tasks[queue] = _TASKS.labels(queue)
     histogram.observe(seconds)
 
 
-def found(what: str, count: int) -> None:
-    """Count what a sweep found."""
+def count_recovered(reason: str, count: int) -> None:
+    """Count items that a sweep recovered."""
     if count:
-        _FOUND.labels(what).inc(count)
-        if what == "lease_lost":
-            _LEASES_LOST.inc(count)
+        _RECOVERED.labels(reason).inc(count)
+        if reason == "lease_lost":
+            _LOST_LEASES.inc(count)
 
 
-def unpublished(count: int) -> None:
-    """Count messages that the broker did not take."""
-    _UNPUBLISHED.inc(count)
+def count_unpublished(count: int) -> None:
+    """Count messages that could not be sent to the broker."""
+    _PUBLISH_FAILURES.inc(count)
 
 
-def answered(endpoint: str, status: int, seconds: float) -> None:
-    """Count a request by the name of its view, never by its path."""
+def observe_request(endpoint: str, status: int, seconds: float) -> None:
+    """Count a request by the name of its view; a path would contain ids."""
     key = (endpoint, f"{status // 100}xx")
     histogram = _requests.get(key)
     if histogram is None:
@@ -110,20 +108,20 @@ def answered(endpoint: str, status: int, seconds: float) -> None:
     histogram.observe(seconds)
 
 
-def limited() -> None:
-    """Count a request that was one too many."""
-    _LIMITED.inc()
+def count_rate_limited() -> None:
+    """Count a request that a rate limit rejected."""
+    _RATE_LIMITED.inc()
 
 
-def exposition(more: Iterable[Collector] = ()) -> bytes:
-    """Return all of it as Prometheus reads it, with what further collectors have to say."""
+def exposition(collectors: Iterable[Collector] = ()) -> bytes:
+    """Return all metrics in Prometheus' text format, including those of further collectors."""
     registry = CollectorRegistry()
     if os.environ.get(SHARED):
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         counted = generate_latest(registry)
     else:
-        counted = generate_latest(_OURS)
-    others = CollectorRegistry()
-    for collector in more:
-        others.register(collector)
-    return counted + generate_latest(others)
+        counted = generate_latest(_REGISTRY)
+    additional = CollectorRegistry()
+    for collector in collectors:
+        additional.register(collector)
+    return counted + generate_latest(additional)

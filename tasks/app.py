@@ -40,10 +40,10 @@ from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
 from tasks import metrics_server
 from tasks.celery_settings import celery_settings
-from tasks.keystone_cleanup import Custody
-from tasks.periodic import Tick
+from tasks.keystone_cleanup import KeystoneCleanupThread
+from tasks.periodic import PeriodicThread
 from tasks.publisher import Dispatcher, broker_url
-from tasks.webhook_delivery import Couriers
+from tasks.webhook_delivery import WebhookDeliveryThread
 
 log = logger()
 
@@ -76,38 +76,40 @@ def make_engine() -> WorkerContext:
 
 @celeryd_init.connect  # before Celery warns of anything
 @setup_logging.connect
-def _logs(**_: Any) -> None:
+def _configure_logging(**_: Any) -> None:
     configure_logs()
 
 
 @worker_init.connect
-def _refuse_wrong_schema(**_: Any) -> None:
+def _require_valid_setup(**_: Any) -> None:
     try:
         cipher(settings())
-        metrics_server.require_safe(settings())
+        metrics_server.require_protected_metrics(settings())
         domain_admin(settings())
         require_current(open_database(settings()).url)
     except Misconfigured as error:
         raise SystemExit(f"orchestrator worker: {error}") from error
 
 
-APART: Final = 0.8  # of the interval: who comes a little early sweeps
+SWEEP_SPACING: Final = 0.8  # of the interval: who comes a little early sweeps
 
-_threads: list[Tick | Couriers | Custody] = []
+_threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread] = []
 
 
 @worker_process_init.connect
-def _warm(**_: Any) -> None:
+def _preload_engine(**_: Any) -> None:
     engine()
-    gc_policy.keep_loaded()
+    gc_policy.freeze_loaded_objects()
 
 
 @worker_ready.connect
-def _start_tick(sender: Any, **_: Any) -> None:
+def _start_threads(sender: Any, **_: Any) -> None:
     chosen = settings()
     database = open_database(chosen, "orchestrator-sweep")
-    tick = Tick(
-        Sweep(database, chosen, load_registry(), cipher(chosen), APART * chosen.sweep_interval_seconds),
+    tick = PeriodicThread(
+        Sweep(
+            database, chosen, load_registry(), cipher(chosen), SWEEP_SPACING * chosen.sweep_interval_seconds
+        ),
         Heartbeat(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,
         chosen.sweep_interval_seconds,
@@ -116,7 +118,7 @@ def _start_tick(sender: Any, **_: Any) -> None:
     tick.start()
     _threads.append(tick)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
-        couriers = Couriers(
+        couriers = WebhookDeliveryThread(
             WebhookSender(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen)
         )
         couriers.start()
@@ -124,13 +126,13 @@ def _start_tick(sender: Any, **_: Any) -> None:
         if chosen.auth == "keystone":
             beside = open_database(chosen, "orchestrator-custodian")
             reapers = (credential_reaper(beside, cipher(chosen), chosen), stack_user_reaper(beside, chosen))
-            custody = Custody([reaper for reaper in reapers if reaper is not None])
+            custody = KeystoneCleanupThread([reaper for reaper in reapers if reaper is not None])
             custody.start()
             _threads.append(custody)
 
 
 @worker_shutting_down.connect
-def _stop_tick(**_: Any) -> None:
+def _stop_threads(**_: Any) -> None:
     for thread in _threads:
         thread.stop()
 

@@ -13,11 +13,11 @@ from kombu.exceptions import OperationalError
 
 from tasks.celery_settings import QUEUES
 
-PATIENCE_SECONDS: Final = 2.0
+TIMEOUT_SECONDS: Final = 2.0
 UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
 
 
-class Broker:
+class BrokerStats:
     """One broker, asked over a connection of its own: the dispatcher's gets no answers."""
 
     def __init__(self, url: str) -> None:
@@ -44,8 +44,8 @@ class Broker:
         with self._lock:
             if self._client is None or self._pid != os.getpid():
                 options: dict[str, Any] = {
-                    "socket_timeout": PATIENCE_SECONDS,
-                    "socket_connect_timeout": PATIENCE_SECONDS,
+                    "socket_timeout": TIMEOUT_SECONDS,
+                    "socket_connect_timeout": TIMEOUT_SECONDS,
                 }
                 channel = Connection(self.url, transport_options=options).channel()
                 self._prefix = channel.global_keyprefix

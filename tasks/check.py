@@ -63,5 +63,5 @@ def check(self: Any, node_ids: list[int], traversal: int) -> str | None:
     else:
         return None  # the sweep re-enqueues the nodes
     dispatcher.publish(messages, parent_id=self.request.id)
-    metrics.took(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - started_at)
+    metrics.observe_check(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - started_at)
     return task_events.summary(checked)

@@ -17,7 +17,7 @@ log = logger()
 POLL_SECONDS: Final = 1.0
 
 
-class Custody(threading.Thread):
+class KeystoneCleanupThread(threading.Thread):
     """Runs reapers until stopped; failures are logged and retried."""
 
     def __init__(self, reapers: Sequence[Reaper[Any]], poll_seconds: float = POLL_SECONDS) -> None:
@@ -36,9 +36,9 @@ class Custody(threading.Thread):
         try:
             reaper.run()
         except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
-            log.warning("credentials_unreadable", error=str(error))
+            log.warning("credentials_read_failed", error=str(error))
         except Exception:
-            log.exception("custody_broken")
+            log.exception("keystone_cleanup_error")
 
     def stop(self) -> None:
         """Stop after the current removal."""

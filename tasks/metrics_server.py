@@ -19,7 +19,7 @@ from orchestrator.logs import logger
 log = logger()
 
 
-def require_safe(settings: Settings) -> None:
+def require_protected_metrics(settings: Settings) -> None:
     """Return when figures may be served as configured.
 
     Raises:
@@ -43,7 +43,7 @@ def serve(settings: Settings) -> ThreadingHTTPServer | None:
     try:
         server = ThreadingHTTPServer((settings.metrics_host, settings.metrics_port), _handler(expected))
     except OSError as error:
-        log.error("metrics_not_served", port=settings.metrics_port, error=str(error))
+        log.error("metrics_server_failed", port=settings.metrics_port, error=str(error))
         return None
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()

@@ -16,7 +16,7 @@ log = logger()
 STOP_SECONDS = 2.0  # that the end of the process waits for a sweep's
 
 
-class Tick(threading.Thread):
+class PeriodicThread(threading.Thread):
     """Sweeps every `seconds`; whatever fails is logged and tried again."""
 
     def __init__(self, sweep: Sweep, reporting: Heartbeat, dispatcher: Dispatcher, seconds: float) -> None:
@@ -35,7 +35,7 @@ class Tick(threading.Thread):
             except psycopg.Error as error:
                 log.warning("sweep_failed", error=str(error))
             except Exception:
-                log.exception("sweep_broken")
+                log.exception("sweep_error")
             self._stopped.wait(self.seconds)
         self._sign_off()
 
@@ -52,4 +52,4 @@ class Tick(threading.Thread):
         try:
             self.reporting.end()
         except psycopg.Error as error:
-            log.warning("worker_not_signed_off", error=str(error))
+            log.warning("worker_sign_off_failed", error=str(error))

@@ -79,7 +79,7 @@ class Dispatcher:
             except (redis.RedisError, OperationalError, OSError) as error:
                 self.close()
                 if not tries_left:
-                    metrics.unpublished(sum(map(len, by_queue.values())))
+                    metrics.count_unpublished(sum(map(len, by_queue.values())))
                     log.warning("broker_unreachable", error=str(error), messages=len(messages))
             else:
                 return

@@ -25,7 +25,7 @@ SLOW: Final = 8
 POLL_SECONDS: Final = 0.25
 
 
-class Couriers(threading.Thread):
+class WebhookDeliveryThread(threading.Thread):
     """Takes what is due and hands it to threads, until stopped."""
 
     def __init__(self, courier: WebhookSender, poll_seconds: float = POLL_SECONDS) -> None:
@@ -43,9 +43,9 @@ class Couriers(threading.Thread):
                 for slow in (False, True):
                     self._hand_out(slow=slow)
             except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
-                log.warning("webhooks_unreadable", error=str(error))
+                log.warning("webhooks_read_failed", error=str(error))
             except Exception:
-                log.exception("couriers_broken")
+                log.exception("webhook_thread_error")
 
     def stop(self) -> None:
         """Begin no delivery any more; those that were begun end by themselves."""
@@ -69,6 +69,6 @@ class Couriers(threading.Thread):
         try:
             self.courier.deliver_pending(claimed, lease)
         except Exception:  # its lease ends, and it is taken again
-            log.exception("delivery_broken", webhook=str(claimed.uuid))
+            log.exception("webhook_delivery_error", webhook=str(claimed.uuid))
         finally:
             self._free[slow].release()

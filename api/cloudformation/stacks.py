@@ -123,7 +123,7 @@ def cancel_update_stack(arguments: Arguments) -> None:
 
 def _cancel(arguments: Arguments, context: OperationContext) -> None:
     stack = live_stack(arguments)
-    dependencies().publish(dependencies().operations.act(context, stack, Body(data=CANCEL)))
+    dependencies().publish(dependencies().operations.start_action(context, stack, Body(data=CANCEL)))
 
 
 def delete_stack(arguments: Arguments) -> None:

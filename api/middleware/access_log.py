@@ -55,7 +55,7 @@ class Logged:
         def closed() -> None:
             seconds, status = time.perf_counter() - begun, statuses[-1] if statuses else 500
             endpoint = environ.get(ENDPOINT, "none")
-            metrics.answered(endpoint, status, seconds)
+            metrics.observe_request(endpoint, status, seconds)
             tell = log.debug if endpoint in OFTEN and status < 400 else log.info
             tell(
                 "request",

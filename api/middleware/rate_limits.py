@@ -73,7 +73,7 @@ def take_for_project(project_id: str) -> None:
 def _take(buckets: TokenBuckets, whose: str, who: str) -> None:
     seconds = buckets.take(whose)
     if seconds:
-        metrics.limited()
+        metrics.count_rate_limited()
         raise TooManyRequests(who, buckets.rate, math.ceil(seconds))
 
 

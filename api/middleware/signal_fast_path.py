@@ -50,9 +50,9 @@ SIGNED: Final = re.compile(
     rf"{_NAME}/{_NAME}/resources/{_NAME}"
 )
 VIEWS: Final = {("PUT", "waitcondition"): "cfn.wait_condition", ("POST", "signal"): "cfn.signal"}
-JSON_TYPES: Final = frozenset({"", "application/json", "application/json; charset=utf-8"})
-LONGEST: Final = 2_000  # characters of an address
-GONE: Final = "orchestrator.gone"  # in the environment: how the database went away
+JSON_CONTENT_TYPES: Final = frozenset({"", "application/json", "application/json; charset=utf-8"})
+MAX_PATH_LENGTH: Final = 2_000  # characters of an address
+LOST_DATABASE: Final = "orchestrator.gone"  # in the environment: how the database went away
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class SignalFastPath:
         self.door = cast(Authenticator, app.extensions["door"])
         settings = self.parts.settings
         counted = settings.request_rate_per_project or settings.request_rate_per_caller
-        self.soon = None if counted else self.parts.operations.signal_soon
+        self.fast_signal = None if counted else self.parts.operations.signal_fast
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer, or pass the request on as it came."""
-        asked = _asked(environ) if self.soon is not None else None
+        asked = _signal_request(environ) if self.fast_signal is not None else None
         if asked is None:
             return self.inner(environ, start_response)
         request_id = f"req-{uuid.uuid4()}"
@@ -93,7 +93,9 @@ class SignalFastPath:
         try:
             who, rings, answer = self._take(environ, asked)
         except psycopg.OperationalError as error:
-            environ[GONE] = error  # the signal may be written down: to do it again would be a second one
+            environ[LOST_DATABASE] = (
+                error  # the signal may be written down: to do it again would be a second one
+            )
             return self.inner(environ, start_response)
         except (NotEligible, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
@@ -118,7 +120,7 @@ class SignalFastPath:
         if asked.view == "signals.send":
             who = self._caller(environ, asked)
         else:
-            bearer = authenticate(has.database, has.cipher, has.settings, _signed(environ))
+            bearer = authenticate(has.database, has.cipher, has.settings, _signed_request(environ))
             where = (bearer.project_id, bearer.stack_name, bearer.stack_uuid)
             if where != (asked.project, asked.stack, asked.stack_id):
                 raise NotEligible
@@ -126,8 +128,8 @@ class SignalFastPath:
         body = _body(environ, has.settings.inline_body_size)
         context = OperationContext(has.database, has.cipher, who, has.settings, has.types)
         address = SignalAddress(asked.stack_id, asked.stack, asked.project, asked.resource)
-        assert self.soon is not None
-        taken = self.soon(
+        assert self.fast_signal is not None
+        taken = self.fast_signal(
             context,
             address,
             body,
@@ -167,29 +169,29 @@ class SignalFastPath:
         )
 
 
-def _asked(environ: Mapping[str, Any]) -> SignalRequest | None:
+def _signal_request(environ: Mapping[str, Any]) -> SignalRequest | None:
     """Return the signal that a request is; None for all else, and for what is out of the ordinary."""
     method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-    if method not in ("POST", "PUT") or len(path) > LONGEST or not path.isascii():
+    if method not in ("POST", "PUT") or len(path) > MAX_PATH_LENGTH or not path.isascii():
         return None
     if "HTTP_X_OPENSTACK_REQUEST_ID" in environ or not environ.get("CONTENT_LENGTH", "").isdecimal():
         return None
     query = environ.get("QUERY_STRING", "")
     native = NATIVE.fullmatch(path)
     if native is not None:
-        if query or method != "POST" or environ.get("CONTENT_TYPE", "").lower() not in JSON_TYPES:
+        if query or method != "POST" or environ.get("CONTENT_TYPE", "").lower() not in JSON_CONTENT_TYPES:
             return None
         project, stack, stack_id, resource = native.groups()
         return SignalRequest("signals.send", stack, stack_id, project, resource)
     signed = SIGNED.fullmatch(path)
-    if signed is None or len(query) > LONGEST or "HTTP_AUTHORIZATION" in environ:
+    if signed is None or len(query) > MAX_PATH_LENGTH or "HTTP_AUTHORIZATION" in environ:
         return None
     kind, project, stack, stack_id, resource = signed.groups()
     view = VIEWS.get((method, kind))
     return None if view is None else SignalRequest(view, stack, stack_id, project, resource)
 
 
-def _signed(environ: Mapping[str, Any]) -> SignedRequest:
+def _signed_request(environ: Mapping[str, Any]) -> SignedRequest:
     """Return a request as it was signed.
 
     Raises:
@@ -224,7 +226,7 @@ def _body(environ: WSGIEnvironment, longest: int) -> Body:
     try:
         data = environ["wsgi.input"].read(length)
     except Exception as error:
-        environ["wsgi.input"] = _Broken(error)
+        environ["wsgi.input"] = _UnreadableBody(error)
         raise NotEligible from error
     environ["wsgi.input"] = io.BytesIO(data)
     if len(data) < length:
@@ -232,7 +234,7 @@ def _body(environ: WSGIEnvironment, longest: int) -> Body:
     return Body(data=data)
 
 
-class _Broken(io.RawIOBase):
+class _UnreadableBody(io.RawIOBase):
     """A body that could not be read, and cannot be now."""
 
     def __init__(self, error: Exception) -> None:

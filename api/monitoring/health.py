@@ -75,5 +75,5 @@ def _schema(made_of: Dependencies) -> str | None:
 
 
 def _broker(made_of: Dependencies) -> None:
-    if made_of.broker is not None:
-        made_of.broker.depths()
+    if made_of.broker_stats is not None:
+        made_of.broker_stats.depths()

@@ -35,7 +35,7 @@ from tasks.celery_settings import QUEUES
 
 metrics = Blueprint("metrics", __name__)
 
-FRESH_SECONDS: Final = 5.0
+CACHE_SECONDS: Final = 5.0
 DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
 
 
@@ -83,13 +83,13 @@ class Sampler(Collector):
     depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues, where one is known
     _seen: Gauges | None = None
     _messages: Mapping[str, int] | None = None
-    _seen_at: float = -FRESH_SECONDS
+    _seen_at: float = -CACHE_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
         """Yield what is known just now; what cannot be reached has no figures."""
         with self._lock:
-            if time.monotonic() - self._seen_at >= FRESH_SECONDS:
+            if time.monotonic() - self._seen_at >= CACHE_SECONDS:
                 self._look()
                 self._seen_at = time.monotonic()
             seen, messages = self._seen, self._messages
@@ -112,7 +112,7 @@ class Sampler(Collector):
             rung, oldest = {**_none(QUEUES), **seen.rung}, {**_none(QUEUES), **seen.oldest_seconds}
             yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", rung)
             yield _gauge(
-                "orchestrator_queue_oldest_seconds",
+                "orchestrator_queue_oldest_node_seconds",
                 "Since the node was rung for that has waited longest.",
                 "queue",
                 oldest,
@@ -125,7 +125,7 @@ class Sampler(Collector):
             )
             yield _gauge("orchestrator_webhooks", said, "state", seen.webhooks)
             yield GaugeMetricFamily(
-                "orchestrator_webhook_oldest_seconds",
+                "orchestrator_webhook_oldest_pending_seconds",
                 "Since the webhook has had something to be told that has waited longest.",
                 seen.webhook_seconds,
             )
@@ -171,7 +171,7 @@ def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> Gau
 def _sampler() -> Sampler:
     made = current_app.extensions.get("sampler")
     if not isinstance(made, Sampler):
-        broker = dependencies().broker
+        broker = dependencies().broker_stats
         depths = None if broker is None else broker.depths
         made = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
     return made

@@ -136,10 +136,10 @@ class EventHub:
             try:
                 self._read()
             except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
-                log.warning("events_unreadable", error=str(error))
+                log.warning("events_read_failed", error=str(error))
                 time.sleep(1.0)  # it goes on where it was
             except Exception:
-                log.exception("events_broken")
+                log.exception("event_stream_error")
                 self._fall_behind()
                 time.sleep(1.0)
 

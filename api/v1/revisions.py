@@ -82,7 +82,7 @@ def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: st
     """Show what differs between two revisions."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     one, other = _chapter(stack, before), _chapter(stack, after)
-    found = dependencies().operations.differ(context, stack, one.number, other.number)
+    found = dependencies().operations.diff_revisions(context, stack, one.number, other.number)
     return json_response({"diff": {"before": one.number, "after": other.number, "sections": found}})
 
 

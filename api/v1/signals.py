@@ -44,7 +44,7 @@ def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     """List the resources that wait at a hook, the one that has waited longest first."""
     after, limit = _after(query_params.text("marker")), query_params.integer("limit")
     stack = get_stack(stack_name, stack_id)
-    waiting = dependencies().operations.waiting(operation_context(), stack, after, limit)
+    waiting = dependencies().operations.pending_hooks(operation_context(), stack, after, limit)
     listed = [
         {
             "resource_name": one.name,

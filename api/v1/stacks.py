@@ -135,7 +135,7 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         require_named(f"actions:{requested_action(body)}")
-        rings = dependencies().operations.act(context, stack, body)
+        rings = dependencies().operations.start_action(context, stack, body)
     dependencies().publish(rings)
     return json_response(None)
 

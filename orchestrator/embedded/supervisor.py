@@ -138,7 +138,7 @@ class Supervisor:
             slot.process = Process(slot.child, slot.log)
         except Misconfigured as error:
             slot.retry_later()
-            self._log.error("child_not_restarted", name=slot.child.name, reason=str(error))
+            self._log.error("child_restart_failed", name=slot.child.name, reason=str(error))
         else:
             self._log.info("child_restarted", name=slot.child.name, pid=slot.process.pid)
 

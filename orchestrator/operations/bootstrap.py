@@ -47,7 +47,7 @@ def build_worker_context(
         types,
         settings,
         planner.parameters,
-        Windows(settings.ring_window),
+        Windows(settings.dispatch_window),
         Leases(database, settings.lease_seconds),
         PlanNodeHandler(planner, start_process),
         planner.stacks.files,

@@ -20,7 +20,7 @@ from orchestrator import gc_policy
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
-from orchestrator.logs import bind_request, concerning, configure_logs, logger, request_id
+from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
@@ -167,18 +167,18 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     configure_logs()
     bind_request(job.request_id)
     limit_memory(job.settings.planner_memory_limit)
-    gc_policy.rest()
+    gc_policy.disable_collection()
     try:
         work(job, answer)
     except MemoryError:
         answer.send(LimitExceeded("The template needs more memory than a request may have."))
     except (OrchestratorError, *UNREACHABLE) as error:
         if answer.closed:  # the request was answered: a worker takes up its plan
-            log.warning("plan_cut_short", error=str(error))
+            log.warning("plan_interrupted", error=str(error))
         else:
             answer.send(error)
     except Exception as error:
-        log.exception("intake_broken")
+        log.exception("offload_error")
         if not answer.closed:
             answer.send(RuntimeError(str(error)))
 
@@ -239,6 +239,6 @@ def _continue_planning(
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         for visit in repository.read_claimed(db, [opened.plan_node_id], lease):
-            concerning(visit.log_context)
-            log.info("plan_begun", action=visit.stack.action)
+            set_log_context(visit.log_context)
+            log.info("plan_started", action=visit.stack.action)
             planner.run(db, visit, lease, template, ring=False)

@@ -14,7 +14,7 @@ from types import FrameType
 
 from orchestrator import gc_policy
 from orchestrator.config import settings
-from orchestrator.logs import concerning, configure_logs, logger
+from orchestrator.logs import configure_logs, logger, set_log_context
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.resources.registry import load_registry
@@ -38,15 +38,15 @@ def main(node_id: int, lease: int) -> None:
     configure_logs()
     chosen = settings()
     limit_memory(chosen.planner_memory_limit)
-    gc_policy.rest()
+    gc_policy.disable_collection()
     database = open_database(chosen, "orchestrator-planner")
     planner = build_planner(database, cipher(chosen), load_registry(), chosen)
     db = database.connect(hot=True)
     visits = repository.read_claimed(db, [node_id], lease)
     if not visits:
         return
-    concerning(visits[0].log_context)
-    log.info("plan_apart", action=visits[0].stack.action)
+    set_log_context(visits[0].log_context)
+    log.info("plan_in_subprocess", action=visits[0].stack.action)
     signal.signal(signal.SIGTERM, _stop)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
@@ -58,7 +58,7 @@ def main(node_id: int, lease: int) -> None:
         db.cancel()  # abandons the slice being written
         db.close()
         repository.release(database.connect(hot=True), node_id, lease)
-        log.info("plan_handed_over")
+        log.info("plan_delegated")
 
 
 class _Stopped(BaseException):

@@ -58,7 +58,7 @@ def end_children(db: Connection[TupleRow], rings: Sequence[CheckMessage], root: 
         if woken is None:
             found.append(ring)
         else:
-            metrics.checked("finish", "visit", "done")
+            metrics.count_visit("finish", "visit", "done")
             found += woken
     return found
 

@@ -272,7 +272,7 @@ class StackDefinition:
             return FunctionError(f'The arguments of "{function.name}" lead too deep')
         if not isinstance(error, ValueError | TypeError | LookupError):
             said = type(error).__name__ if self.used_secret else repr(error)
-            log.warning("function_broken", function=function.name, error=said)
+            log.warning("function_failed", function=function.name, error=said)
         return FunctionError(f'Incorrect arguments to "{function.name}"')
 
     def _argument(self, name: str, value: Any) -> Any:

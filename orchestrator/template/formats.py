@@ -199,7 +199,7 @@ def collect(points: Iterable[EntryPoint]) -> Installed:
             formats |= _load_formats(point, formats)
         except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
             why = broken[point.name] = f"{type(error).__name__}: {error}"
-            log.error("template_format_left_out", format=point.name, source=point.value, reason=why)
+            log.error("template_format_skipped", format=point.name, source=point.value, reason=why)
     return Installed(formats, broken)
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
-from orchestrator.gc_policy import resting
+from orchestrator.gc_policy import collection_paused
 from orchestrator.schema.numbers import WHOLE
 from orchestrator.template.source_locator import locate
 from orchestrator.template.yaml_builder import Builder, yaml_fault
@@ -64,7 +64,7 @@ def parse(
         LimitExceeded: it is too large.
     """
     data = _utf8(text, limits, what)
-    with resting():
+    with collection_paused():
         document = _json(data, limits, what, warnings)
         if document is _NOT_JSON:
             document = _yaml(data, limits, what, warnings)

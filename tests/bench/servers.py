@@ -107,7 +107,9 @@ def system(on: Servers, workers: int) -> Iterator[System]:
 
 
 # Settings of the engine that a benchmark may vary; the promise is for the defaults.
-TUNABLE = frozenset(f"{PREFIX}{name}" for name in ("CHECK_BATCH", "RING_WINDOW", "SWEEP_INTERVAL_SECONDS"))
+TUNABLE = frozenset(
+    f"{PREFIX}{name}" for name in ("CHECK_BATCH", "DISPATCH_WINDOW", "SWEEP_INTERVAL_SECONDS")
+)
 
 
 def _free_port() -> int:

@@ -29,7 +29,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     env = {
         "ORCHESTRATOR_AUTH": "token",
         "ORCHESTRATOR_CFN_PORT": str(CFN_PORT),
-        "ORCHESTRATOR_TEMPLATE_FETCH_PRIVATE": "true",  # the site below is on this machine
+        "ORCHESTRATOR_TEMPLATE_FETCH_ALLOW_PRIVATE": "true",  # the site below is on this machine
     }
     made = Up(tmp_path_factory.mktemp("cfn"), env=env).wait_ready()
     yield made

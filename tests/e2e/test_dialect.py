@@ -146,6 +146,6 @@ def test_what_a_broken_package_adds_is_refused_and_nothing_else(up: Up) -> None:
     (logged,) = (
         line
         for line in (up.data_dir / "logs" / "api.log").read_text().splitlines()
-        if "template_format_left_out" in line
+        if "template_format_skipped" in line
     )
     assert "RuntimeError: not today" in logged

@@ -21,7 +21,7 @@ from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, eventually
 
-SOON = {"ORCHESTRATOR_LEASE_SECONDS": "3", "ORCHESTRATOR_RING_AGAIN_SECONDS": "1"}
+SOON = {"ORCHESTRATOR_LEASE_SECONDS": "3", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}
 HANDLE = "OS::Heat::WaitConditionHandle"
 AWS_HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 

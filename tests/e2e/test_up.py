@@ -23,7 +23,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    soon = {"ORCHESTRATOR_RING_AGAIN_SECONDS": "1"}  # what a dead process was told is told again after this
+    soon = {"ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}  # what a dead process was told is told again after this
     return start_up(tmp_path_factory.mktemp("up") / "data", env=soon).wait_ready()
 
 

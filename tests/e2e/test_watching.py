@@ -90,7 +90,7 @@ def test_one_request_id_shows_a_create_whole_across_processes(up: Up, made: tupl
     assert checked["first"]["stack"] == stack
     assert checked["inner"]["stack"] != stack  # the stack in it
     assert all(line["project"] == PROJECT and line["traversal"] == 1 for line in checked.values())
-    assert sum(line["event"] == "plan_begun" for line in told) == 2
+    assert sum(line["event"] == "plan_started" for line in told) == 2
     assert sum(line["event"] == "stack_complete" for line in told) == 2
 
 
@@ -115,7 +115,7 @@ def test_a_template_read_in_a_process_of_its_own_keeps_the_id(up: Up) -> None:
         "template": {"heat_template_version": "2021-04-16", "resources": resources},
     }
     stack, request_id = created(up, body)
-    begun = eventually(lambda: lines(up, request_id=request_id, event="plan_begun"))
+    begun = eventually(lambda: lines(up, request_id=request_id, event="plan_started"))
     assert begun[0]["stack"] == stack
     eventually(lambda: lines(up, request_id=request_id, event="stack_complete"))
 
@@ -136,8 +136,10 @@ def test_one_page_shows_what_all_processes_do(up: Up, made: tuple[str, str]) -> 
     kind = "OS::Heat::RandomString"
     assert value("orchestrator_checks_total", type=kind, step="create", outcome="ready") >= 1
     assert value("orchestrator_checks_total", type="plan") >= 1
-    assert value("orchestrator_check_seconds_count", queue="check") >= 3
-    assert value("orchestrator_request_seconds_count", endpoint="stacks.create", status="2xx") >= 1
+    assert value("orchestrator_check_duration_seconds_count", queue="check") >= 3
+    assert (
+        value("orchestrator_http_request_duration_seconds_count", endpoint="stacks.create", status="2xx") >= 1
+    )
     assert {labels["queue"] for labels, _ in seen["orchestrator_queue_messages"]} == {
         "check",
         "provider",

@@ -63,7 +63,7 @@ class Cluster:
         self.armed = folder / "armed"
         self.armed.mkdir(parents=True)
         self.key = key = key or new_key()
-        chosen = {"lease_seconds": LEASE_SECONDS, "ring_again_seconds": 1.0, **settings}
+        chosen = {"lease_seconds": LEASE_SECONDS, "re_enqueue_seconds": 1.0, **settings}
         env = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
         env |= {f"ORCHESTRATOR_{name.upper()}": str(value) for name, value in chosen.items()}
         env |= {

@@ -135,7 +135,7 @@ class Simulator(World):
         return replace(
             engine,
             leases=HeldByTheTest(database, self.settings.lease_seconds),
-            windows=TimelessWindows(self.settings.ring_window),
+            windows=TimelessWindows(self.settings.dispatch_window),
         )
 
     def close(self) -> None:

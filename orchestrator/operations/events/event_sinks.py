@@ -103,7 +103,7 @@ def _faults(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> Iterator[
         if sink["type"] != WEBHOOK:
             continue
         path, secret = f"event_sinks[{index}]", sink.get("secret")
-        if wrong := url_fault(sink["target"], private=settings.webhook_private):
+        if wrong := url_fault(sink["target"], private=settings.webhook_allow_private):
             yield _fault(wrong, f"{path}.target")
         if secret is not None and secret != MASK and (wrong := secret_fault(secret)):
             yield _fault(wrong, f"{path}.secret")

@@ -4,8 +4,8 @@ Webhooks with due events are claimed with a lease, so that a single process deli
 after a crash another process continues when the lease ends. The position of a webhook advances after the
 receiver has accepted the events before it: if the response is lost, those events are sent again.
 
-A failing receiver is retried with a growing delay. After `webhook_tries` failures in a row its webhook is
-dead: it keeps its position until it is reactivated.
+A failing receiver is retried with a growing delay. After `webhook_max_attempts` failures in a row its webhook
+is dead: it keeps its position until it is reactivated.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class WebhookSender:
             id_,
             body,
             seconds=self.settings.webhook_timeout,
-            private=self.settings.webhook_private,
+            private=self.settings.webhook_allow_private,
         )
 
     def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool) -> None:
         pause = backoff_seconds(claimed.tries, MAX_PAUSE_SECONDS, jitter_fraction=0.5)
-        most = self.settings.webhook_tries
+        most = self.settings.webhook_max_attempts
         with self.database.borrow() as db:
             state = webhooks.failed(db, claimed.id, lease, error, pause, most, slow=slow)
         if state == "dead":

@@ -148,7 +148,7 @@ def test(context: OperationContext, id_: str) -> dict[str, Any]:
             f"{row.uuid}.test.{uuid_.uuid4()}",
             body,
             seconds=context.settings.webhook_timeout,
-            private=context.settings.webhook_private,
+            private=context.settings.webhook_allow_private,
         )
     except NotDelivered as error:
         return {"delivered": False, "status": None, "error": str(error)}
@@ -188,7 +188,7 @@ def _faults(context: OperationContext, asked: dict[str, Any]) -> Any:
         yield _fault("unknown-key", f"A webhook has no {key!r}, but {', '.join(KEYS)}", key)
     if not isinstance(url, str):
         yield _fault("missing-url", "A webhook needs a url, a text", "url")
-    elif wrong := url_fault(url, private=context.settings.webhook_private):
+    elif wrong := url_fault(url, private=context.settings.webhook_allow_private):
         yield _fault("invalid-url", wrong, "url")
     if secret is not None:
         wrong = secret_fault(secret) if isinstance(secret, str) else "A secret is a text"

@@ -84,7 +84,7 @@ def credential_for_update(context: OperationContext, stack: StackRow) -> Iterato
             try:
                 created = _create(context, login, uuid.UUID(str(stack.uuid)), stack.id)
             except (Forbidden, InvalidRequest, Unavailable) as error:
-                log.warning("credentials_not_renewed", stack=str(stack.uuid), error=str(error))
+                log.warning("credential_renewal_failed", stack=str(stack.uuid), error=str(error))
     with _discarded_on_error(context.database, created):
         yield created
 
@@ -116,7 +116,7 @@ def _create(context: OperationContext, login: Login, root: uuid.UUID, stack_id: 
     except Refused as error:
         raise _refusal(settings, str(error)) from error
     except DelegationUnsupported:
-        log.warning("keystone_offers_no_credentials", method=method)
+        log.warning("application_credentials_unsupported", method=method)
         return None
     return id_
 

@@ -60,8 +60,8 @@ def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, ph
         kind.delete(ctx, physical_id)
         gone = not kind.observe(ctx, physical_id).exists
     except OrchestratorError as error:
-        log.warning("stray_not_removed", physical_id=physical_id, type=type_name, error=str(error))
+        log.warning("orphan_delete_failed", physical_id=physical_id, type=type_name, error=str(error))
         return False
     if gone:
-        log.warning("stray_removed", physical_id=physical_id, type=type_name)
+        log.warning("orphan_deleted", physical_id=physical_id, type=type_name)
     return gone

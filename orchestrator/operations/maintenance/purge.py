@@ -51,10 +51,10 @@ class Policy:
         """Return what the settings say."""
         return cls(
             settings.purge_deleted_after_seconds,
-            settings.events_kept_seconds,
-            settings.revisions_kept,
-            settings.revisions_kept_seconds,
-            settings.nodes_kept_seconds,
+            settings.event_retention_seconds,
+            settings.revision_retention_count,
+            settings.revision_retention_seconds,
+            settings.node_retention_seconds,
         )
 
     def values(self) -> dict[str, Any]:

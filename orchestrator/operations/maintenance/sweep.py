@@ -76,8 +76,8 @@ class Sweep:
             if not sweep_queries.acquire_sweep_turn(db, LOCK, self.min_interval):
                 return []
             rings: list[Message] = [*self._enqueue_due(db)]
-            sent = queue.due(db, self.settings.ring_again_seconds, LIMIT)
-            metrics.found("signal", len(sent))
+            sent = queue.due(db, self.settings.re_enqueue_seconds, LIMIT)
+            metrics.count_recovered("signal", len(sent))
             rings += sent
         self._rung_until = webhooks.mark_due(db, self._rung_until)
         rings += self._end(db)
@@ -96,29 +96,29 @@ class Sweep:
 
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         rings = sweep_queries.due(db, LIMIT)
-        metrics.found("due", len(rings))
+        metrics.count_recovered("due", len(rings))
         lost = sweep_queries.expired_leases(db, LIMIT)
-        metrics.found("lease_lost", len(lost))
+        metrics.count_recovered("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
         rings += lost
         for root_id, root in sweep_queries.roots(db):
             again = sweep_queries.re_enqueue(
-                db, root_id, root, self.settings.ring_again_seconds, self.settings.ring_window
+                db, root_id, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window
             )
             if again:
-                log.info("rung_again", stack=root, count=len(again))
-            metrics.found("unanswered", len(again))
+                log.info("re_enqueued", stack=root, count=len(again))
+            metrics.count_recovered("unprocessed", len(again))
             rings += again
-            topped = repository.top_up(db, root_id, root, self.settings.ring_window).rings
-            metrics.found("unrung", len(topped))
+            topped = repository.top_up(db, root_id, root, self.settings.dispatch_window).rings
+            metrics.count_recovered("not_enqueued", len(topped))
             rings += topped
         return rings
 
     def _end(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         rings: list[CheckMessage] = []
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
-            metrics.found("timed_out", 1)
+            metrics.count_recovered("timed_out", 1)
             rings += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
         for stack_id, traversal in sweep_queries.keep_going_finished(db):
             traversals.halt(db, stack_id, traversal)
@@ -159,11 +159,11 @@ class Sweep:
         """Move what stands still: there should never be any (docs/internals/protocol.md rule 16)."""
         rings: list[CheckMessage] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
-            metrics.found("stalled", 1)
+            metrics.count_recovered("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
             rings += stalled.restart_traversal(db, stack_id, traversal)
         for stack_id, traversal, stack in stalled.unplanned_stacks(db):
-            metrics.found("stranded", 1)
+            metrics.count_recovered("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
             rings += stack_completion.fail_immediately(self.database, stack_id, traversal)
         return rings

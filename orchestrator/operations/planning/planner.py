@@ -90,7 +90,7 @@ class Planner:
             return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
         except OrchestratorError as error:
             return self._failed(visit, error)
-        root, window = self.stacks.root_of(stack), self.settings.ring_window if ring else 0
+        root, window = self.stacks.root_of(stack), self.settings.dispatch_window if ring else 0
         settled = repository.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
         return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if ring else [])

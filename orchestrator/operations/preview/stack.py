@@ -122,11 +122,11 @@ class Preview:
         with preview_reads.consistent_snapshot(self.context.database) as db:
             chosen = plan_changes(bulk_writer.rows(db, self.stack.id), self.wanted).current
             kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
-            most = self.context.settings.max_observed_in_preview
+            most = self.context.settings.max_preview_observations
             if len(kinds) > most:
                 raise LimitExceeded(
                     f"Previewing what is really there takes a look at {len(kinds)} resources, more than the "
-                    f"{most} of max_observed_in_preview. Leave out 'converge', or check the stack first."
+                    f"{most} of max_preview_observations. Leave out 'converge', or check the stack first."
                 )
             things = self._there(db, kinds)
         looked_at = [(kinds[id_], there) for id_, there in things.items()]

@@ -29,7 +29,7 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.visit import Visit, replacement_visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
-from orchestrator.logs import concerning, logger
+from orchestrator.logs import logger, set_log_context
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile import child_transitions
@@ -95,7 +95,7 @@ class CheckBatch:
         drops: list[Visit] = []
         joins: list[Visit] = []
         for visit in visits:
-            concerning(visit.log_context)
+            set_log_context(visit.log_context)
             if visit.resource is not None:
                 if not self._visit(visit):
                     drops.append(visit)
@@ -114,7 +114,7 @@ class CheckBatch:
             else:
                 drops.append(visit)
             if visit.resource is None:
-                metrics.checked(visit.kind, "visit", "done")
+                metrics.count_visit(visit.kind, "visit", "done")
                 self.checked.append(CheckedNode(visit.stack.name, visit.kind, visit.stack.action, "visit"))
         if visits:
             self._write(visits[0], drops, joins)
@@ -122,7 +122,7 @@ class CheckBatch:
         return self.rings
 
     def _plan(self, visit: Visit) -> None:
-        log.info("plan_begun", action=visit.stack.action)
+        log.info("plan_started", action=visit.stack.action)
         windows, root_id = self.engine.windows, visit.stack.root_id
         allowance = windows.budget(root_id)
         if self.lease is None:
@@ -189,7 +189,7 @@ class CheckBatch:
             log.info("lease_lost", resource=visit.resource.name, stack=visit.stack.uuid)
             return False
         except OperationNotRecorded as error:  # the lease runs out, and somebody comes again
-            log.warning("operation_not_begun", resource=visit.resource.name, error=str(error))
+            log.warning("operation_not_started", resource=visit.resource.name, error=str(error))
         return True
 
     def _count(self, visit: Visit, step: str, outcome: Outcome) -> None:
@@ -199,7 +199,7 @@ class CheckBatch:
         assert visit.resource is not None
         self.checked.append(resource_checked(visit, step, outcome))
         kind, became = visit.resource.kind, type(outcome).__name__.lower()
-        metrics.checked(kind if kind in self.engine.types else metrics.OTHER, step, became)
+        metrics.count_visit(kind if kind in self.engine.types else metrics.OTHER, step, became)
         tell = log.debug if self.lease is None else log.info
         tell("node_checked", type=kind, step=step, outcome=became)
 
@@ -374,7 +374,7 @@ class CheckBatch:
         windows.completed(root_id, ended)
         if windows.needs_refill(root_id):
             root = self.engine.stacks.root_of(first.stack)
-            topped = repository.top_up(self.db, root_id, root, self.engine.settings.ring_window)
+            topped = repository.top_up(self.db, root_id, root, self.engine.settings.dispatch_window)
             windows.refilled(root_id, topped.outstanding, len(topped.rings))
             self.rings += topped.rings
 

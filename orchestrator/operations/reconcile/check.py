@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.logs import concerning
+from orchestrator.logs import set_log_context
 from orchestrator.operations.planning.process import is_small_plan_candidate
 from orchestrator.operations.reconcile.batch import CheckBatch
 from orchestrator.operations.reconcile.checked_node import CheckedNode
@@ -54,7 +54,7 @@ def check_nodes(
             rings += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
         return rings
     finally:
-        concerning(None)
+        set_log_context(None)
 
 
 def _check_with_lease(

@@ -182,7 +182,7 @@ def _given(
     kind: ResourceType,
     details: dict[str, Any] | None,
 ) -> ingest.NewSignal:
-    sealed, seconds = context.cipher.seal(details), context.settings.ring_again_seconds
+    sealed, seconds = context.cipher.seal(details), context.settings.re_enqueue_seconds
     return ingest.NewSignal(stack_id, row.id, sealed, kind.signals_always, seconds)
 
 

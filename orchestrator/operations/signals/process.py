@@ -156,7 +156,7 @@ class SignalProcessor:
         values = to_columns(known)
         sealed = cipher.seal(values).decode() if known.secret else None
         values["value_digest"] = known.value_digest
-        told, again = cipher.seal(None), self.engine.settings.ring_again_seconds
+        told, again = cipher.seal(None), self.engine.settings.re_enqueue_seconds
         ended = queue.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
         return [*ended]
 
@@ -166,7 +166,7 @@ class SignalProcessor:
             seen = kind.observe(self._context(), self.known.physical_id or "")
         except (OrchestratorError, ValueError) as error:
             stack = self.pending.visit.stack.uuid
-            log.info("not_observed_after_signal", stack=stack, error=str(error))
+            log.info("observation_after_signal_failed", stack=stack, error=str(error))
             return
         if seen.exists and seen.ready and not seen.error:
             operation.record_observation(self.known, kind, seen)

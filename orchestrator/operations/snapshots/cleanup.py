@@ -84,7 +84,7 @@ def _delete_copies(
                 gone.append(copy.id)
         snapshots.forget(db, gone)
         if refused:
-            log.warning("snapshot_not_removed", snapshot=uuid, error=refused)
+            log.warning("snapshot_delete_failed", snapshot=uuid, error=refused)
             snapshots.postpone_delete(db, id_, refused)
             return
         if time.monotonic() > ends_at:
@@ -94,7 +94,7 @@ def _delete_copies(
             snapshots.continue_delete(db, id_, LOOK_AGAIN_SECONDS)
             return
     if snapshots.delete_if_empty(db, id_):
-        log.info("snapshot_removed", snapshot=uuid)
+        log.info("snapshot_deleted", snapshot=uuid)
 
 
 def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str | None:
@@ -128,6 +128,6 @@ def _refusal(
     except ProviderError as error:
         return f"{error.kind}: {error}"
     except Exception as error:
-        log.exception("snapshot_not_removed", resource=copy.name)
+        log.exception("snapshot_delete_failed", resource=copy.name)
         return f"{type(error).__name__}: {error}"
     return ""

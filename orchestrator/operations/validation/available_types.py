@@ -99,7 +99,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
         try:
             return name in self
         except Misconfigured as error:
-            log.warning("resource_type_left_out", type=name, error=str(error))
+            log.warning("resource_type_skipped", type=name, error=str(error))
         except (ResourceTypeUnavailable, Forbidden):
             pass
         return False

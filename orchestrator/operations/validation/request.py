@@ -131,7 +131,7 @@ def validate_request(
         if sound:
             raise
         # further checks of an invalid template may fail
-        log.info("vetting_cut_short", fault=faults[0].message)
+        log.info("validation_interrupted", fault=faults[0].message)
     own = iter(placed([f for f in faults if not f.file], request.template, draft.document))
     faults = [fault if fault.file else next(own) for fault in faults]
     errors = [fault for fault in faults if fault.severity == "error"]

@@ -12,6 +12,6 @@ def fetcher(settings: Settings) -> Fetcher:
         Fetched(
             max_bytes=min(settings.max_fetched_size, settings.max_template_size),
             seconds=settings.template_fetch_timeout,
-            private=settings.template_fetch_private,
+            private=settings.template_fetch_allow_private,
         )
     )

@@ -239,7 +239,7 @@ def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
             except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
                 found[name] = unusable(name)
                 why = f"{type(error).__name__}: {error}"
-        log.error("function_left_out", function=name, source=point.value, reason=why)
+        log.error("function_skipped", function=name, source=point.value, reason=why)
     return found
 
 

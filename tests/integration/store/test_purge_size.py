@@ -14,7 +14,7 @@ from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.store.maintenance import purge as purging
-from tasks.periodic import Tick
+from tasks.periodic import PeriodicThread
 from tests.bench.updates_size import BAR, grow
 from tests.scenarios.world import World, test_resource
 
@@ -102,7 +102,7 @@ def test_the_tick_purges_when_there_is_nothing_else_to_do(world: World, monkeypa
 
     monkeypatch.setattr(Sweep, "purge", lambda _: calls.append("purge"))
     reporting = Heartbeat(world.database, "check1@here", ["check"])
-    tick = Tick(world.sweep, reporting, Quiet(), 0.0)  # type: ignore[arg-type]
+    tick = PeriodicThread(world.sweep, reporting, Quiet(), 0.0)  # type: ignore[arg-type]
     tick.run()
     assert calls == ["publish", "purge"]
 

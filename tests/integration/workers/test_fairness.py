@@ -20,7 +20,7 @@ SMALL_SECONDS = 15.0
 def idle(new_cluster, postgres_url: str, broker_url: str) -> Cluster:
     """A cluster with a single worker and default settings."""
     made: Cluster = new_cluster(
-        postgres_url, broker_url, checkers=1, providers=0, lease_seconds=30.0, ring_again_seconds=5.0
+        postgres_url, broker_url, checkers=1, providers=0, lease_seconds=30.0, re_enqueue_seconds=5.0
     )
     return made
 

@@ -1,5 +1,5 @@
-"""Flower and Celery's event state with real workers: arguments name stack, resource and step; a failed resource
-fails its task and nothing else changes.
+"""Flower and Celery's event state with real workers: arguments name stack, resource and step; a failed
+resource fails its task and nothing else changes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def events(broker_url: str) -> Iterator[EventState]:
 
 
 def failing_stack(cluster: Cluster) -> str:
-    resources = {"good": local(), "bad": local(fail=True), "later": local(requires=["good"])}
+    resources = {"good": local(), "bad": local(requires=["good"], fail=True)}
     uuid = cluster.create("app", resources)
     cluster.wait(uuid, "CREATE_FAILED")
     return uuid
@@ -78,7 +78,7 @@ def test_the_task_of_a_failed_resource_is_marked_failed(
 ) -> None:
     cluster = new_cluster(postgres_url, broker_url, checkers=1, providers=0, events=True)
     uuid = failing_stack(cluster)
-    eventually(lambda: events.named("app/bad") and events.named("app/finish"), 10)
+    eventually(lambda: events.named("app/bad") and events.named("app/good"), 10)
     [failed] = events.named("app/bad")
     assert failed.state == "FAILURE"
     assert failed.args == "(app/bad CREATE create)"
@@ -86,7 +86,7 @@ def test_the_task_of_a_failed_resource_is_marked_failed(
     assert "Test Resource failed bad" in failed.exception
     [good] = events.named("app/good")
     assert (good.state, good.args, good.exception) == ("SUCCESS", "(app/good CREATE create)", None)
-    assert {task.state for task in events.named("app/finish")} == {"SUCCESS"}
+    assert {task.state for task in events.named("app/plan")} == {"SUCCESS"}
 
 
 def test_a_failed_task_is_acknowledged_and_neither_retried_nor_stored(
@@ -103,7 +103,7 @@ def test_a_failed_task_is_acknowledged_and_neither_retried_nor_stored(
     assert [task.retries for task in events.named("app/bad")] == [0]
     assert {queue: broker.llen(queue) for queue in QUEUES} == dict.fromkeys(QUEUES, 0)
     assert broker.zcard("unacked_index") == 0
-    assert not [key for key in broker.keys("celery-task-meta-*")]
+    assert broker.keys("celery-task-meta-*") == []
     assert cluster.reason(uuid).startswith("Resource CREATE failed: ValueError: resources.bad:")
     log = Path(cluster.folder / "check1.log").read_text()
     assert "ResourceFailed" not in log  # an expected error, logged as `node_checked`

@@ -12,7 +12,7 @@ import pytest
 
 from tests.kills.run import Plan, run
 
-QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "5", "ORCHESTRATOR_RING_AGAIN_SECONDS": "2"}
+QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "5", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "2"}
 
 
 def test_whatever_is_killed_the_world_ends_as_asked(tmp_path: Path) -> None:

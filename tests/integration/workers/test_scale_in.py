@@ -32,7 +32,7 @@ STOP_SECONDS = 40.0  # less than Docker Compose gives them
 
 @pytest.fixture
 def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
-    settings = {"lease_seconds": 2 * PATIENCE_SECONDS, "ring_again_seconds": 2 * PATIENCE_SECONDS}
+    settings = {"lease_seconds": 2 * PATIENCE_SECONDS, "re_enqueue_seconds": 2 * PATIENCE_SECONDS}
     return new_cluster(postgres_url, broker_url, checkers=2, providers=2, **settings)
 
 

@@ -19,13 +19,13 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.operations.events.webhook_delivery import WebhookSender
 from orchestrator.store.events import webhooks as store
-from tasks.webhook_delivery import Couriers
+from tasks.webhook_delivery import WebhookDeliveryThread
 from tests.integration.api_world import Client, Made, World, project, world
 from tests.integration.api_world import root as root_of
 
 __all__ = ["project", "world"]
 
-PRIVATE = {"webhook_private": True, "webhook_timeout": 1.0}
+PRIVATE = {"webhook_allow_private": True, "webhook_timeout": 1.0}
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 
 
@@ -88,7 +88,7 @@ def courier(world: World) -> WebhookSender:
     """A sender that delivers on demand; webhooks of other tests are not delivered."""
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("DELETE FROM webhook")
-    return WebhookSender(world.database, world.cipher, Settings(webhook_tries=3, **PRIVATE))
+    return WebhookSender(world.database, world.cipher, Settings(webhook_max_attempts=3, **PRIVATE))
 
 
 def hook(api: Client, project: str, url: str, **more: Any) -> dict[str, Any]:
@@ -263,8 +263,8 @@ def test_one_that_hangs_holds_nobody_up(
     silent = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)  # accepts no connection
     for _ in range(20):
         hook(api, project, f"http://127.0.0.1:{silent.server_port}/")
-    patient = Settings(webhook_private=True, webhook_timeout=10.0)
-    couriers = Couriers(WebhookSender(world.database, world.cipher, patient), poll_seconds=0.02)
+    patient = Settings(webhook_allow_private=True, webhook_timeout=10.0)
+    couriers = WebhookDeliveryThread(WebhookSender(world.database, world.cipher, patient), poll_seconds=0.02)
     couriers.start()
     try:
         with psycopg.connect(world.database.url, autocommit=True) as db:

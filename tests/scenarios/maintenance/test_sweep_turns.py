@@ -12,7 +12,7 @@ from tests.scenarios.world import World, test_resource
 
 @pytest.fixture
 def world(postgres_url: str) -> Iterator[World]:
-    made = World(postgres_url, ring_again_seconds=0)
+    made = World(postgres_url, re_enqueue_seconds=0)
     yield made
     made.close()
 

@@ -333,10 +333,10 @@ def test_what_could_not_be_looked_at_is_not_gone(clouded, cloud):
 
 
 def test_more_things_than_one_answer_may_look_at_are_refused(clouded, cloud):
-    clouded.settings.max_observed_in_preview = 2
+    clouded.settings.max_preview_observations = 2
     rested(clouded, {name: cloud_thing() for name in "abc"})
     with pytest.raises(
-        LimitExceeded, match="a look at 3 resources, more than the 2 of max_observed_in_preview"
+        LimitExceeded, match="a look at 3 resources, more than the 2 of max_preview_observations"
     ):
         foreseen(clouded, {name: cloud_thing() for name in "abc"}, converge=True)
     assert foreseen(clouded, {name: cloud_thing() for name in "abc"}).unchanged == set("abc")

@@ -362,7 +362,7 @@ def test_after_a_failure_what_is_open_is_finished_and_nothing_else_is_begun(worl
 
 @pytest.mark.parametrize("requires", [[], ["first"]], ids=["flat", "fan-out"])
 def test_a_stack_never_has_more_messages_than_its_window(make: Make, requires: list[str]):
-    world = make(ring_window=5)
+    world = make(dispatch_window=5)
     resources = {f"r{i}": test_resource(requires=requires) for i in range(60)}
     uuid = world.create("s", resources | {"first": test_resource()})
     most = 0

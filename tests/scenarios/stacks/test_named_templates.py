@@ -67,7 +67,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def fetching(postgres_url: str) -> Iterator[World]:
     """A world that may fetch from this machine."""
-    made = World(postgres_url, template_fetch_private=True)
+    made = World(postgres_url, template_fetch_allow_private=True)
     yield made
     made.close()
 
