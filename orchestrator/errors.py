@@ -111,14 +111,16 @@ class ResourceTypeUnavailable(NotSupported):
 
 
 class ActionNotSupported(NotSupported):
-    """A type does not do that: `signal is not supported for resource.`"""
+    """The type of a resource does not support an action. The message begins with Heat's."""
 
     heat_type = "ResourceActionNotSupported"
 
-    def __init__(self, action: str) -> None:
-        """Name what was asked for."""
+    def __init__(self, action: str, resource: str, type_name: str) -> None:
+        """Name the action, the resource and its type."""
         super().__init__(action)
-        OrchestratorError.__init__(self, f"{action} is not supported for resource.")
+        OrchestratorError.__init__(
+            self, f"{action} is not supported for resource. (resource: {resource}, type: {type_name})"
+        )
 
 
 class CouldNotFetch(InvalidRequest):

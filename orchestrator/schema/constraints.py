@@ -46,7 +46,7 @@ class Length:
             return str(error)
         if _within(size, self.min, self.max):
             return None
-        return self.description or f"length ({size}) is out of range (min: {self.min}, max: {self.max})"
+        return self.description or f"length ({size}) is out of range ({_limits(self.min, self.max)})"
 
     def to_hot(self) -> dict[str, Any]:
         """Return the item as a template writes it."""
@@ -66,7 +66,7 @@ class Range:
         """Return the fault in `value`, None if it is valid."""
         if _within(value, self.min, self.max):
             return None
-        return self.description or f"{value} is out of range (min: {self.min}, max: {self.max})"
+        return self.description or f"{value} is out of range ({_limits(self.min, self.max)})"
 
     def to_hot(self) -> dict[str, Any]:
         """Return the item as a template writes it."""
@@ -280,6 +280,11 @@ def _number(value: Any, otherwise: str) -> Number | None:
 
 def _within(number: Any, low: Number | None, high: Number | None) -> bool:
     return (low is None or number >= low) and (high is None or number <= high)
+
+
+def _limits(low: Number | None, high: Number | None) -> str:
+    """Return the bounds as Heat writes them, without the bound that is not set."""
+    return ", ".join(f"{name}: {bound}" for name, bound in _bounds(low, high).items())
 
 
 def _bounds(low: Number | None, high: Number | None) -> dict[str, Number]:

@@ -278,10 +278,17 @@ def _number(value: Any) -> int | float:
         except TypeError as error:
             raise ValueError(str(error)) from None
         except ValueError:
-            number = float(value)  # raises Python's usual message
+            number = _float(value)
     if isinstance(number, float) and not math.isfinite(number):  # not representable as JSON
         raise ValueError(f"Value '{value}' is not a number")
     return whole(number) if isinstance(number, int) else number
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"Value '{value}' is not a number") from None
 
 
 def _boolean(value: Any) -> bool:

@@ -45,6 +45,13 @@ def holds_nul(text: bytes) -> bool:
     return _WRITTEN in text and _NUL.search(text) is not None
 
 
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"Value '{text}' is not a number") from None
+
+
 def number(value: Any) -> int | float:
     """Return a number, or the number that a text represents, if it fits into 64 bits.
 
@@ -57,7 +64,7 @@ def number(value: Any) -> int | float:
         try:
             value = int(value)
         except ValueError:
-            value = float(value)  # raises a message with the text
+            value = _float(value)
     if not isinstance(value, (int, float)):
         kind = type(value).__name__
         raise ValueError(

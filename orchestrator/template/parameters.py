@@ -24,6 +24,14 @@ from orchestrator.template.function_view import FACADE, ParentResourceProxy
 from orchestrator.template.json_text import DEEPEST_JSON, number, read_json, too_deep
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
+# Names of other languages -> the type of HOT.
+TYPE_ALIASES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int", "integer", "float", "double", "num"), "number"),
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("list", "array"), "comma_delimited_list"),
+    **dict.fromkeys(("map", "dict", "object"), "json"),
+}
 KEYS: Final = frozenset(
     {"type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema"}
 )
@@ -75,7 +83,7 @@ class ParameterSchema:
         if "type" not in body:
             fault("missing-type", f"Missing parameter type for parameter: {name}")
         elif kind not in TYPES:
-            fault("unknown-type", f"Invalid type ({kind})", "type", Hints().near(str(kind), TYPES))
+            fault("unknown-type", f"Invalid type ({kind})", "type", _type_hint(str(kind)))
         tags = body.get("tags", [])
         if not isinstance(tags, list):
             fault("wrong-type", f"Tags property should be a list for parameter: {name}", "tags")
@@ -303,6 +311,11 @@ class _Build:
                         heat_type="UnknownUserParameter",
                     )
                 )
+
+
+def _type_hint(written: str) -> str:
+    meant = TYPE_ALIASES.get(written.lower())
+    return f'did you mean "{meant}"?' if meant else Hints().near(written, TYPES)
 
 
 def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) -> list[Constraint]:

@@ -167,7 +167,7 @@ def _accept(
     details: dict[str, Any] | None,
 ) -> list[Message]:
     if kind is None or not kind.takes_signals:
-        raise ActionNotSupported("signal")
+        raise ActionNotSupported("signal", row.name, row.type)
     accepted = context.database.batched(ingest.accept, _given(context, stack.id, row, kind, details))
     if accepted is None:
         _refuse_unsignallable_action(context, stack, _receiver(context, stack, row.name), kind)

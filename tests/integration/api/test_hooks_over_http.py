@@ -110,7 +110,7 @@ def test_what_cannot_be_signalled_or_marked_is_refused_as_heat_does(api: httpx.C
     assert told(api, place, "POST", "a/signal", json={}) == (
         400,
         "ResourceActionNotSupported",
-        "signal is not supported for resource.",
+        "signal is not supported for resource. (resource: a, type: OS::Heat::TestResource)",
     )
     for hook, message in (
         ("nope", f'Invalid hook type "nope" for {which}'),

@@ -358,7 +358,9 @@ def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(wor
     assert (
         str(refused.value) == f'The "pre-update" hook is not defined on TestResource "a" Stack "s" [{uuid}]'
     )
-    with pytest.raises(NotSupported, match=r"^signal is not supported for resource.$"):
+    with pytest.raises(
+        NotSupported, match=r"^signal is not supported for resource\. \(resource: a, type: \S+\)$"
+    ):
         world.signal("s", "a", {"x": 1})
     with pytest.raises(NotFound, match=r"^The Resource \(zz\) could not be found in Stack s.$"):
         world.clear("s", "zz", "pre-create")

@@ -335,7 +335,9 @@ def test_what_takes_no_signal_refuses_it_in_heats_words_and_nothing_is_left(worl
     with pytest.raises(ResourceNotAvailable, match=r"^The Resource \(b\) is not available.$"):
         world.signal("s", "b", {})
     world.deliver_all()
-    with pytest.raises(ActionNotSupported, match=r"^signal is not supported for resource.$"):
+    with pytest.raises(
+        ActionNotSupported, match=r"^signal is not supported for resource\. \(resource: a, type: \S+\)$"
+    ):
         world.signal("s", "a", {})
     with pytest.raises(ResourceNotFound, match=r"^The Resource \(zz\) could not be found in Stack s.$"):
         world.signal("s", "zz", {})

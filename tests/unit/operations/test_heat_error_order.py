@@ -51,7 +51,7 @@ NONE = "resources: {a: {type: OS::Heat::None, %s}}"
         (
             "parameters: {p: {type: number, default: x}}",
             "",
-            "Parameter 'p' is invalid: could not convert string to float: 'x'",
+            "Parameter 'p' is invalid: Value 'x' is not a number",
         ),
         (
             'parameters: {p: {type: boolean, default: "maybe"}}',

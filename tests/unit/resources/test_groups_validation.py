@@ -71,7 +71,7 @@ def test_members_of_a_group_without_any_are_not_looked_at():
 
 @pytest.mark.parametrize(
     ("count", "message"),
-    [(-1, "-1 is out of range (min: 0, max: None)"), ("many", "Value 'many' is not an integer")],
+    [(-1, "-1 is out of range (min: 0)"), ("many", "Value 'many' is not an integer")],
 )
 def test_a_count_that_is_none_is_told(count, message):
     [(path, said)] = told(group(count=count))
@@ -86,7 +86,7 @@ def test_what_is_not_known_yet_breaks_no_rule_and_hides_no_fault():
     }
     [(path, message)] = told(group(member), {"type": "OS::Heat::RandomString"})
     assert path == "resources.g.properties.resource_def.properties.wait_secs"
-    assert "could not convert" in message or "not a" in message
+    assert "not a" in message
 
 
 def test_the_index_is_in_its_place():

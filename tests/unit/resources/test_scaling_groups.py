@@ -245,7 +245,7 @@ def test_how_large_a_large_group_is_takes_no_look_at_its_members():
             {"min_size": 1, "max_size": 2, "desired_capacity": 3},
             "DesiredCapacity must be between MinSize and MaxSize",
         ),
-        ({"min_size": -1, "max_size": 2}, "-1 is out of range (min: 0, max: None)"),
+        ({"min_size": -1, "max_size": 2}, "-1 is out of range (min: 0)"),
         ({"min_size": 1, "max_size": 2, "resource": {}}, "Each resource must contain a type key."),
         (
             {"min_size": 1, "max_size": 2, "resource": {"type": "T", "propertys": {}}},

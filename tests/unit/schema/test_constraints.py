@@ -55,9 +55,10 @@ def test_a_value_within_the_constraint_is_fine(constraint, value, kind):
     ("constraint", "value", "kind", "message"),
     [
         (Length(2, 3), "abcd", "string", "length (4) is out of range (min: 2, max: 3)"),
-        (Length(min=1), "", "string", "length (0) is out of range (min: 1, max: None)"),
+        (Length(min=1), "", "string", "length (0) is out of range (min: 1)"),
         (Range(1, 5), 6, "number", "6 is out of range (min: 1, max: 5)"),
-        (Range(max=5), 5.5, "number", "5.5 is out of range (min: None, max: 5)"),
+        (Range(1, 5), 5.5, "number", "5.5 is out of range (min: 1, max: 5)"),
+        (Range(max=5), 5.5, "number", "5.5 is out of range (max: 5)"),
         (Modulo(10, 2), 13, "number", "13 is not a multiple of 10 with an offset of 2"),
         (AllowedValues(("a", "b")), "v", "string", '"v" is not an allowed value ["a", "b"]'),
         (AllowedValues(('"é',)), "v", "string", '"v" is not an allowed value ["\\"\\u00e9"]'),

@@ -83,8 +83,8 @@ def test_values_are_converted_to_the_type(kind, given, seen):
         ),
         ("integer", float("inf"), "cannot convert float infinity to integer"),
         ("integer", float("nan"), "Value 'nan' is not an integer"),
-        ("number", "x", "could not convert string to float: 'x'"),
-        ("number", "", "could not convert string to float: ''"),
+        ("number", "x", "Value 'x' is not a number"),
+        ("number", "", "Value '' is not a number"),
         (
             "number",
             {"a": 1},
@@ -138,12 +138,12 @@ def test_defaults_and_nulls_are_seen_with_the_defaults_of_their_members(declared
 @pytest.mark.parametrize(
     ("constraint", "kind", "message"),
     [
-        (Range(min=1), "integer", "0 is out of range (min: 1, max: None)"),
-        (Length(min=1), "string", "length (0) is out of range (min: 1, max: None)"),
+        (Range(min=1), "integer", "0 is out of range (min: 1)"),
+        (Length(min=1), "string", "length (0) is out of range (min: 1)"),
         (AllowedValues(("a",)), "string", '"" is not an allowed value ["a"]'),
         (Modulo(2, 1), "number", "0 is not a multiple of 2 with an offset of 1"),
         (AllowedPattern("a"), "string", '"" does not match pattern "a"'),
-        (Length(min=1), "map", "length (0) is out of range (min: 1, max: None)"),
+        (Length(min=1), "map", "length (0) is out of range (min: 1)"),
     ],
 )
 def test_the_zero_that_stands_for_null_obeys_the_constraints(constraint, kind, message):
@@ -206,7 +206,7 @@ def test_changes_of_immutable_properties_are_named():
         ({"type": "integer", "default": "x"}, "default: Value 'x' is not an integer"),
         (
             {"type": "integer", "default": 5, "constraints": (Range(max=3),)},
-            "default: 5 is out of range (min: None, max: 3)",
+            "default: 5 is out of range (max: 3)",
         ),
         (
             {"type": "list", "default": ["x"], "schema": Property("integer")},
@@ -344,7 +344,7 @@ def test_every_fault_of_the_members_is_told_with_its_path():
 
 def test_the_list_itself_obeys_its_constraint_too():
     _, (fault,) = convert(NESTED, {"rules": [{"port": 1}] * 3}, path="p")
-    assert (fault.path, fault.message) == ("p.rules", "length (3) is out of range (min: None, max: 2)")
+    assert (fault.path, fault.message) == ("p.rules", "length (3) is out of range (max: 2)")
 
 
 def test_an_item_of_the_wrong_kind_is_told_by_its_index():

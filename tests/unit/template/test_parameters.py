@@ -77,9 +77,9 @@ def test_values_are_converted_and_shown_as_text(kind, given, value, text):
 @pytest.mark.parametrize(
     ("kind", "given", "why"),
     [
-        ("number", "abc", "could not convert string to float: 'abc'"),
+        ("number", "abc", "Value 'abc' is not a number"),
         ("number", "inf", "inf is not a finite number"),
-        ("number", "", "could not convert string to float: ''"),
+        ("number", "", "Value '' is not a number"),
         ("number", [1], "int() argument must be a string, a bytes-like object or a real number, not 'list'"),
         ("number", "9" * 30, "9" * 30 + " does not fit in 64 bits"),
         ("number", "9" * 10_000, "the number is too long"),
@@ -149,7 +149,7 @@ def test_every_fault_of_the_values_is_told_at_once():
     assert found == [
         ("UnknownUserParameter", "The Parameter (mm) was not defined in template."),
         ("UserParameterMissing", "The Parameter (m) was not provided."),
-        ("StackValidationFailed", "Parameter 'n' is invalid: could not convert string to float: 'x'"),
+        ("StackValidationFailed", "Parameter 'n' is invalid: Value 'x' is not a number"),
     ]
 
 
@@ -226,10 +226,10 @@ RANGE, LENGTH = {"range": {"min": 6}}, {"length": {"min": 3}}
 @pytest.mark.parametrize(
     ("kind", "default", "constraint", "why"),
     [
-        ("number", 5, RANGE, "Invalid default 5 (5 is out of range (min: 6, max: None))"),
-        ("number", "5", RANGE, "Invalid default 5 (5 is out of range (min: 6, max: None))"),
-        ("number", "x", RANGE, "Invalid default x (could not convert string to float: 'x')"),
-        ("string", "x", LENGTH, "Invalid default x (length (1) is out of range (min: 3, max: None))"),
+        ("number", 5, RANGE, "Invalid default 5 (5 is out of range (min: 6))"),
+        ("number", "5", RANGE, "Invalid default 5 (5 is out of range (min: 6))"),
+        ("number", "x", RANGE, "Invalid default x (Value 'x' is not a number)"),
+        ("string", "x", LENGTH, "Invalid default x (length (1) is out of range (min: 3))"),
         ("string", "x", {**LENGTH, "description": "D"}, "Invalid default x (D)"),
         ("string", 5, LENGTH, "Invalid default 5 (object of type 'int' has no len())"),
         (
@@ -254,7 +254,7 @@ RANGE, LENGTH = {"range": {"min": 6}}, {"length": {"min": 3}}
             "comma_delimited_list",
             "1,2",
             LENGTH,
-            "Invalid default 1,2 (length (2) is out of range (min: 3, max: None))",
+            "Invalid default 1,2 (length (2) is out of range (min: 3))",
         ),
         (
             "comma_delimited_list",
@@ -278,7 +278,7 @@ RANGE, LENGTH = {"range": {"min": 6}}, {"length": {"min": 3}}
             "json",
             {"a": 1},
             LENGTH,
-            "Invalid default {'a': 1} (length (1) is out of range (min: 3, max: None))",
+            "Invalid default {'a': 1} (length (1) is out of range (min: 3))",
         ),
         ("json", 5, LENGTH, "Invalid default 5 (object of type 'int' has no len())"),
     ],
@@ -341,3 +341,21 @@ def test_tags_and_modulo_belong_to_later_versions():
 
 def test_the_label_is_the_name_unless_it_is_given():
     assert (schema().label, schema(label="L").label) == ("p", "L")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("int", "number"),
+        ("Integer", "number"),
+        ("list", "comma_delimited_list"),
+        ("dict", "json"),
+        ("bool", "boolean"),
+        ("strin", "string"),
+    ],
+)
+def test_a_type_of_another_language_has_a_hint(written: str, meant: str) -> None:
+    with pytest.raises(InvalidTemplate) as refused:
+        ParameterSchema.from_hot("p", {"type": written}, "2021-04-16")
+    [fault] = refused.value.diagnostics
+    assert (fault.message, fault.hint) == (f"Invalid type ({written})", f'did you mean "{meant}"?')

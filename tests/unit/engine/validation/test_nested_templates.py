@@ -181,7 +181,7 @@ def test_a_value_that_is_not_known_yet_breaks_no_rule_and_is_not_the_default():
 def test_what_a_property_may_be_its_parameter_says():
     child = hot(parameters={"p": {"type": "string", "constraints": [{"length": {"max": 2}}]}})
     place = "Property error: resources.a.properties"
-    assert nested(child, {"p": "abc"}) == [f"{place}.p: length (3) is out of range (min: None, max: 2)"]
+    assert nested(child, {"p": "abc"}) == [f"{place}.p: length (3) is out of range (max: 2)"]
     assert nested(child, {"p": {"a": 1}}) == [f"{place}.p: Value must be a string; got {{'a': 1}}"]
     assert nested(child) == [f"{place}: Property p not assigned"]
     assert nested(child, {"p": "a", "q": 1}) == [f"{place}: Unknown Property q"]

@@ -47,7 +47,7 @@ def test_a_value_that_turns_out_wrong_is_told_with_its_path():
 
 def test_a_types_own_rule_holds_for_values_that_only_now_are_known():
     body = {"properties": {"type": "number", "value": {"get_attr": ["r", "value"]}}}
-    with pytest.raises(InvalidTemplate, match=r"^resources\.a\.properties\.value: could not convert"):
+    with pytest.raises(InvalidTemplate, match=r"^resources\.a\.properties\.value: Value"):
         resolve_properties(body, view(r="x"), ValueResource(), "a")
 
 
