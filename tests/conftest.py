@@ -1,9 +1,9 @@
-"""Fixtures for every test: real servers out of their wheels, started when a test first asks for one.
+"""Fixtures for all tests: real servers from their wheels, started at the first use.
 
-* `postgres_url`: a fresh database with the schema in it, for one test;
-  `new_database()` makes more of them, also for a module.
-* `broker_url`: an empty database of a Valkey, for one test, as Celery wants it; `broker` is a client of it.
-* `own_postgres`, `own_valkey`: servers of one test alone, to be killed and started at will.
+* `postgres_url`: a new database with the schema, for a single test; `new_database()` creates more, also for a
+  module.
+* `broker_url`: an empty database of a Valkey, for a single test, as a Celery URL; `broker` is its client.
+* `own_postgres`, `own_valkey`: servers of a single test, which may kill and start them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture
 def postgres_url(new_database: Callable[[], str]) -> Iterator[str]:
-    """The URL of a fresh database of one test."""
+    """The URL of a new database for a single test."""
     url = new_database()
     yield url
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
@@ -108,7 +108,7 @@ def broker_numbers() -> Iterator[int]:
 
 @pytest.fixture
 def broker_url(valkey_server: Valkey, broker_numbers: Iterator[int]) -> str:
-    """The URL of an empty Valkey database of one test."""
+    """The URL of an empty Valkey database for a single test."""
     return valkey_server.url(next(broker_numbers))
 
 
@@ -121,7 +121,7 @@ def broker(broker_url: str) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def own_postgres(tmp_path: Path) -> Iterator[OwnServer]:
-    """A PostgreSQL of one test, running, with the schema in its database."""
+    """A running PostgreSQL for a single test, with the schema in its database."""
     template_cluster.copy_to(tmp_path / "own-postgres", FAST_SETTINGS)
     server = Postgres(tmp_path / "own-postgres", FAST_SETTINGS)
     own = OwnServer(server.child(), tmp_path / "own-postgres.log", server.url())
@@ -132,7 +132,7 @@ def own_postgres(tmp_path: Path) -> Iterator[OwnServer]:
 
 @pytest.fixture
 def own_valkey(tmp_path: Path) -> Iterator[OwnServer]:
-    """A Valkey of one test, running."""
+    """A running Valkey for a single test."""
     server = Valkey(tmp_path / "own-valkey")
     own = OwnServer(server.child(), tmp_path / "own-valkey.log", server.url())
     own.start()

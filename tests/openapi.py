@@ -30,7 +30,7 @@ def application() -> Flask:
 
 
 def described(app: Flask) -> dict[str, Any]:
-    """Return what the application serves as its description."""
+    """Return the description that the application serves."""
     answer = app.test_client().get("/openapi.json")
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.get_json()
@@ -38,7 +38,7 @@ def described(app: Flask) -> dict[str, Any]:
 
 
 def written(document: dict[str, Any]) -> bytes:
-    """Return the document as it is kept: one that shows in a diff what changed."""
+    """Return the document in its stored form, whose diffs show the changes."""
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -1,4 +1,4 @@
-"""One server and one process of the stock clients for all tests here; every test has a project of its own."""
+"""A server and a process with the stock clients, shared by all tests here; every test has its own project."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def up(starting: tuple[Up, Driver]) -> Up:
 
 @pytest.fixture(scope="session")
 def driver(starting: tuple[Up, Driver]) -> Driver:
-    """What runs the stock clients."""
+    """The process that runs the stock clients."""
     return starting[1]
 
 

@@ -42,7 +42,7 @@ def _done(*command: str) -> None:
 
 
 def settings_of_nobody(home: Path) -> dict[str, str]:
-    """Return our environment without clouds and credentials of whoever runs the tests."""
+    """Return the environment without clouds and credentials of the calling user."""
     mine = ("OS_", "ORCHESTRATOR_", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "COLUMNS": "200"}
@@ -50,7 +50,7 @@ def settings_of_nobody(home: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a command ended and what it printed."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -63,7 +63,7 @@ class Answer:
 
 
 class Driver:
-    """The process that runs them, one after the other."""
+    """The process that runs the commands in sequence."""
 
     def __init__(self, place: Path, home: Path) -> None:
         """Start it; it reads its first command when it is through with loading."""
@@ -78,7 +78,7 @@ class Driver:
         )
 
     def run(self, what: str, arguments: Any) -> Answer:
-        """Run one, to its end."""
+        """Run a command to its end."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"run": what, "arguments": arguments}) + "\n")
@@ -98,7 +98,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Openstack:
-    """The `openstack` command of somebody in one project; what is refused is told by `refused`."""
+    """The `openstack` command of a user in a project; `refused` returns the error of a refused command."""
 
     driver: Driver
     url: str  # of the server
@@ -110,13 +110,13 @@ class Openstack:
         return f"{self.url}/v1/{self.project}"
 
     def __call__(self, command: str, *arguments: str | Path) -> str:
-        """Run a command that succeeds; return what it prints."""
+        """Run a command that succeeds; return its output."""
         answer = self._run(command, arguments)
         assert answer.status == 0, answer
         return answer.out
 
     def json(self, command: str, *arguments: str | Path) -> Any:
-        """Run a command that succeeds; return what it prints as JSON."""
+        """Run a command that succeeds; return its output as JSON."""
         answer = self._run(command, ("-f", "json", *arguments))
         assert answer.status == 0, answer
         return answer.json

@@ -11,7 +11,7 @@ from tests.e2e.running import eventually
 
 
 class Heat:
-    """`heat` of somebody in one project."""
+    """The `heat` command of a user in a project."""
 
     def __init__(self, openstack: Openstack) -> None:
         self.openstack = openstack
@@ -21,7 +21,7 @@ class Heat:
         return self.openstack.driver.run("heat", [*who, *command.split(), *map(str, arguments)])
 
     def __call__(self, command: str, *arguments: str | Path) -> str:
-        """Run a command that succeeds; return what it prints."""
+        """Run a command that succeeds; return its output."""
         answer = self.run(command, *arguments)
         assert answer.status == 0, answer
         return answer.out

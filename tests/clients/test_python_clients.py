@@ -1,4 +1,4 @@
-"""What Python programs call: python-heatclient's own API, with and without a session, and openstacksdk."""
+"""Python clients: the API of python-heatclient, with and without a session, and openstacksdk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTPUT = {"output_key": "it", "description": "What is stored", "output_value": "
 
 
 def steps(openstack: Openstack, name: str, **more: Any) -> dict[str, Any]:
-    """Run a module of `inside`; return what it told."""
+    """Run a module of `inside`; return its results."""
     answer = openstack.driver.run(name, {"endpoint": openstack.endpoint, **more})
     assert answer.status == 0, answer.err
     told: dict[str, Any] = answer.result
@@ -63,7 +63,8 @@ def test_the_sdk_finds_everything_as_it_knows_it(
     assert (told["deployment"]["status"], told["deployment"]["status_reason"]) == ("COMPLETE", "done")
     assert (told["deployments"], told["configs"], told["found"]) == ([True], [], None)
     assert "The Stack (one) could not be found." in told["missing"]
-    assert told["cloud made"] == ["CREATE_COMPLETE", "given"]  # it sends one environment, not a list of files
+    # it sends a merged environment, not a list of files
+    assert told["cloud made"] == ["CREATE_COMPLETE", "given"]
     assert told["cloud updated"] == ["UPDATE_COMPLETE", "else", True]
     assert (told["cloud found"], told["cloud deleted"], told["cloud missing"]) == (
         ["two"],

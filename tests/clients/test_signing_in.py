@@ -1,6 +1,6 @@
-"""How the stock client says who it is: with a token of ours; and what only an operator may ask.
+"""Authentication of the stock client with a token, and requests for operators only.
 
-One more API in this process, on the server's database: it asks who calls, and its work is the server's to do.
+A second API in this process, on the server's database, authenticates callers; the server does its work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def database(up: Up) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def serve(up: Up, database: Database) -> Iterator[Callable[..., str]]:
-    """Serve the API with other settings; return its URL. Nobody is told of its work: the sweep finds it."""
+    """Serve the API with other settings; return its URL. No messages are sent for its work: the sweep
+    enqueues it.
+    """
     key = SecretStr(DataDir(up.data_dir).keys_file().read_text())
     running = []
 

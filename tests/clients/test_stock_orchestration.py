@@ -1,4 +1,4 @@
-"""The stock `openstack` client: what the service knows, and software that is configured without a stack."""
+"""The stock `openstack` client: service information, and software configuration without a stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stock `openstack` client: what is in a stack, what happened to it, and what waits for somebody."""
+"""The stock `openstack` client: contents of a stack, its events, and its hooks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ outputs:
 def one(
     up: Up, driver: Driver, projects: Iterator[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Openstack:
-    """The command in a project with a stack `one`, made for all who only look at it."""
+    """The command in a project with a stack `one`, shared by read-only tests."""
     openstack = Openstack(driver, up.url, next(projects))
     path = tmp_path_factory.mktemp("one") / "template.yaml"
     path.write_text(TEMPLATE)

@@ -1,6 +1,7 @@
-"""What Terraform's OpenStack provider asks through gophercloud, request for request (as both were in 2025).
+"""Requests of Terraform's OpenStack provider through gophercloud, request for request (as of 2025).
 
-There is no Go here; the requests are sent as they send them and read as strictly as they read.
+Go is not available here; the requests are sent in the same form and the answers read with the same
+strictness.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.clients.conftest import TEMPLATE
 from tests.clients.stock import Openstack
 from tests.e2e.running import eventually
 
-# stacks.Create, Update: what go's http client and gophercloud take for success.
+# stacks.Create, Update: the statuses that Go's HTTP client and gophercloud accept as success.
 CREATED, ACCEPTED, DELETED = {201, 202}, {201, 202}, {202, 204}
 
 
@@ -55,7 +56,7 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
         "template": TEMPLATE,  # as text
         "environment": "parameter_defaults: {secret: kept}\n",  # as text, too
         "files": {"unused": "x"},
-        "tags": ",,red,blue",  # the provider puts as many empty ones in front as there are
+        "tags": ",,red,blue",  # the provider adds an empty tag in front for each tag
     }
     made = go.post("/stacks", json=body)
     assert made.status_code in CREATED
@@ -73,14 +74,14 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
     stack = found(go, identity)
     assert (stack["stack_name"], stack["tags"], stack["timeout_mins"]) == ("one", ["red", "blue"], 10)
     assert (stack["outputs"][0]["output_key"], stack["outputs"][0]["output_value"]) == ("it", "first")
-    # Update: everything anew, with no tags at all, then a read at once.
+    # Update: a full replacement without tags, then a read at once.
     again = {"template": TEMPLATE, "parameters": {"value": "second"}, "timeout_mins": 20, "tags": ""}
     assert go.put(f"/stacks/one/{identity}", json=again).status_code in ACCEPTED
     stack = found(go, identity)
     assert stack["stack_status"] in {"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}
     assert (stack["tags"], stack["timeout_mins"]) == ([], 20)
     eventually(lambda: refreshed("UPDATE_COMPLETE"))
-    # UpdatePatch of gophercloud: only what is given.
+    # UpdatePatch of gophercloud: only the given fields.
     assert go.patch(f"/stacks/one/{identity}", json={"parameters": {"value": "third"}}).status_code in {
         200,
         202,
@@ -94,7 +95,7 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
     assert set(seen) <= {"DELETE_IN_PROGRESS", "DELETE_COMPLETE"}
     assert go.get("/stacks/one", follow_redirects=True).status_code == 404
     gone = go.delete(f"/stacks/one/{identity}")
-    assert gone.status_code == 404  # what the provider takes for "destroyed already"
+    assert gone.status_code == 404  # the provider reads this as "destroyed already"
 
 
 def test_what_is_refused_has_the_status_that_the_provider_goes_by(go: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: start a server, run Heat's tests against it, exit with 1 when one fails."""
+"""`python -m tests.conformance`: start a server, run Heat's tests against it, exit with 1 if a test fails."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def main(
     jobs: int,
     patience: int,
 ) -> None:
-    """Run the published list, or the TESTS whose names have one of these words in them."""
-    signal.signal(signal.SIGTERM, _terminated)  # what was started is stopped on the way out
+    """Run the published list, or the tests with a word of TESTS in their names."""
+    signal.signal(signal.SIGTERM, _terminated)  # child processes are stopped at exit
     harness = Harness((place or Path(os.environ.get("CONFORMANCE_DIR") or DEFAULT)).absolute())
     if fault := harness.fault():
         sys.exit(fault)
@@ -69,7 +69,7 @@ def main(
 def run(
     harness: Harness, folder: Path, ports: server.Ports, told: str, ids: Path | None, tests: tuple[str, ...]
 ) -> dict[str, list[dict[str, str]]]:
-    """Run the tests against a server in `folder`, `told` where it is; return what becomes of each."""
+    """Run the tests against a server in `folder`; return their results. `told` receives the server's URL."""
     catalog, endpoint, out = (folder / name for name in ("catalog.yaml", "endpoint.conf", "results.json"))
     endpoint.write_text(told)
     env = dict(os.environ)

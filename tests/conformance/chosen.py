@@ -1,4 +1,4 @@
-"""Which of Heat's tests are run, and what became of them."""
+"""Selection of Heat's tests, and their results."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Harness:
         return None if there else NO_HARNESS.format(place=self.place)
 
     def command(self, endpoint: Path, out: Path, ids: Path | None, tests: Sequence[str]) -> list[str]:
-        """Return what to run: the tests that `ids` lists or whose names have one of `tests` in them; the
-        published list where neither is given.
+        """Return the command: for the tests listed in `ids`, or with a word of `tests` in their names, or for
+        the published list.
         """
         if ids is None and not tests:
             return [str(self.place / "public.sh"), str(endpoint), "--out", str(out)]
@@ -35,7 +35,9 @@ class Harness:
         return [str(self.place / "run.sh"), str(endpoint), *tests, *listed, "--out", str(out)]
 
     def identity(self, venv: Path, ports: Ports) -> list[str]:
-        """Return what to run in place of Keystone, in the environment that `run.sh` makes on first use."""
+        """Return the command of the stand-in for Keystone, in the environment that `run.sh` creates on first
+        use.
+        """
         return [
             *(str(venv / "bin" / "python"), str(self.place / "standin_identity.py")),
             *("--port", str(ports.identity), "--region", REGION),

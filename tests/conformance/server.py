@@ -1,4 +1,4 @@
-"""The server that Heat's tests are run against: what its settings are, and what the harness is told of it."""
+"""The server under Heat's tests: its settings, and the configuration of the harness."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROJECTS = ("demo", "admin")  # and the users of the same names, of whom the sec
 REGION = "RegionOne"
 PASSWORD = "any will do"
 HIDDEN_TAG = "hidden"
-TEST_SECONDS = 600  # the longest one test may take
+TEST_SECONDS = 600  # maximum for a single test
 PATIENCE_SECONDS = 240  # how long a test waits for a stack, on a machine that does other things too
 
 
@@ -37,17 +37,17 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a user of the tests has of the stand-in: a token, and the project that it opens."""
+    """Credentials of a test user at the stand-in: a token and its project."""
 
     project_id: str
     token: str
 
 
 def settings(ports: Ports, catalog_file: str) -> dict[str, str]:
-    """Return the environment that `orchestrator up` is started with.
+    """Return the environment of `orchestrator up`.
 
-    Heat's tests expect of the operator what is off by itself: letting stacks go and taking them over, a tag
-    that hides, a catalog in which our own region is.
+    Heat's tests require settings that are off by default: abandon and adopt, a tag that hides stacks, and a
+    catalog with our own region.
     """
     chosen = {
         "auth": "keystone",
@@ -72,7 +72,7 @@ def catalog(ports: Ports, logins: Mapping[str, Login]) -> str:
 
 
 def endpoint(ports: Ports, jobs: int, patience_seconds: int = PATIENCE_SECONDS) -> str:
-    """Return what the harness reads: where we are, whom it speaks as, how long it waits."""
+    """Return the input of the harness: server URL, user, timeouts."""
     told = configparser.ConfigParser(interpolation=None)
     told["server"] = {"name": "stack-orchestrator"}
     told["identity"] = {

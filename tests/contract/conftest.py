@@ -24,7 +24,7 @@ def plugin_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def things(
     plugin_path: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ThingServer]:
-    """Run a server of things for one test, known to this process."""
+    """Run a server of things for a single test, known to this process."""
     server = ThingServer(tmp_path_factory.mktemp("things"))
     server.start()
     monkeypatch.setenv("THING_URL", server.url)

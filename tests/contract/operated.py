@@ -1,4 +1,4 @@
-"""One resource, operated by a test as the engine would, and properties of those that need no more said."""
+"""A resource, operated by a test as the engine would, with default properties."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from orchestrator.testing.operated import Operated
 
 __all__ = ["PROPERTIES", "Operated"]
 
-# Properties with which one of a type can be made; what cannot be said like that has a `Sample` in `samples/`.
+# Properties for the creation of a resource by type; types with further needs have a `Sample` in `samples/`.
 PROPERTIES: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""What each type that comes with the orchestrator does, beyond what every type does."""
+"""Behaviour of each built-in type, beyond the common contract."""
 
 from __future__ import annotations
 

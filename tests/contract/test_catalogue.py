@@ -1,4 +1,4 @@
-"""Which types there are, and what is told of them."""
+"""The list of types, and their descriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.template.template import load
 
 
 class Old(ResourceType):
-    """Kept for stacks that have one."""
+    """Kept for stacks with a resource of this type."""
 
     name = "Test::Old"
     hidden = True

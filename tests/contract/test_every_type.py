@@ -1,4 +1,4 @@
-"""Every registered type passes the contract, ours and a third party's; a new one by being registered."""
+"""Every registered type passes the contract, built-in or from a third party; registration is enough."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Family = type[TypeContract | NestedContract | HiddenContract]
 
 
 def _family(kind: ResourceType) -> Family:
-    if isinstance(kind, NestedType):  # hidden or not: what it does with its child is the same
+    if isinstance(kind, NestedType):  # hidden or not, a nested type treats its child in the same way
         return NestedContract
     return HiddenContract if kind.hidden else TypeContract
 
@@ -57,7 +57,7 @@ class TestNestedTypes(_Installed, NestedContract):
 
 
 class TestHiddenTypes(_Installed, HiddenContract):
-    """Those that are kept for the stacks that have one."""
+    """Types that are kept for existing stacks."""
 
     sample = of(HiddenContract)
 

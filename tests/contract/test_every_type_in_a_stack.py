@@ -1,4 +1,4 @@
-"""Every registered type in a stack: what its contract promises, seen through the engine."""
+"""Every registered type in a stack: the promises of its contract, observed through the engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = '
 
 
 class Stack:
-    """A stack with one resource of the type, called "it", and what that needs beside it."""
+    """A stack with a resource of the type, called "it", and its requirements."""
 
     def __init__(self, world: World, kind: ResourceType, sample: Sample, name: str = "s") -> None:
         self.world, self.kind, self.sample, self.name = world, kind, sample, name
@@ -43,9 +43,9 @@ class Stack:
         return self
 
     def finished(self) -> str:
-        """Let everything happen and return the stack's state.
+        """Deliver everything and return the state of the stack.
 
-        What waits for signals has a time to wait, which is not brought forward before they have come.
+        A resource that waits for signals keeps its timeout until they have arrived.
         """
         signals = list(self.sample.signals)
         self._deliver(to_rest=not signals)
@@ -84,7 +84,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def world(new_database: Callable[[], str], region: Region) -> Iterator[World]:
-    """One installation for all, and another region for it."""
+    """An installation for all tests, and another region for it."""
     made = World(new_database(), types=TYPES, **region.settings())
     yield made
     made.close()

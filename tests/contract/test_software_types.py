@@ -1,4 +1,4 @@
-"""What each type of software configuration does, beyond what every type does."""
+"""Behaviour of each type of software configuration, beyond the common contract."""
 
 from __future__ import annotations
 

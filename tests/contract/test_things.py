@@ -1,4 +1,4 @@
-"""The third party's type misbehaves as told, and its server's log tells everything."""
+"""The third-party type misbehaves on demand, and the log of its server records every request."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
 """Real templates against a running server: `make corpus`. Not part of the test suite: the templates are data
-that lives beside the repository.
+next to the repository.
 """

@@ -1,10 +1,10 @@
-"""Offer every template of a corpus to `POST /validate` and compare with what Heat answered.
+"""Send every template of a corpus to `POST /validate` and compare the answers with Heat's.
 
     python -m tests.corpus [DIRECTORY]      the directory holds `expected.json` and `templates/`
 
-Every template is sent as it is (strict) and with `ignore_errors=99001` (lenient), with the files it names, as
-the command line client sends them. The lenient status must be Heat's; the strict one where every type that
-the template and those nested in it use is one of ours. Exits 1 when one is not.
+Every template is sent unchanged (strict) and with `ignore_errors=99001` (lenient), with its files, as the
+command line client sends them. The lenient status must equal Heat's; the strict status only if every type of
+the template and of its nested templates is implemented here. Exits with 1 at a difference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One template: what Heat answered, what we do, and which of its types we have not."""
+    """A template: Heat's answer, ours, and its unimplemented types."""
 
     name: str
     expected: Mapping[str, int]
@@ -48,7 +48,7 @@ class Score:
     missing: frozenset[str]
 
     def differences(self) -> Iterator[str]:
-        """Yield what is not as it should be."""
+        """Yield the differences."""
         for mode in ("lenient", "strict"):
             if mode == "strict" and self.missing:
                 continue
@@ -72,7 +72,7 @@ def types_in(texts: Iterator[str]) -> Iterator[str]:
 
 
 def judge(client: httpx.Client, root: Path, row: Mapping[str, Any], known: frozenset[str]) -> Score:
-    """Send one template both ways."""
+    """Send a template both ways."""
     path = root / row["template"]
     try:
         source = read_template(path)

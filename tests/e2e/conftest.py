@@ -19,7 +19,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def start_up() -> Iterator[Callable[..., Up]]:
-    """Start `orchestrator up`; what still runs is stopped when the module's tests are through."""
+    """Start `orchestrator up`; running instances are stopped after the module's tests."""
     started: list[Up] = []
 
     def start(*args: Any, **kwargs: Any) -> Up:
@@ -61,6 +61,6 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--disable-pip-version-check",
     )
     subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
-    # A plain path entry: the editable install beside the dependencies does not take effect through it.
+    # A plain path entry: the editable install next to the dependencies does not take effect through it.
     (packages / "dependencies.pth").write_text(f"{Path(httpx.__file__).parents[1]}\n")
     return place

@@ -27,7 +27,7 @@ TEMPLATE = {
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return our environment without settings of whoever runs the tests."""
+    """Return the environment without settings of the calling user."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
     return {**clean, **(extra or {})}
 
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """Return what `condition` gives once it is true."""
+    """Return the value of `condition` when it becomes true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "it never happened"
@@ -111,7 +111,7 @@ class Up:
         return {pid: lines[pid] for pid in family - {self.process.pid}}
 
     def child(self, words: str) -> int:
-        """Return the one that has lived longest of those whose command line has `words` in it."""
+        """Return the oldest process with `words` in its command line."""
         return min(pid for pid, line in self.children().items() if words in line)
 
     def create(self, name: str) -> None:
@@ -120,7 +120,7 @@ class Up:
         httpx.post(f"{self.url}/v1/demo/stacks", json=body, timeout=20).raise_for_status()
 
     def status(self, name: str) -> str:
-        """Return the stack's status, or nothing while nobody answers."""
+        """Return the status of the stack, or None while the API is unreachable."""
         with contextlib.suppress(httpx.HTTPError):
             answer = httpx.get(f"{self.url}/v1/demo/stacks/{name}", follow_redirects=True, timeout=5)
             if answer.is_success:

@@ -1,5 +1,5 @@
-"""An agent on a machine, played over HTTP the way os-collect-config works: it polls what it is to do, does
-it, and signals how it went. No process of ours is told of it in any other way.
+"""An agent on a machine, simulated over HTTP as os-collect-config works: it polls for its deployments, runs
+them, and signals the results. It has no other connection to our processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEMPLATE["heat_template_version"] = str(TEMPLATE["heat_template_version"])  # no
 
 
 class Agent:
-    """Carries out whatever config is new to it."""
+    """Runs each new config."""
 
     def __init__(self, api: httpx.Client, server_id: str, carry_out: Callable[[dict[str, Any]], Any]) -> None:
         self.api, self.server_id, self.carry_out = api, server_id, carry_out

@@ -231,7 +231,7 @@ def test_a_create_that_fails_is_deleted_when_it_was_told_to_be(cfn: Any) -> None
     cfn.update_stack(StackName="gone", TemplateBody=failing)
     with pytest.raises(WaiterError):
         wait(cfn, "stack_update_complete", "gone")
-    wait(cfn, "stack_rollback_complete", "gone")  # what was made is never deleted for an update
+    wait(cfn, "stack_rollback_complete", "gone")  # an update never deletes resources created before it
     cfn.delete_stack(StackName="gone")
 
 

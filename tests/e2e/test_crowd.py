@@ -16,7 +16,7 @@ from tests.e2e.running import Up
 
 SECONDS = float(os.environ.get("CROWD_SECONDS", "300"))
 CLIENTS = 50
-PATIENCE_SECONDS = 300.0  # for what was begun, when nobody asks for more
+PATIENCE_SECONDS = 300.0  # for started operations, after the last request
 
 
 def template(value: int) -> dict[str, object]:
@@ -26,14 +26,14 @@ def template(value: int) -> dict[str, object]:
 
 
 class Client:
-    """Somebody with stacks, who remembers what was promised."""
+    """A user with stacks, who records every promise of the API."""
 
     def __init__(self, url: str, number: int) -> None:
         self.dice, self.number, self.made = random.Random(number), number, 0
         self.http = httpx.Client(base_url=f"{url}/v1/crowd", timeout=120)
         self.prefix = f"{url}/v1/crowd"
-        self.kept: dict[str, str] = {}  # name -> place of what must be there
-        self.gone: list[str] = []  # places of what was asked to go
+        self.kept: dict[str, str] = {}  # name -> URL of stacks that must exist
+        self.gone: list[str] = []  # URLs of stacks with an accepted delete
         self.statuses: Counter[str] = Counter()
 
     def ask(self, method: str, place: str, expected: set[int], body: object = None) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""A package of somebody else's, built and installed, adds its words to the language of a running server."""
+"""A third-party package, built and installed, extends the template language of a running server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ outputs:
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What PYTHONPATH must be for the package, installed by pip, and for one beside it that is broken."""
+    """Return PYTHONPATH for the package, installed by pip, and for a second, broken package."""
     installed, broken = tmp_path_factory.mktemp("installed"), tmp_path_factory.mktemp("broken")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps")
     offline = ("--no-index", "--no-build-isolation", "--target", str(installed))
@@ -63,7 +63,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def up(paths: dict[str, str], start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    """A server with both packages beside it."""
+    """A server with both packages installed."""
     return start_up(tmp_path_factory.mktemp("up") / "data", env=paths).wait_ready()
 
 

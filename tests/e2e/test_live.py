@@ -1,4 +1,4 @@
-"""Who follows, and who is told, loses nothing when processes are killed: on a running `orchestrator up`."""
+"""Followers and webhooks lose no event when processes are killed: on a running `orchestrator up`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def slowly(up: Up, name: str) -> str:
-    """Ask for a stack whose resources come one after the other; return its id."""
+    """Create a stack whose resources are created in sequence; return its id."""
     kind = "OS::Heat::TestResource"
     resources: dict[str, Any] = {"r0": {"type": kind, "properties": {"wait_secs": 0.3}}}
     for number in range(1, COUNT):
@@ -89,7 +89,7 @@ def test_a_webhook_is_told_everything_over_api_and_workers_that_are_killed(up: U
         eventually(lambda: up.status("told") == "CREATE_COMPLETE", 60)
         wanted = happened(up, "told", stack_id)
         eventually(lambda: set(wanted) <= set(told), 60)
-        assert list(dict.fromkeys(told)) == wanted  # in order, whatever came again
+        assert list(dict.fromkeys(told)) == wanted  # in order, without repetitions
     finally:
         server.shutdown()
         server.server_close()

@@ -1,4 +1,4 @@
-"""What a template hands to a server signals for real: a shell runs the commands, and no kill loses one."""
+"""The signal commands of a template work on a server: a shell runs them, and no kill loses a signal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AWS_HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 
 
 class Stack:
-    """A stack of one project, over HTTP."""
+    """A stack of a project, over HTTP."""
 
     def __init__(self, up: Up, name: str, resources: dict[str, Any], outputs: dict[str, Any]) -> None:
         database = Database(DataDir(up.data_dir).postgres().url())
@@ -44,7 +44,7 @@ class Stack:
         self.place = answer.json()["stack"]["links"][0]["href"]
 
     def get(self, below: str = "") -> Any:
-        """Return what is there; nothing while nobody answers."""
+        """Return the resource, or None while the API is unreachable."""
         with contextlib.suppress(httpx.HTTPError):
             answer = httpx.get(f"{self.place}{below}", headers=self.headers, timeout=10)
             if answer.is_success:
@@ -122,7 +122,7 @@ def test_no_accepted_signal_is_lost_whatever_is_killed(up: Up) -> None:
     accepted = [0] * handles
 
     def send(number: int) -> None:
-        """Send each signal until it is accepted: once, as far as we were told."""
+        """Send each signal until it is accepted: exactly once as seen by the sender."""
         for index in range(each):
             while not over.is_set():
                 with contextlib.suppress(httpx.HTTPError):

@@ -1,4 +1,4 @@
-"""One command starts everything, says so, keeps it running whatever dies, and stops all of it."""
+"""A single command starts everything, reports it, restarts dead processes, and stops everything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    soon = {"ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}  # what a dead process was told is told again after this
+    soon = {"ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}  # messages of a dead process are re-enqueued
     return start_up(tmp_path_factory.mktemp("up") / "data", env=soon).wait_ready()
 
 
@@ -34,7 +34,7 @@ def run(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def refused(*arguments: str | Path, **env: str) -> str:
-    """Return the one line with which a command refuses."""
+    """Return the single line of a refused command."""
     done = run(*arguments, **env)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
@@ -103,7 +103,7 @@ def test_server_commands_work_beside_a_running_one(up: Up) -> None:
 def test_one_that_is_killed_leaves_nothing_running_and_the_next_has_every_stack(
     start_up: Callable[..., Up], tmp_path: Path
 ) -> None:
-    soon = {"ORCHESTRATOR_LEASE_SECONDS": "3"}  # what was held when it was killed is taken over after this
+    soon = {"ORCHESTRATOR_LEASE_SECONDS": "3"}  # leases of a killed process expire after this time
     first = start_up(tmp_path / "data", env=soon).wait_ready()
     first.create("kept")
     family = first.children()
@@ -155,7 +155,7 @@ def _alive(pid: int) -> bool:
 
 @pytest.fixture
 def nobodys_folder() -> Iterator[Path]:
-    """A folder of the user nobody; pytest's own are closed to him."""
+    """A folder of the account nobody; pytest's own folders are closed to it."""
     folder = Path(tempfile.mkdtemp(prefix="nobody-"))
     os.chown(folder, NOBODY["user"], NOBODY["group"])
     yield folder
@@ -166,7 +166,7 @@ NOBODY: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
 
 
 def interpreter_of_nobody(folder: Path) -> Path:
-    """Return a copy of our Python, without packages, for the user nobody: ours may lie in root's home."""
+    """Return a copy of our Python, without packages, for the account nobody: ours may be in root's home."""
     base, home = Path(sys.base_prefix), folder / "python"
     library = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
     unused = shutil.ignore_patterns(

@@ -1,4 +1,4 @@
-"""What an operator sees of a running server: its figures on one page, one request's way through the log."""
+"""Monitoring of a running server: metrics on a single page, and the path of a request through the log."""
 
 from __future__ import annotations
 

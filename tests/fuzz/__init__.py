@@ -1,1 +1,1 @@
-"""Driving the API by its own description: what schemathesis is told, and the stacks it finds."""
+"""Fuzzing the API by its own description: configuration of schemathesis, and stacks for its requests."""

@@ -1,6 +1,6 @@
-"""What schemathesis is told: most paths it makes up lead to stacks that exist, or all answers would be 404.
+"""Hooks of schemathesis: most generated paths lead to existing stacks; otherwise all answers would be 404.
 
-`FUZZ_PLACES` holds those as JSON: a list of what stands in a path, by name.
+`FUZZ_PLACES` holds these as JSON: a list of path parameters by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ PLACES: list[dict[str, str]] = json.loads(os.environ.get("FUZZ_PLACES", "[]"))
 
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Lead three of four somewhere; by what was made up, so that a failure can be repeated."""
+    """Replace three of four generated paths; derived from the generated values, so that a failure can be
+    repeated.
+    """
     if not path_parameters or not PLACES:
         return path_parameters
     chosen = crc32(repr(sorted(path_parameters.items(), key=repr)).encode("utf-8", "replace"))

@@ -30,7 +30,7 @@ Post = Callable[[str, dict[str, Any]], Any]  # path and body -> the answer's JSO
 
 
 def populate(post: Post, stacks: int = 6) -> list[dict[str, str]]:
-    """Make stacks with something of everything in them; return what stands in paths that lead there."""
+    """Create stacks with every kind of content; return the path parameters that lead to it."""
     places = []
     config = post(f"/v1/{PROJECT}/software_configs", {"name": "c", "group": "script", "config": "echo"})
     config_id = config["software_config"]["id"]
@@ -61,7 +61,7 @@ def populate(post: Post, stacks: int = 6) -> list[dict[str, str]]:
 
 
 def run(url: str, places: list[dict[str, str]], folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """Run schemathesis on a server; what it found is in the output, with a command that repeats each."""
+    """Run schemathesis on a server; the output has its findings, with a command that repeats each."""
     schemathesis = Path(sys.executable).parent / "schemathesis"
     return subprocess.run(
         (

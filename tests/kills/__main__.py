@@ -1,4 +1,4 @@
-"""`python -m tests.kills`: kill for as long as told; exit with 1 when anything was wrong."""
+"""`python -m tests.kills`: kill for the given time; exit with 1 if anything was wrong."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(
     keep: Path | None,
 ) -> None:
     """Send random requests to an installation of its own and kill its processes."""
-    signal.signal(signal.SIGTERM, _terminated)  # what was started is stopped on the way out
+    signal.signal(signal.SIGTERM, _terminated)  # child processes are stopped at exit
     chosen = dict(setting.split("=", 1) for setting in settings)
     plan = Plan(
         seconds=seconds,

@@ -18,13 +18,13 @@ from tests.e2e.running import Up
 
 RECOVERY_SECONDS = 60.0
 
-# Who is killed how often, and how a process is told by its command line.
+# Weight of each role among the killed processes, and its recognition by command line.
 VICTIMS: dict[str, tuple[int, Callable[[str], bool]]] = {
     "check worker": (4, lambda line: "-n check" in line),
     "provider worker": (5, lambda line: "-n provider" in line),
     "api": (3, lambda line: "gunicorn" in line),
     "planner": (3, lambda line: "orchestrator.operations.planner_process" in line),
-    "intake": (2, lambda line: "multiprocessing" in line),  # what reads large bodies
+    "intake": (2, lambda line: "multiprocessing" in line),  # parses large bodies
     "database connection": (2, lambda line: line.startswith("postgres: orchestrator ")),
     "database helper": (1, lambda line: line.startswith("postgres: ") and "orchestrator " not in line),
     "database": (1, lambda line: "/postgres -D" in line),
@@ -34,7 +34,7 @@ VICTIMS: dict[str, tuple[int, Callable[[str], bool]]] = {
 
 @dataclass(slots=True)
 class Kill:
-    """One process killed, and what was under way."""
+    """A killed process, and the leases it held."""
 
     at: float  # monotonic
     victim: str
@@ -51,14 +51,14 @@ class Kill:
 
     @property
     def late(self) -> bool:
-        """Whether it was felt for too long; what later kills hit again is theirs."""
+        """Return whether recovery took too long; leases hit again by a later kill belong to that kill."""
         if self.freed_seconds is None or self.quiet_seconds is None:
             return True
         return self.freed_seconds > RECOVERY_SECONDS or self.quiet_seconds > RECOVERY_SECONDS
 
 
 class Killer:
-    """Chooses and kills; one thread a kill follows the leases that were held then."""
+    """Selects and kills; a thread per kill follows the leases held at that moment."""
 
     def __init__(self, up: Up, database_url: str, dice: random.Random) -> None:
         self.up, self.url, self.dice = up, database_url, dice
@@ -66,7 +66,7 @@ class Killer:
         self._threads: list[threading.Thread] = []
 
     def strike(self) -> Kill | None:
-        """Kill one process; None when it was gone already."""
+        """Kill a process; None if it had already ended."""
         there = self.up.children()
         among = {
             name: pids

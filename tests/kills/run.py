@@ -1,4 +1,4 @@
-"""One run: stacks, requests, kills, quiescence, verdict. Requests and kills come from one seed."""
+"""A run: stacks, requests, kills, quiescence, verdict. Requests and kills derive from the same seed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Plan:
     seconds: float = 120.0
     seed: int = 0
     stacks: int = 5
-    size: int = 12  # resources of a stack at most; one stack has five times as many
+    size: int = 12  # maximum of resources of a stack; a single stack has five times as many
     kill_seconds: float = 3.0  # between two kills, about
     kills_at_once: int = 3  # not got over yet
     ask_seconds: float = 0.4  # between two requests, about
@@ -42,7 +42,7 @@ class Plan:
     settings: dict[str, str] = field(default_factory=dict)  # of the installation, over those of a run
 
 
-# So small a body is a large one: processes of their own parse and plan it, and may be killed.
+# Small bodies count as large: separate processes parse and plan them, and may be killed.
 SETTINGS = {"ORCHESTRATOR_INLINE_BODY_SIZE": "3000"}
 
 
@@ -51,7 +51,7 @@ PURGED = purge.Policy(deleted_seconds=0, events_seconds=0, revisions=2, revision
 
 @dataclass(slots=True)
 class Report:
-    """What happened, and everything that was wrong."""
+    """Events of the run, and all faults."""
 
     plan: Plan
     asked: Counter[str] = field(default_factory=Counter)
@@ -148,7 +148,7 @@ class _Run:
     # Requests.
 
     def _ask(self) -> None:
-        """Let one user do something."""
+        """Send a request of a user."""
         while len(self.stacks) < self.plan.stacks:
             self._create()
         stack = self.dice.choice(self.stacks)
@@ -278,7 +278,7 @@ class _Run:
             self.report.stuck += [f"    {row}" for row in verdict.unfinished(self.url, stack.name)]
 
     def _put_right(self) -> None:
-        """Ask once more for what the stacks were to be whose last action brought them to nothing."""
+        """Repeat the last request of stacks whose last action failed."""
         deadline = time.monotonic() + self.plan.rest_seconds
         for stack in self.stacks:
             while stack.action in ACTS and time.monotonic() < deadline:
@@ -304,7 +304,7 @@ class _Run:
 
 
 def _drain(up: Up, path: Path) -> None:
-    """Keep what `up` says: a pipe that nobody reads would stop it."""
+    """Drain the output of `up`: a full pipe would block it."""
     assert up.process.stdout is not None
     with up.process.stdout, path.open("wb") as log:
         while chunk := up.process.stdout.read1():  # type: ignore[attr-defined]

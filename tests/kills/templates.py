@@ -29,7 +29,7 @@ def fresh(dice: random.Random, size: int) -> Resources:
 
 
 def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Resources]:
-    """Return a change of `before`, and its name; `size` bounds what is added."""
+    """Return a change of `before`, and its name; `size` bounds the added resources."""
     kind = dice.choice(CHANGES)
     after = {name: _copy(snippet) for name, snippet in before.items()}
     match kind:
@@ -53,7 +53,7 @@ def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Res
 
 
 def broken(dice: random.Random, resources: Resources) -> Resources:
-    """Return these with one more that fails for good once it was made."""
+    """Return these with an additional resource that fails permanently after its creation."""
     bad = {"type": THING, "properties": {"value": "bad", "error": True}}
     if resources and dice.random() < 0.7:
         bad["depends_on"] = [dice.choice(sorted(resources))]
@@ -61,7 +61,7 @@ def broken(dice: random.Random, resources: Resources) -> Resources:
 
 
 def template(resources: Resources, mark: str) -> dict[str, Any]:
-    """Return the whole template; its description tells it from all others."""
+    """Return the whole template; its description is unique."""
     return {"heat_template_version": VERSION, "description": mark, "resources": resources}
 
 
@@ -125,7 +125,7 @@ def _copy(snippet: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _put(dice: random.Random, resources: Resources, name: str) -> None:
-    """Add one that may require those that are there."""
+    """Add a resource that may require existing resources."""
     there = sorted(resources)
     needs = dice.sample(there, min(len(there), dice.randint(0, 2)))
     kind = dice.choice((THING, THING, VALUE, dice.choice(NESTED)))
@@ -143,7 +143,7 @@ def _put(dice: random.Random, resources: Resources, name: str) -> None:
 
 
 def _asked(resources: Resources, name: str, by_id: bool) -> dict[str, Any]:
-    """Return a reference to one that is there; only things have an id to speak of."""
+    """Return a reference to an existing resource; only things have a meaningful id."""
     if by_id and resources[name]["type"] == THING:
         return {"get_resource": name}
     return {"get_attr": [name, "value"]}
@@ -182,14 +182,14 @@ def _revalue(dice: random.Random, snippet: dict[str, Any]) -> None:
 
 
 def _replace(dice: random.Random, snippet: dict[str, Any]) -> None:
-    """Change what cannot be changed in place, or the type."""
+    """Change an immutable property, or the type."""
     if snippet["type"] == THING and dice.random() < 0.8:
         snippet["properties"]["delay"] = round(dice.uniform(0.01, 0.4), 3)
     elif snippet["type"] == VALUE:
         snippet["type"] = dice.choice((THING, NESTED[0]))
     elif snippet["type"] in NESTED:
         snippet["type"] = dice.choice(NESTED)
-    # A thing stays one where others may ask for its id.
+    # A thing stays a thing where its id may be used.
 
 
 def _inverted(resources: Resources) -> Resources:

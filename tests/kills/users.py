@@ -1,7 +1,7 @@
-"""What users do over HTTP to one stack, whatever dies meanwhile, and what must come of it.
+"""Requests of a user to a stack over HTTP while processes die, and the expected results.
 
-A request whose answer never came may have been taken or not. It is sent again until there is an answer: the
-same template twice is the same template, and for the rest the stack's state tells.
+A request without an answer may have been accepted or not. It is repeated until it is answered: an identical
+template has no effect, and for other requests the state of the stack decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.kills.templates import Resources, files, template
 PATIENCE_SECONDS = 120.0  # for an API that does not answer
 PAUSE_SECONDS = 0.3
 ACTS = ("check", "suspend", "resume", "snapshot")  # bring a stack to no other template
-UNSURE = "The template needs more memory"  # what is said when the process that read it is no more
+UNSURE = "The template needs more memory"  # message for a lost reading process
 
 
 class Unanswered(AssertionError):
@@ -26,7 +26,7 @@ class Unanswered(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said in the end; `again` when an earlier try may have been taken."""
+    """The final answer; `again` if an earlier attempt may have been accepted."""
 
     status: int
     body: Any
@@ -34,7 +34,7 @@ class Answer:
 
 
 class Api:
-    """The API of one project."""
+    """The API of a project."""
 
     def __init__(self, url: str) -> None:
         self.client = httpx.Client(
@@ -66,7 +66,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One template as it was asked for."""
+    """A template as requested."""
 
     mark: str
     resources: Resources
@@ -74,19 +74,19 @@ class Asked:
     rollback: bool = False
 
 
-NOTHING = Asked("", {})  # what a stack that was never complete goes back to
+NOTHING = Asked("", {})  # rollback target of a stack that was never complete
 
 
 @dataclass(slots=True)
 class UserStack:
-    """One stack, what its user asked for last, and which templates it may go back to."""
+    """A stack, the last request of its user, and the templates it may roll back to."""
 
     api: Api
     name: str
     last: Asked = NOTHING
     place: str = ""
     number: int = 0
-    action: str = ""  # the last one accepted: create, update, cancel, stop, delete, or one of ACTS
+    action: str = ""  # the last accepted action: create, update, cancel, stop, delete, or a member of ACTS
     good: list[Asked] = field(default_factory=lambda: [NOTHING])
 
     def create(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> None:
@@ -112,7 +112,7 @@ class UserStack:
         return True
 
     def cancel(self, *, rollback: bool) -> bool:
-        """Ask for an end of what runs; False when nothing did."""
+        """Cancel the running operation; False if there was none."""
         action = "cancel_update" if rollback else "cancel_without_rollback"
         answer = self.api.ask("POST", f"{self.place}/actions", {action: None})
         if answer.status == 404 and self.action == "delete":
@@ -120,21 +120,21 @@ class UserStack:
         taken = answer.status < 300
         if not taken:
             assert answer.status == 400, answer
-            if answer.again:  # the try that was not answered may have been the one
+            if answer.again:  # the unanswered attempt may have been accepted
                 taken = self._was_cancelled(rollback)
         if taken:
             self.action = "cancel" if rollback else "stop"
         return taken
 
     def act(self, action: str) -> bool:
-        """Check, suspend, resume or copy what is there; False when that is refused."""
+        """Check, suspend, resume or snapshot the stack; False if refused."""
         if action == "snapshot":
             answer = self.api.ask("POST", f"{self.place}/snapshots", {})
         else:
             answer = self.api.ask("POST", f"{self.place}/actions", {action: None})
         taken = answer.status < 300
         assert taken or answer.again or answer.status in (400, 403, 404, 409), answer
-        if taken or (answer.again and action == "snapshot"):  # the try that was not answered may be the one
+        if taken or (answer.again and action == "snapshot"):  # the unanswered attempt may have been accepted
             self.action = action
         return taken
 
@@ -152,7 +152,7 @@ class UserStack:
         self.action = "delete"
 
     def look(self) -> str:
-        """Return the stack's state; a complete one has a template to go back to."""
+        """Return the state of the stack; a complete stack has a rollback target."""
         answer = self.api.ask("GET", self.place)
         if answer.status == 404:
             return "GONE"
@@ -164,7 +164,7 @@ class UserStack:
 
     @property
     def can_go_back_to(self) -> list[Asked]:
-        """The templates that a rollback of the last one may end with."""
+        """The possible results of a rollback."""
         return [asked for asked in self.good if asked is not self.last]
 
     def _next(self, resources: Resources, broken: bool, rollback: bool) -> Asked:

@@ -1,4 +1,4 @@
-"""Compare the world with what was asked for, once nothing moves any more."""
+"""Compare the results with the requests, once the system is quiet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ORDER BY r.id
 
 
 def doubles(server: ThingServer) -> list[str]:
-    """Return what was made more than once under one token."""
+    """Return objects that exist more than once for a token."""
     tokens = Counter(entry["token"] for entry in server.log("created"))
     return [f"{times} things with the token {token}" for token, times in tokens.items() if times > 1]
 
@@ -73,13 +73,13 @@ def at_work(url: str) -> list[str]:
 
 
 def unfinished(url: str, name: str) -> list[Any]:
-    """Return what a stack that does not end waits for."""
+    """Return the unfinished nodes of a stack that does not end."""
     with psycopg.connect(url) as db:
         return db.execute(UNFINISHED, (name,)).fetchall()
 
 
 def faults(stack: UserStack, server: ThingServer, url: str) -> list[str]:
-    """Return everything wrong with one stack."""
+    """Return all faults of a stack."""
     alive = server.alive(stack.name)
     state = stack.api.ask("GET", stack.place)
     if stack.action == "delete":

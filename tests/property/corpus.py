@@ -14,5 +14,5 @@ TEMPLATES: Final = [
 
 
 def name(path: Path) -> str:
-    """Return what a test about a file is called."""
+    """Return the id of a test about a file."""
     return path.relative_to(CORPUS if path.is_relative_to(CORPUS) else ROOT).as_posix()

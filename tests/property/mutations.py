@@ -1,6 +1,6 @@
-"""Templates that somebody has been at: texts cut and scrambled, documents with parts lost, doubled and moved.
+"""Mutated templates: truncated and scrambled texts, documents with parts removed, duplicated and moved.
 
-Every choice is drawn, so that what fails is cut down to the least that does.
+Every choice is drawn from Hypothesis, so that a failure shrinks to a minimal example.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SOURCES: Final = [*OURS, *(path for path in TEMPLATES if path.stat().st_size < 6
 OFTEN: Final = 3
 BESIDE: Final = 30_000  # bytes of a neighbouring file that goes along
 NAMES: Final = ["x", "", "a.b", "Type", "type", "condition", "for_each", "get_param", "if", "<<", "default"]
-MOST: Final = 6  # changes to one template
+MOST: Final = 6  # maximum of changes to a template
 CALLS: Final = """[
     {get_param: x}, {get_param: []}, {get_param: [[]]}, {get_param: {get_param: x}}, {get_resource: x},
     {get_resource: []}, {get_attr: x}, {get_attr: []}, {get_attr: [x, y, {}]}, {get_attr: [x, [], 1]},
@@ -175,7 +175,7 @@ def _wrap(draw: DrawFn, document: Any, places: list[Place]) -> None:
 
 
 def _swap(draw: DrawFn, document: Any, places: list[Place]) -> None:
-    """Exchange two nodes, or put a copy of one into itself."""
+    """Exchange two nodes, or insert a copy of a node into itself."""
     one, other = draw(st.sampled_from(places)), draw(st.sampled_from(places))
     first, second = (copy.deepcopy(_parent(document, place)[place[-1]]) for place in (one, other))
     for place, value in ((one, second), (other, first)):
@@ -185,7 +185,7 @@ def _swap(draw: DrawFn, document: Any, places: list[Place]) -> None:
 
 
 def _double(draw: DrawFn, document: Any, places: list[Place]) -> None:
-    """Put a copy of a node beside it, or into another map."""
+    """Insert a copy of a node next to it, or into another map."""
     place = draw(st.sampled_from(places))
     value = copy.deepcopy(_parent(document, place)[place[-1]])
     into = _parent(document, draw(st.sampled_from(places)))
@@ -228,7 +228,7 @@ def _places(node: Any, path: Place = ()) -> Iterator[Place]:
 
 
 def _parent(document: Any, place: Place) -> Any:
-    """Return what holds a place, None when it is gone meanwhile."""
+    """Return the container of a node, None if it was removed."""
     for part in place[:-1]:
         try:
             document = document[part]

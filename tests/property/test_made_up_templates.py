@@ -1,4 +1,4 @@
-"""Templates that nobody would write are accepted or refused, and what is accepted resolves."""
+"""Unusual templates are accepted or refused, and accepted templates resolve."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ patient = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def attempt(read: Callable[[], Any]) -> tuple[Any, InvalidTemplate | None]:
-    """Return what `read` gives, or the fault it refuses with; anything else it raises fails the test."""
+    """Return the result of `read`, or the fault of its refusal; any other exception fails the test."""
     try:
         return read(), None
     except InvalidTemplate as error:

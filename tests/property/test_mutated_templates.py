@@ -1,4 +1,6 @@
-"""Whatever is done to a template, it is accepted or its faults are told: soon, and in its author's words."""
+"""Every mutated template is accepted, or its faults are reported: within a time limit, and in terms of the
+template.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from tests.profiles import examples
 from tests.property.mutations import SOURCES, files_beside, mutated_documents, mutated_texts
 
 UUID: Final = "5f5a8a0e-3c3a-4b9e-9d6c-1b9b7c2f6a10"
-LIMIT_CPU_SECONDS: Final = 2.0  # for one template
+LIMIT_CPU_SECONDS: Final = 2.0  # for a template
 LIMIT_MB: Final = 300.0  # that all of them together may need
 LONGEST: Final = 20_000  # characters of a message
 INTERNAL: Final = re.compile(
@@ -62,7 +64,7 @@ def bounded_memory() -> Iterator[None]:
 
 
 def judge(source: Mapping[str, Any] | str, path: Path, **how: bool) -> InvalidTemplate | LimitExceeded | None:
-    """Return why a template is refused, if it is; see that this is told in time and in nobody's code."""
+    """Return the reason of a refusal, if any; check its time, and that it names no code of ours."""
     files = files_beside(path)
     request = StackRequest(source, "mutant", files, parameters=_values(source))
     began_at = time.process_time()
@@ -77,7 +79,7 @@ def judge(source: Mapping[str, Any] | str, path: Path, **how: bool) -> InvalidTe
 
 
 def _values(source: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return values for the parameters that want one, so that more of the template is looked into."""
+    """Return values for the parameters without a default, so that validation covers more of the template."""
     try:
         schemas = load(source, Limits()).parameters
     except FaultyTemplate as error:

@@ -1,4 +1,4 @@
-"""The parser agrees with PyYAML on everything it accepts, and refuses the rest in one way only."""
+"""The parser agrees with PyYAML on every accepted document, and refuses the rest in a single way."""
 
 import json
 
@@ -29,7 +29,7 @@ documents = st.dictionaries(words, values, max_size=5)
 
 
 def attempt(read):
-    """Return what `read` gives, or the fault it refuses with; anything else it raises fails the test."""
+    """Return the result of `read`, or the fault of its refusal; any other exception fails the test."""
     try:
         return read(), None
     except InvalidTemplate as error:
@@ -105,7 +105,7 @@ def test_everything_is_found_where_pyyaml_has_it(text):
     try:
         read(text)
         expected = places(text)
-        # An alias under a key given twice has its place; the reference knows that of the earlier one only.
+        # An alias below a duplicate key has its location; the reference knows only that of the earlier key.
         if "*" in text and given_twice(text):
             return
     except (yaml.YAMLError, ValueError, LookupError):
@@ -143,5 +143,5 @@ def test_what_nearly_is_yaml_is_read_like_pyyaml_or_refused(text):
     try:
         expected = read(text)
     except (yaml.YAMLError, ValueError, TypeError):
-        return  # we may accept what PyYAML trips over: an anchor given twice, a bare "<<"
+        return  # we may accept documents that PyYAML refuses: a duplicate anchor, a bare "<<"
     assert found == (expected or {})

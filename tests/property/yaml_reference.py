@@ -1,4 +1,4 @@
-"""What PyYAML's safe loader makes of a text, as JSON has it: dates are texts, and so are keys."""
+"""The value of a text by PyYAML's safe loader, in terms of JSON: dates and keys are strings."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def read(text: str | bytes) -> Any:
     """Return the document, None for an empty text.
 
     Raises:
-        yaml.YAMLError: it is none.
-        ValueError, LookupError: a scalar is not what its spelling or tag says, or not for JSON.
+        yaml.YAMLError: the text is not YAML.
+        ValueError, LookupError: a scalar contradicts its spelling or tag, or has no JSON form.
     """
     return yaml.load(text, Loader=Reference)
 
 
 def places(text: str | bytes) -> dict[Path, Place]:
-    """Return where each key and each item of a list is, line and column counted from 1.
+    """Return the location of each key and each list item, line and column counted from 1.
 
-    Of a key given twice the later place counts; what an alias repeats has no place of its own.
+    For a duplicate key the later location counts; nodes repeated by an alias have no location of their own.
     """
     loader = Reference(text)
     try:

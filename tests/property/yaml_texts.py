@@ -1,4 +1,4 @@
-"""YAML as nobody's dumper writes it: every style, tag, anchor, merge and spelling of a scalar, mixed."""
+"""Unusual YAML: every style, tag, anchor, merge and spelling of a scalar, mixed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def yaml_texts(draw: DrawFn) -> str:
 
 
 class _Writer:
-    """Writes one document."""
+    """Writes a document."""
 
     def __init__(self, draw: DrawFn) -> None:
         self.draw = draw
@@ -117,7 +117,7 @@ class _Writer:
         return text if "\n" not in text and text != "<<" else "k"
 
     def merged(self) -> list[str]:
-        """Return what a map takes over, mostly nothing."""
+        """Return the source of a map's merge key, mostly nothing."""
         alias = self.alias(only_maps=True) if self.often() else None
         if alias is None:
             return []

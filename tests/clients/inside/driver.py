@@ -1,9 +1,9 @@
-"""Runs in the clients' own environment, not in ours: many commands of the stock clients in one process.
+"""Runs commands of the stock clients in a single process, in the clients' own environment.
 
-The client's start costs seconds, once here instead of once a command. What runs is the client itself, from
-its argument vector to its exit status; only its pauses between two polls are shortened. Reads one JSON object
-a line from standard input, `{"run": "openstack" | "heat" | a module of this folder, "arguments": …}`, and
-answers one, `{"status", "out", "err", "result"}`.
+The start of a client costs seconds: here it is paid once, not per command. The unmodified client runs, from
+its argument vector to its exit status; only its pauses between polls are shorter. Reads a JSON object per
+line from standard input, `{"run": "openstack" | "heat" | a module of this folder, "arguments": …}`, and
+answers each with `{"status", "out", "err", "result"}`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAUSE = 0.1  # seconds at most between two polls
 
 
 class Pauses:
-    """The module `time` for those who poll."""
+    """The module `time`, with short pauses for polling clients."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
@@ -33,7 +33,7 @@ class Pauses:
 
 
 class Printed(io.TextIOBase):
-    """Standard output or error of whoever runs, also of those who took hold of it when they were loaded."""
+    """Standard output or error of the running command, also for modules that captured it at import."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -43,7 +43,7 @@ class Printed(io.TextIOBase):
         return len(text)
 
     def taken(self) -> str:
-        """Return what was written since it was last asked for."""
+        """Return the text written since the last call."""
         text, self.text = "".join(self.text), []
         return text
 
@@ -65,7 +65,7 @@ def run(name: str, arguments: Any) -> tuple[int, Any]:
 
 
 def _forget() -> None:
-    """Take from the shell what it keeps, not being made for a second command: its clients, its log."""
+    """Reset the state of the shell, which is not designed for a second command: its clients, its log."""
     from openstackclient.common.clientmanager import ClientManager
     from osc_lib.clientmanager import ClientCache
 

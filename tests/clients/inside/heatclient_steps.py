@@ -11,7 +11,7 @@ from keystoneauth1 import noauth, session
 
 
 def main(endpoint: str, template: str, legacy: bool) -> dict[str, Any]:
-    """Return what each call told, under its name; `legacy` is the client that asks without a session."""
+    """Return the result of each call by name; `legacy` is the client without a session."""
     if legacy:
         heat = client.Client("1", endpoint=endpoint, token="none needed", username="me", password="mine")
     else:

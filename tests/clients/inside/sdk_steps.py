@@ -9,7 +9,7 @@ from openstack import exceptions
 
 
 def connect(endpoint: str) -> Any:
-    """Return a connection as people make one for a service without authentication."""
+    """Return a connection as documented for a service without authentication."""
     return openstack.connect(
         load_yaml_config=False,
         load_envvars=False,
@@ -21,7 +21,7 @@ def connect(endpoint: str) -> Any:
 
 
 def main(endpoint: str, template: str, environment: str) -> dict[str, Any]:
-    """Return what each call told, under its name."""
+    """Return the result of each call by name."""
     cloud = connect(endpoint)
     try:
         return {**_proxy(cloud.orchestration, template), **_cloud(cloud, template, environment)}

@@ -1,7 +1,7 @@
-"""How one resource of a type is made for the contract, where that cannot be guessed from its schema.
+"""Samples for the contract: resources of types whose required values cannot be derived from the schema.
 
-Put a module here with `SAMPLES`, a sequence of `Sample`: every module is read. A type without a sample has
-its required properties made up. `orchestrator/testing/samples.py` says what a sample may hold.
+Add a module with `SAMPLES`, a sequence of `Sample`: every module is read. For a type without a sample the
+required properties are generated. `orchestrator/testing/samples.py` documents the fields of a sample.
 """
 
 from __future__ import annotations

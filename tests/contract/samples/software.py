@@ -1,4 +1,4 @@
-"""Software configuration: types that keep configs and deployments beside their rows."""
+"""Software configuration: types with configs and deployments in tables of their own."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SAMPLES = (
             SILENT,
             dress=stored,
             optional=OUTPUTS,
-            left_out=frozenset({"config"}),  # another one would have to be there
-            signals=(("it", {}),),  # when it is changed to wait for one
+            left_out=frozenset({"config"}),  # requires a second config
+            signals=(("it", {}),),  # if it is changed to wait for a signal
         )
         for name in ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
     ),

@@ -14,7 +14,7 @@ NEIGHBOURS = {"h": HANDLE, "u": RequiredResource("u", "AWS::IAM::User", {}, {})}
 
 
 class Neighbours:
-    """The resources that the one under contract requires, by their reference ids."""
+    """The requirements of the resource under contract, by reference id."""
 
     def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
         return NEIGHBOURS.get(reference_id)
@@ -52,7 +52,7 @@ SAMPLES = (
         in_stack={"handle": {"get_resource": "h"}},
         other_resources=BESIDE,
         signals=(_said(1), _said(2)),
-        left_out=frozenset({"handle"}),  # it would wait for signals to another one
+        left_out=frozenset({"handle"}),  # it would wait for signals to another handle
     ),
     Sample(
         "AWS::CloudFormation::WaitCondition",

@@ -1,4 +1,4 @@
-"""Types that call nobody, and the one that tests have elsewhere."""
+"""Local types, and the type of the test plugin."""
 
 from __future__ import annotations
 
