@@ -1,4 +1,4 @@
-"""Test::Bell: a resource that is ready when it was rung often enough, and remembers who rang."""
+"""Test::Bell: a resource that becomes ready after a number of signals, and records their senders."""
 
 from __future__ import annotations
 
