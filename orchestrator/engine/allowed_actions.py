@@ -1,25 +1,25 @@
-"""Which operations a stack accepts in which state (docs/internals/design.md invariant 9). Pure.
+"""Operations that a stack accepts in each state (docs/internals/design.md invariant 9). Pure.
 
-This only tells: the operations refuse by themselves, and a test asks them in every state.
+For information only: each operation checks the state itself, and a test compares both in every state.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# For people, by the action that failed; any other is taken up again by an update.
-_HELPS: Final = {
+# Suggestions by failed action; after any other action, an update continues.
+_SUGGESTIONS: Final = {
     "DELETE": "delete it again",
     "SUSPEND": "suspend it again, or resume it",
     "RESUME": "resume it again",
     "SNAPSHOT": "nothing is wrong with the stack itself: try again",
     "CHECK": "an update replaces what is not as it should be",
 }
-_ANEW: Final = "an update, with another template or with the same one, goes on from what is there"
+_UPDATE: Final = "an update, with another template or with the same one, goes on from what is there"
 
 
 def accepted(action: str, status: str) -> tuple[str, ...]:
-    """Return the operations that a live stack in this state accepts, by the names they have in the API."""
+    """Return the operations, by API name, that an existing stack in this state accepts."""
     if (action, status) == ("DELETE", "COMPLETE"):
         return ()
     found = ["delete"]
@@ -35,5 +35,5 @@ def accepted(action: str, status: str) -> tuple[str, ...]:
 
 
 def suggested_operations(action: str) -> str:
-    """Return what to do about a stack whose action has failed, in words."""
-    return _HELPS.get(action, _ANEW)
+    """Return the suggested operations after a failed action, as text."""
+    return _SUGGESTIONS.get(action, _UPDATE)

@@ -1,4 +1,4 @@
-"""What the core asks the shell to send once the transaction is committed."""
+"""Messages that the core returns, to be sent after the commit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CheckMessage:
-    """ "Look at this node": all that a message says. `label` and `root` are for people who watch."""
+    """Request to visit a node. `label` and `root` are only for monitoring."""
 
     node_id: int
     traversal: int
@@ -18,7 +18,7 @@ class CheckMessage:
 
 @dataclass(frozen=True, slots=True)
 class SignalMessage:
-    """ "This resource has signals to take in": the other thing a message may say."""
+    """Request to process the pending signals of a resource."""
 
     resource_id: int
     label: str = ""

@@ -1,4 +1,4 @@
-"""Names of the things made for resources (docs/internals/engine-semantics.md §14)."""
+"""Names of the provider objects of resources (docs/internals/engine-semantics.md §14)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from functools import lru_cache
 from uuid import UUID
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
-_PAIRS = [one + other for one in _BASE32 for other in _BASE32]  # ten bits each
+_PAIRS = [first + second for first in _BASE32 for second in _BASE32]  # ten bits each
 
 
-@lru_cache(maxsize=256)  # a visit asks several times for that of its resource
+@lru_cache(maxsize=256)  # a visit needs its resource's id several times
 def short_id(uuid: UUID | str) -> str:
     """Return twelve characters for a random uuid: the 60 bits of its time fields in lower-case base32."""
     digits = (uuid.hex if isinstance(uuid, UUID) else uuid).replace("-", "").lower()
@@ -20,7 +20,7 @@ def short_id(uuid: UUID | str) -> str:
 def physical_name(stack_name: str, resource_name: str, uuid: UUID | str, limit: int = 255) -> str:
     """Return ``<stack>-<resource>-<12 characters>``, at most `limit` characters long.
 
-    One that is longer keeps its first two characters, a hyphen, and as much of its end as fits, so that the
+    A longer name keeps its first two characters, a hyphen, and as much of its end as fits, so that the
     twelve characters that make it unique survive.
     """
     name = f"{stack_name}-{resource_name}-{short_id(uuid)}"

@@ -1,6 +1,6 @@
-"""Every state and every allowed move. The tables' words are made from this, and a test watches every move.
+"""All states and all allowed moves. The enumerations of the tables use them; a test records every move.
 
-A node is born `blocked` (or `queued` when nothing holds it back) and ends in `ready`, `failed` or `dropped`::
+A node starts `blocked` (or `queued` without requirements) and ends in `ready`, `failed` or `dropped`::
 
     blocked ── last requirement settled ──> queued ── claimed ──> checking ── settled ──> ready
                                               ^                      │ ├── not yet ─────> waiting
@@ -9,7 +9,7 @@ A node is born `blocked` (or `queued` when nothing holds it back) and ends in `r
     queued, checking ── a hook ──> paused ── cleared ──> queued
     blocked, queued, waiting, paused ── superseded, halted ──> dropped
 
-Types that call nobody go from `queued` to `ready`, `waiting` or `failed` at once
+Nodes of local types go from `queued` to `ready`, `waiting` or `failed` at once
 (operations/adr/0001-settlement-claims-local-types.md).
 """
 
@@ -30,16 +30,15 @@ STACK_ACTIONS: Final = (
     "CHECK",
     "RESTORE",
 )
-# How a revision fared; none while it is being carried out.
+# Outcomes of a revision; NULL while it is being applied.
 Outcome = Literal["complete", "failed", "cancelled", "superseded"]
 OUTCOMES: Final = get_args(Outcome)
-# Those that visit what is there and bring the stack to no other template.
+# Actions on existing resources, without a new template.
 ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
 # Actions whose completion makes the desired revision the last good one.
 TEMPLATE_ACTIONS: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
-# Open until their end was observed.
-# A CHECK is one of a nested stack: all else is looked at at once.
+# Open until their end is observed. CHECK is open only for nested stacks: other checks end at once.
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK")
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 RESOURCE_KINDS: Final = ("update", "cleanup")  # of nodes that visit a resource
@@ -50,24 +49,24 @@ NODE_MOVES: Final = frozenset(
     {
         ("blocked", "queued"),  # its last requirement settled
         ("queued", "checking"),  # claimed
-        ("queued", "ready"),  # of a type that calls nobody: claimed and settled in one
+        ("queued", "ready"),  # of a local type: claimed and settled in one statement
         ("queued", "failed"),
-        ("queued", "waiting"),  # not ready yet, or somebody else holds its resource
+        ("queued", "waiting"),  # not ready yet, or another visit holds its resource
         ("queued", "paused"),  # a hook
         ("checking", "ready"),  # settled
-        ("checking", "waiting"),  # not ready yet, to be tried again, or its lease was lost once more
+        ("checking", "waiting"),  # not ready yet, to be retried, or its lease was lost again
         ("checking", "failed"),  # final
         (
             "checking",
             "queued",
-        ),  # its lease was lost, or it goes round again: ended for an older one, replaced
-        ("checking", "blocked"),  # a finish node: leftovers are to go before it
+        ),  # its lease was lost, or another visit follows: an older operation ended, or a replacement
+        ("checking", "blocked"),  # a finish node: deposed resources are deleted first
         ("waiting", "queued"),  # due, or woken
-        ("waiting", "failed"),  # thought lost, but its worker still had its resource
+        ("waiting", "failed"),  # its lease seemed lost, but its worker still held the resource
         ("checking", "paused"),  # a hook
         ("paused", "queued"),  # the hook was cleared
         ("blocked", "failed"),  # a finish node, of a traversal that failed
-        ("blocked", "dropped"),  # its traversal is over: this and the following
+        ("blocked", "dropped"),  # its traversal is over, as in the moves below
         ("queued", "dropped"),
         ("checking", "dropped"),
         ("waiting", "dropped"),

@@ -1,1 +1,1 @@
-"""The check: one message, one node. Read `check.py` first."""
+"""Checks: each message visits a node. Read `check.py` first."""

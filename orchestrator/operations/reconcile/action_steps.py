@@ -1,4 +1,4 @@
-"""Check, suspend, resume or copy what is there (docs/internals/engine-semantics.md §10)."""
+"""Steps that check, suspend, resume or snapshot a resource (docs/internals/engine-semantics.md §10)."""
 
 from __future__ import annotations
 
@@ -9,75 +9,78 @@ from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, observation_from_state
 from orchestrator.resources.base import Observation
 
-JUST_STARTED_SECONDS = 0.001  # since it was asked for: a look that nothing was asked for before is at 0
+# Elapsed time of an observation right after the request; 0 means that no request was sent.
+JUST_STARTED_SECONDS = 0.001
 
 
-def run_action_step(dealing: ResourceOperation, action: str, *, ask: bool) -> StepResult:
-    """Do an action that brings the resource to no other template; `ask` unless that was done already.
+def run_action_step(operation: ResourceOperation, action: str, *, ask: bool) -> StepResult:
+    """Run an action that changes no definition; `ask` unless it was requested before.
 
-    Where no provider has anything to do, it is done at once.
+    Without work for a provider, it ends at once.
     """
-    known, kind = dealing.known, dealing.kind
-    known.action = action
-    if action == "CHECK" and not kind.has_provider_check:
-        return _check(dealing)
-    started = known.op != action
-    able = {"SNAPSHOT": kind.can_copy, "CHECK": True}.get(action, kind.can_pause)
-    if kind.calls_out and not able:
+    state, type_ = operation.state, operation.resource_type
+    state.action = action
+    if action == "CHECK" and not type_.has_provider_check:
+        return _check(operation)
+    fresh = state.op != action
+    supported = {"SNAPSHOT": type_.can_copy, "CHECK": True}.get(action, type_.can_pause)
+    if type_.calls_out and not supported:
         if action == "SNAPSHOT":
-            _snapshot_resource(dealing)
-        return _judge(dealing, observation_from_state(known), started=True)
-    known.op = action
-    if kind.calls_out and started:
-        dealing.open_operation()
-    token = _snapshot_resource(dealing) if action == "SNAPSHOT" else None
+            _snapshot_resource(operation)
+        return _result_of(operation, observation_from_state(state), started=True)
+    state.op = action
+    if type_.calls_out and fresh:
+        operation.record_start()
+    token = _snapshot_resource(operation) if action == "SNAPSHOT" else None
     if action != "SNAPSHOT" and ask:
-        _request_action(dealing, action)
-    ctx = dealing.context(action, JUST_STARTED_SECONDS if started else None)
-    seen = kind.observe(replace(ctx, token=token or ctx.token), known.physical_id or "")
-    return _judge(dealing, seen, started=started and not kind.calls_out)
+        _request_action(operation, action)
+    context = operation.context(action, JUST_STARTED_SECONDS if fresh else None)
+    seen = type_.observe(replace(context, token=token or context.token), state.physical_id or "")
+    return _result_of(operation, seen, started=fresh and not type_.calls_out)
 
 
-def _check(dealing: ResourceOperation) -> StepResult:
-    known, kind = dealing.known, dealing.kind
-    if not kind.can_check:
-        reason = f"CHECK not supported for {dealing.resource.type}"
-        return StepResult(Ready(observation_from_state(known, reason)), known)
-    seen = kind.observe(dealing.context("CHECK", 0.0), known.physical_id or "")
+def _check(operation: ResourceOperation) -> StepResult:
+    """Check the resource by an observation."""
+    state, type_ = operation.state, operation.resource_type
+    if not type_.can_check:
+        reason = f"CHECK not supported for {operation.resource.type}"
+        return StepResult(Ready(observation_from_state(state, reason)), state)
+    seen = type_.observe(operation.context("CHECK", 0.0), state.physical_id or "")
     if seen.exists and not seen.error and not seen.ready:
         seen = replace(seen, error=seen.reason or "It is not ready.", error_kind="Error")
-    return _judge(dealing, seen, started=True)
+    return _result_of(operation, seen, started=True)
 
 
-def _request_action(dealing: ResourceOperation, action: str) -> None:
-    """Ask for a pause or its end, or a check. Until that is answered, it may not have been asked for."""
-    known, kind = dealing.known, dealing.kind
-    known.unanswered = kind.calls_out
-    verbs = {"SUSPEND": kind.suspend, "RESUME": kind.resume, "CHECK": kind.check}
-    verbs[action](dealing.context(action, 0.0), known.physical_id or "")
-    known.unanswered = False
+def _request_action(operation: ResourceOperation, action: str) -> None:
+    """Request a suspend, a resume or a check. Until it is answered, it may be carried out at any time."""
+    state, type_ = operation.state, operation.resource_type
+    state.unanswered = type_.calls_out
+    verbs = {"SUSPEND": type_.suspend, "RESUME": type_.resume, "CHECK": type_.check}
+    verbs[action](operation.context(action, 0.0), state.physical_id or "")
+    state.unanswered = False
 
 
-def _snapshot_resource(dealing: ResourceOperation) -> str:
-    """Ask for the copy of a SNAPSHOT unless that is known to have been done; return its token."""
-    known, kind, visit = dealing.known, dealing.kind, dealing.visit
-    token, kept = dealing.keep_copy(visit, known, f"{dealing.resource.uuid}-s{visit.traversal}", None)
-    if visit.act == "SNAPSHOT" and kept is None and kind.can_copy:
-        ctx = replace(dealing.context("SNAPSHOT", 0.0), token=token)
-        dealing.keep_copy(visit, known, token, kind.snapshot(ctx, known.physical_id or ""))
+def _snapshot_resource(operation: ResourceOperation) -> str:
+    """Request the resource snapshot unless that is recorded; return its token."""
+    state, type_, visit = operation.state, operation.resource_type, operation.visit
+    record = operation.services.record_snapshot
+    token, recorded = record(visit, state, f"{operation.resource.uuid}-s{visit.traversal}", None)
+    if visit.act == "SNAPSHOT" and recorded is None and type_.can_copy:
+        context = replace(operation.context("SNAPSHOT", 0.0), token=token)
+        record(visit, state, token, type_.snapshot(context, state.physical_id or ""))
     return token
 
 
-def _judge(dealing: ResourceOperation, seen: Observation, *, started: bool) -> StepResult:
-    known = dealing.known
-    outcome = judge_act(seen, name=dealing.resource.name, physical_id=known.physical_id or "")
-    aside = known.action != dealing.visit.act
-    if aside and isinstance(outcome, Wait) and known.action in dealing.kind.preemptible:
-        if dealing.kind.can_cancel:
-            dealing.kind.cancel(dealing.context(known.action), known.physical_id or "")
-        outcome = Ready(observation_from_state(known))  # nobody need wait for it any more
+def _result_of(operation: ResourceOperation, seen: Observation, *, started: bool) -> StepResult:
+    state, type_ = operation.state, operation.resource_type
+    outcome = judge_act(seen, name=operation.resource.name, physical_id=state.physical_id or "")
+    earlier = state.action != operation.visit.act  # the action of an earlier traversal
+    if earlier and isinstance(outcome, Wait) and state.action in type_.preemptible:
+        if type_.can_cancel:
+            type_.cancel(operation.context(state.action), state.physical_id or "")
+        outcome = Ready(observation_from_state(state))  # this traversal need not wait for it
     elif isinstance(outcome, Ready):
-        dealing.take(seen)
-    elif isinstance(outcome, Failed) and known.action == "CHECK":
+        operation.record(seen)
+    elif isinstance(outcome, Failed) and state.action == "CHECK":
         outcome = Unhealthy(outcome.reason)
-    return StepResult(outcome, known, started)
+    return StepResult(outcome, state, started)

@@ -1,8 +1,8 @@
 """Visit nodes: claim, decide, act, observe, record. This is the engine's whole inner loop.
 
-One call is one Celery task. The claim is committed before anything is read
-(docs/internals/protocol.md rule 2), no transaction is open while a type's verbs run, and what is to be
-enqueued next is returned, to be sent after the commit.
+Each call is a Celery task. The claim is committed before anything is read
+(docs/internals/protocol.md rule 2), no transaction is open while a type's verbs run, and the messages are
+returned, to be sent after the commit.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import set_log_context
 from orchestrator.operations.planning.process import is_small_plan_candidate
-from orchestrator.operations.reconcile.batch import CheckBatch
+from orchestrator.operations.reconcile.batch import check_batch
 from orchestrator.operations.reconcile.checked_node import CheckedNode
+from orchestrator.operations.reconcile.resource_visits import batch_context
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.nodes import repository
@@ -32,27 +33,27 @@ def check_nodes(
     again: bool = False,
     checked: list[CheckedNode] | None = None,
 ) -> list[CheckMessage]:
-    """Carry these nodes of one traversal as far as they will go now; return what to enqueue next.
+    """Advance nodes of a traversal as far as possible now; return the messages to send.
 
-    `durable` is for types that call providers: their commits are on disk before the next step
-    (docs/internals/protocol.md rule 5). `bulk` nodes visit no resource: they plan, join and finish. `again`,
-    after the database broke off a try: the resources that this claimed under its `lease` are gone on with.
+    `durable` is for external types: their commits are on disk before the next step
+    (docs/internals/protocol.md rule 5). `bulk` nodes have no resource: they plan, join and finish. `again`
+    repeats a call that the database interrupted, with its `lease`: the claimed resources are continued.
     A summary of each visit is appended to `checked`.
 
     Raises:
-        one of UNREACHABLE: the database is away, or broke this off.
+        UNREACHABLE: the database is away, or has interrupted this call.
     """
     lease = new_lease() if lease is None else lease
     checked = [] if checked is None else checked
-    rings: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     try:
         if not durable:
             may_plan = bulk and traversal == 1
-            rings, left = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
+            messages, left = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
             ids = [id_ for id_ in ids if id_ in left or again]
         if ids:
-            rings += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
-        return rings
+            messages += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
+        return messages
     finally:
         set_log_context(None)
 
@@ -69,18 +70,18 @@ def _check_with_lease(
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
     visits = repository.read_claimed(db, ids if again else claimed, lease) if claimed or again else []
-    if again:  # a plan may be in the hands of a process of its own by now, with our lease
-        visits = [one for one in visits if one.resource is not None or one.node_id in claimed]
-    if not visits:  # late or repeated: somebody else did it
+    if again:  # a plan may run in a process of its own by now, under our lease
+        visits = [visit for visit in visits if visit.resource is not None or visit.node_id in claimed]
+    if not visits:  # late or duplicate message
         return []
     held = [(visit.node_id, visit.resource.id if visit.resource else None, lease) for visit in visits]
-    if again:  # nobody has kept it since
+    if again:  # it was not renewed since
         repository.renew(db, held, engine.settings.lease_seconds)
     with engine.leases.keep(held):
-        batch = CheckBatch(engine, db, lease)
-        rings = batch.run(visits)
+        batch = batch_context(engine, db, lease)
+        messages = check_batch(batch, visits).messages
     checked += batch.checked
-    return rings
+    return messages
 
 
 def _check_without_lease(
@@ -91,38 +92,40 @@ def _check_without_lease(
     *,
     may_plan: bool,
 ) -> tuple[list[CheckMessage], Collection[int]]:
-    """Check nodes of types that call nobody: what writes an outcome takes the node (adr/0001). Return also
-    those that take a claim.
+    """Check nodes of local types: the statement that writes an outcome takes the node (adr/0001). Return
+    the messages, and the nodes that need a lease.
     """
     db = engine.database.check_connection(durable=False)
     planned = small_plans.read_plan_node(db, ids[0]) if may_plan and len(ids) == 1 else None
     visits, busy = repository.read_queued(db, ids, traversal) if planned is None else ([planned[0]], [])
-    own: list[Visit] = []
-    others: list[Visit] = []
+    leaseless: list[Visit] = []
+    needing_lease: list[Visit] = []
     for visit in visits:
-        (own if _needs_no_lease(engine, visit) else others).append(visit)
-    rings: list[CheckMessage] = []
-    if own:
-        round_ = CheckBatch(engine, db, None, None if planned is None else planned[1])
-        rings += round_.run(own)
-        others += round_.left
-        checked += round_.checked
+        (leaseless if _needs_no_lease(engine, visit) else needing_lease).append(visit)
+    messages: list[CheckMessage] = []
+    if leaseless:
+        plan_inputs = None if planned is None else planned[1]
+        batch = batch_context(engine, db, None)
+        result = check_batch(batch, leaseless, plan_inputs)
+        checked += batch.checked
+        messages = result.messages
+        needing_lease += result.needing_lease
     if busy:
         repository.defer_busy(db, busy, traversal)
-    return rings, {visit.node_id for visit in others}
+    return messages, {visit.node_id for visit in needing_lease}
 
 
 def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:
-    """Whether a visit needs no claim: of a type that calls nobody, of a child's first beginning, its
-    removal's and any end.
+    """Whether a visit needs no lease: to a local type, to a nested stack, or to a plan or finish node of a
+    child.
     """
     if visit.resource is not None:
-        kind = engine.types.get(visit.resource.kind)
-        if kind is not None:
-            return not kind.needs_lease
+        type_ = engine.types.get(visit.resource.kind)
+        if type_ is not None:
+            return not type_.needs_lease
         return visit.definition is not None and "nested" in visit.definition.body
     return (
         (visit.kind == "finish" or (visit.kind == "plan" and is_small_plan_candidate(visit)))
-        and visit.stack.root_id != visit.stack.id  # nobody is told of it but the stack around it
+        and visit.stack.root_id != visit.stack.id  # only its parent is notified
         and not (visit.superseded or visit.halted or visit.lost_leases)
     )

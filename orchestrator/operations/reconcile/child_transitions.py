@@ -1,7 +1,7 @@
-"""Move child stacks: each together with the wait of the resource it stands for, in one transaction.
+"""Transitions of child stacks, each in a transaction with the wait of its parent's resource.
 
-So there is never a child that nobody waits for, nor a node that waits for no child, whoever dies and
-whenever. A child is locked before the rows of its parent, as its own end does it
+A child always has a node that waits for it, and a waiting node always has a child, whichever worker dies at
+whichever moment. A child is locked before the rows of its parent, as at its own end
 (docs/internals/protocol.md rule 12).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,48 +19,59 @@ from orchestrator.engine.check.child_status import ChildRequest, ChildStep, spli
 from orchestrator.engine.check.outcome import ChildTransition
 from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.operations.resource_context.state import ResourceState, StepResult
+from orchestrator.operations.reconcile.pending import Pause, Write
+from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import children
-from orchestrator.store.traversals.children import StartedChild as Begun
+from orchestrator.store.traversals.children import StartedChild
 
-TRIES = 5  # over deadlocks that PostgreSQL broke
+TRIES = 5  # attempts after deadlocks
 
 
 class ChildChanged(Exception):
-    """The child is no longer as it was seen: look again."""
+    """The child has changed since it was read: repeat the visit."""
 
 
 class LeaseLost(Exception):
-    """The resource is another's by now."""
+    """The lease is lost, or the traversal is over."""
 
 
 Row = Callable[[Visit, StepResult], dict[str, Any]]
 
 
-def apply_child_transition(
-    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
-) -> list[CheckMessage]:
-    """Carry out what is to be done to a child, and let its resource's node wait; return what to enqueue.
+@dataclass(frozen=True, slots=True)
+class TransitionContext:
+    """Context of the transitions of a batch; `row_of` returns the columns of every outcome."""
 
-    Without a lease nothing was claimed, and what is written takes the node (adr/0001).
+    db: repository.CheckConnection
+    row_of: Row
+    lease: int | None
+    root: str
+
+
+def apply_child_transition(
+    context: TransitionContext, visit: Visit, result: StepResult
+) -> list[CheckMessage]:
+    """Apply the transition of a child and let its resource's node wait; return the messages to send.
+
+    Without a lease nothing was claimed, and the statement that writes the outcome takes the node (adr/0001).
 
     Raises:
-        Elsewhere: the child has moved since it was seen.
-        Lost: the lease is another's, or the traversal is over.
+        ChildChanged: the child has changed since it was read.
+        LeaseLost: the lease is lost, or the traversal is over.
     """
-    assert isinstance(done.outcome, ChildTransition)
-    planned = done.outcome.step
+    assert isinstance(result.outcome, ChildTransition)
+    step, db = result.outcome.step, context.db
     for tries_left in range(TRIES - 1, -1, -1):
         try:
-            if planned.verb == "create" and planned.child is None:
-                return _spawn(db, visit, done, row_of, lease, root)
+            if step.verb == "create" and step.child is None:
+                return _spawn(context, visit, result, step)
             with db.transaction():
-                return _move(db, visit, done, row_of, lease, root)
+                return _apply(context, visit, result, step)
         except children.ContentMissing:
-            children.store(db, planned.wanted)
+            children.store(db, step.wanted)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise
@@ -67,109 +79,110 @@ def apply_child_transition(
 
 
 def _spawn(
-    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
+    context: TransitionContext, visit: Visit, result: StepResult, step: ChildStep
 ) -> list[CheckMessage]:
-    assert isinstance(done.outcome, ChildTransition)
-    planned, known = done.outcome.step, done.known
-    known.data = with_request(split_request(known.data)[1], ChildRequest(1, planned.turn))
-    row = _row(visit, done, row_of)
-    settled = children.spawn(db, planned.wanted, row, lease, root, again=planned.child is not None)
+    """Create the child."""
+    state = result.state
+    state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn))
+    row = _row(visit, result, step, context.row_of)
+    settled = children.spawn(
+        context.db, step.wanted, row, context.lease, context.root, again=step.child is not None
+    )
     if row["resource_id"] not in settled.held:
         raise LeaseLost
     return settled.rings
 
 
-def _move(
-    db: repository.CheckConnection, visit: Visit, done: StepResult, row_of: Row, lease: int | None, root: str
+def _apply(
+    context: TransitionContext, visit: Visit, result: StepResult, step: ChildStep
 ) -> list[CheckMessage]:
-    assert isinstance(done.outcome, ChildTransition)
-    planned, known = done.outcome.step, done.known
-    if planned.verb == "create":
-        return _spawn(db, visit, done, row_of, lease, root)
-    begun = _begin(db, visit, planned)
-    asked, kept = split_request(known.data)
-    if begun is not None:
-        asked = ChildRequest(begun.traversal, planned.turn)
-    elif asked is not None:
-        asked = ChildRequest(asked.traversal, planned.turn)
-    known.data = with_request(kept, asked)
-    row = _row(visit, done, row_of)
-    settled = repository.write_outcome(db, ending.WAIT, [row], lease, root)
+    """Start the traversal of an existing child, or only wait for it."""
+    if step.verb == "create":
+        return _spawn(context, visit, result, step)
+    started, state = _start(context.db, visit, step), result.state
+    request, data = split_request(state.data)
+    if started is not None:
+        request = ChildRequest(started.traversal, step.turn)
+    elif request is not None:
+        request = ChildRequest(request.traversal, step.turn)
+    state.data = with_request(data, request)
+    row = _row(visit, result, step, context.row_of)
+    settled = repository.write_outcome(context.db, ending.WAIT, [row], context.lease, context.root)
     if row["resource_id"] not in settled.held:
         raise LeaseLost
-    return settled.rings + ([] if begun is None else [begun.ring])
+    return settled.rings + ([] if started is None else [started.ring])
 
 
-def _row(visit: Visit, done: StepResult, row_of: Row) -> dict[str, Any]:
-    assert isinstance(done.outcome, ChildTransition)
-    planned = done.outcome.step
-    row = row_of(visit, done)
+def _row(visit: Visit, result: StepResult, step: ChildStep, row_of: Row) -> dict[str, Any]:
+    row = row_of(visit, result)
     row |= {
-        "op": done.known.op,
-        "wait_seconds": planned.seconds if planned.verb == "pause" else None,
+        "op": result.state.op,
+        "wait_seconds": step.seconds if step.verb == "pause" else None,
         "reason": "state changed",
         "retried": False,
     }
     assert visit.resource is not None
     if visit.resource.op is None:
-        row["traversal"] = visit.traversal  # no newer planner was told of it
+        row["traversal"] = visit.traversal  # the planner of a newer traversal has not seen this operation
     return row
 
 
-def _begin(db: repository.CheckConnection, visit: Visit, planned: ChildStep) -> Begun | None:
-    child = planned.child
-    if planned.verb == "pause":
+def _start(db: repository.CheckConnection, visit: Visit, step: ChildStep) -> StartedChild | None:
+    """Start the child's traversal; None: only wait."""
+    child = step.child
+    if step.verb == "pause":
         return None
     assert child is not None
-    if planned.verb == "wait":
+    if step.verb == "wait":
         if children.lock_child(db, child.id) != (child.traversal, child.status):
             raise ChildChanged
         return None
-    if planned.verb == "update":
-        begun = children.update(db, child.id, planned.wanted, converge=visit.stack.converge)
-    elif planned.verb == "delete":
-        begun = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
+    if step.verb == "update":
+        started = children.update(db, child.id, step.wanted, converge=visit.stack.converge)
+    elif step.verb == "delete":
+        started = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
         snapshots.remove_all(db, child.id)
-    elif planned.action == "SNAPSHOT":
-        begun = _snapshot(db, child.id, planned.wanted)
+    elif step.action == "SNAPSHOT":
+        started = _start_snapshot(db, child.id, step.wanted)
     else:
-        begun = children.begin(db, child.id, planned.action)
-    if begun is None:
-        raise ChildChanged  # gone at this very moment
-    return begun
+        started = children.begin(db, child.id, step.action)
+    if started is None:
+        raise ChildChanged  # deleted at this very moment
+    return started
 
 
-def _snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -> Begun | None:
-    ground = snapshots.lock(db, child_id)
-    if ground is None:
+def _start_snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -> StartedChild | None:
+    source = snapshots.lock(db, child_id)
+    if source is None:
         return None
-    _, opened = snapshots.begin(db, child_id, ground, None, uuid)
-    return Begun(opened.traversal, opened.ring)
+    _, started = snapshots.begin(db, child_id, source, None, uuid)
+    return StartedChild(started.traversal, started.ring)
 
 
 @contextmanager
 def child_side_effects(
-    db: repository.CheckConnection, items: Sequence[tuple[Visit, ResourceState, dict[str, Any]]]
+    db: repository.CheckConnection, items: Sequence[Write | Pause]
 ) -> Iterator[Callable[[repository.Settled], None]]:
-    """Write outcomes in one transaction with what goes with them of child stacks: the causes of failures, and
-    that the child of a resource that goes is a stack of its own. Call what is yielded with what was settled.
+    """Write outcomes in a transaction with their effects on child stacks: the causes of a failure, and the
+    detachment of a retained resource's child. Call the yielded function with the settled rows.
     """
-    causes = {row["resource_id"]: row.pop("causes") for _, _, row in items if row.get("causes")}
-    freed = {row["resource_id"]: row.pop("let_go", None) for _, _, row in items}
-    let_go = {resource_id: child_id for resource_id, child_id in freed.items() if child_id is not None}
-    if not causes and not let_go:
+    causes = {item.row["resource_id"]: item.row.pop("causes") for item in items if item.row.get("causes")}
+    released = {item.row["resource_id"]: item.row.pop("let_go", None) for item in items}
+    detached = {resource_id: child_id for resource_id, child_id in released.items() if child_id is not None}
+    if not causes and not detached:
         yield lambda _: None
         return
 
-    def tell(settled: repository.Settled) -> None:
-        for visit, _, row in items:
-            held = row["resource_id"] if row["resource_id"] in settled.held else None
+    def finish(settled: repository.Settled) -> None:
+        for item in items:
+            held = item.row["resource_id"] if item.row["resource_id"] in settled.held else None
             if held in causes:
-                children.spread(db, visit.stack.id, visit.traversal, row["name"], causes[held])
-            if held in let_go:
-                children.detach(db, let_go[held])
+                visit = item.visit
+                children.spread(db, visit.stack.id, visit.traversal, item.row["name"], causes[held])
+            if held in detached:
+                children.detach(db, detached[held])
 
     with db.transaction():
-        for child_id in sorted(let_go.values()):
+        for child_id in sorted(detached.values()):
             children.lock_child(db, child_id)  # a child before the rows of its parent
-        yield tell
+        yield finish

@@ -1,67 +1,68 @@
-"""What a resource is wanted to be now: its definition, evaluated with what its requirements hand on."""
+"""The desired state of a resource: its definition, evaluated with the outputs of its requirements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
 from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.operations.resource_context.operation import ResourceOperation
-from orchestrator.operations.resource_context.state import proxy
+from orchestrator.operations.resource_context.state import DesiredResource, proxy
 from orchestrator.template.definition import NOTHING, StackDefinition
 
 
-class DesiredResource(NamedTuple):
-    """What a definition comes to."""
+def apply_definition(operation: ResourceOperation) -> DesiredResource:
+    """Set properties, metadata and requirements as desired, and return the evaluated definition."""
+    definition, state = operation.visit.definition, operation.state
+    assert definition is not None
+    desired = operation.desired or _evaluate(operation)
+    state.properties = desired.properties
+    if state.given_metadata is None or (desired.metadata or {}) != state.given_metadata:
+        state.metadata, state.given_metadata = desired.metadata, None  # else a signal's changes stay
+    state.secret = desired.secret
+    record_requirements(operation)
+    return desired
 
-    properties: Mapping[str, Any]
-    metadata: Any
-    secret: bool
-    external_id: str | None
+
+def record_requirements(operation: ResourceOperation) -> None:
+    """Record the current definition and the digests of its inputs."""
+    definition, state = operation.visit.definition, operation.state
+    assert definition is not None
+    inputs = sorted(operation.visit.inputs)  # by id
+    state.definition_id = definition.id
+    state.requires = tuple([data.id for data in inputs])
+    state.input_digests = tuple([data.value_digest or "" for data in inputs])
 
 
-class PropertyResolution(ResourceOperation):
-    """Dealings with a resource that has a definition."""
+def _evaluate(operation: ResourceOperation) -> DesiredResource:
+    definition, name = operation.visit.definition, operation.resource.name
+    assert definition is not None
+    body, view = definition.body, definition_view(operation)
+    properties = resolve_properties(body, view, operation.resource_type, name)
+    metadata = body.get("metadata")
+    metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
+    secret, external = view.used_secret, body.get("external_id")
+    if external is not None:
+        external = view.resolve(external, f"resources.{name}.external_id")
+    return DesiredResource(properties, metadata, secret, None if external is None else str(external))
 
-    wanted: DesiredResource | None = None  # once it was evaluated
 
-    def _resolve(self) -> str | None:
-        """Bring properties, metadata and requirements to what they are now; return the `external_id`."""
-        definition, known = self.visit.definition, self.known
-        assert definition is not None
-        wanted = self.wanted = self.wanted or self._evaluate()
-        inputs = sorted(self.visit.inputs)  # by id
-        known.properties, known.definition_id = wanted.properties, definition.id
-        if known.given_metadata is None or (wanted.metadata or {}) != known.given_metadata:
-            known.metadata, known.given_metadata = wanted.metadata, None  # else what signals made of it stays
-        known.secret = wanted.secret
-        known.requires = tuple([data.id for data in inputs])
-        known.input_digests = tuple([data.value_digest or "" for data in inputs])
-        return wanted.external_id
+def definition_view(operation: ResourceOperation) -> StackDefinition:
+    """Return the stack as the functions in the definition see it."""
+    definition, services = operation.visit.definition, operation.services
+    assert definition is not None
+    body, used = definition.body, definition.dep_attrs
+    inputs = sorted(operation.visit.inputs)  # by id
+    return StackDefinition(
+        body["version"],
+        operation.parameters,
+        {data.name: proxy(data, services.cipher, used.get(data.name, ())) for data in inputs},
+        services.files.reader(body.get("files", NOTHING)),
+        mappings=body.get("mappings", NOTHING),
+    )
 
-    def _evaluate(self) -> DesiredResource:
-        """Evaluate the definition with what the requirements hand on now."""
-        definition, name = self.visit.definition, self.resource.name
-        assert definition is not None
-        body, view = definition.body, self._view()
-        properties = resolve_properties(body, view, self.kind, name)
-        metadata = body.get("metadata")
-        metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
-        secret, external = view.used_secret, body.get("external_id")
-        if external is not None:
-            external = view.resolve(external, f"resources.{name}.external_id")
-        return DesiredResource(properties, metadata, secret, None if external is None else str(external))
 
-    def _view(self) -> StackDefinition:
-        """Return what the functions in the definition see."""
-        definition = self.visit.definition
-        assert definition is not None
-        body, used = definition.body, definition.dep_attrs
-        inputs = sorted(self.visit.inputs)  # by id
-        return StackDefinition(
-            body["version"],
-            self.values,
-            {data.name: proxy(data, self.cipher, used.get(data.name, ())) for data in inputs},
-            self.files.reader(body.get("files", NOTHING)),
-            mappings=body.get("mappings", NOTHING),
-        )
+def is_current(operation: ResourceOperation) -> bool:
+    """Whether the open operation was started for the current definition and the current inputs."""
+    resource, visit = operation.resource, operation.visit
+    if visit.definition is None or resource.definition_id != visit.definition.id:
+        return False
+    started_with = dict(zip(resource.requires, resource.input_digests, strict=True))
+    return all(started_with.get(data.id) == (data.value_digest or "") for data in visit.inputs)

@@ -1,4 +1,4 @@
-"""What the end of a visit writes, and by which statement: pure."""
+"""The row that an outcome writes, and its statement: pure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 
 
 def outcome_statement(
-    visit: Visit, done: StepResult, outcome: Outcome
+    visit: Visit, result: StepResult, outcome: Outcome
 ) -> tuple[OutcomeStatement, dict[str, Any]]:
-    """Return the statement that writes an outcome, and what that takes besides `row_of`."""
+    """Return the statement that writes an outcome, and its own columns."""
     assert visit.resource is not None
     statement, row = ending.SETTLE, dict[str, Any]()
     match outcome:
@@ -45,7 +45,7 @@ def outcome_statement(
             row |= ready_columns(seen)
             if isinstance(outcome, PreviousOperationEnded) and outcome.failure:
                 row |= {"status": "FAILED", "reason": outcome.failure, "observed": "failed"}
-            row["changed"] = done.known.value_digest != visit.resource.value_digest
+            row["changed"] = result.state.value_digest != visit.resource.value_digest
         case Unchanged():
             statement = ending.SETTLE_UNCHANGED if visit.kind == "update" else ending.SETTLE_CLEANUP_KEPT
         case Replaced():
@@ -61,7 +61,7 @@ def outcome_statement(
         case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
             statement = ending.WAIT
             row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
-            row["op"] = "DISCARD" if discard else done.known.op
+            row["op"] = "DISCARD" if discard else result.state.op
         case Unhealthy(reason=reason, left_alone=left_alone):
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
@@ -74,13 +74,13 @@ def outcome_statement(
             row |= {"status": "FAILED", "reason": reason}
             if causes:
                 row["causes"] = causes
-            row["action"] = done.known.action if done.known.action != "INIT" else "CREATE"
+            row["action"] = result.state.action if result.state.action != "INIT" else "CREATE"
     return statement, row
 
 
-def outcome_row(visit: Visit, done: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
-    """Return a visited resource as its ending writes it, whatever that is."""
-    resource, known, definition = visit.resource, done.known, visit.definition
+def outcome_row(visit: Visit, result: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
+    """Return the columns that every outcome writes."""
+    resource, state, definition = visit.resource, result.state, visit.definition
     assert resource is not None
     row: dict[str, Any] = {
         "node_id": visit.node_id,
@@ -89,28 +89,26 @@ def outcome_row(visit: Visit, done: StepResult, cipher: Cipher, *, claimed: bool
         "name": resource.name,
         "type": resource.type,
         "runs_as": resource.runs_as,
-        "action": known.action,
-        "started": done.started,
+        "action": state.action,
+        "started": result.started,
         "changed": False,
-        "physical_id": known.physical_id,
-        "attempt": known.attempt,
-        "requires": known.requires,
-        "input_digests": known.input_digests,
-        "value_digest": known.value_digest,
+        "physical_id": state.physical_id,
+        "attempt": state.attempt,
+        "requires": state.requires,
+        "input_digests": state.input_digests,
+        "value_digest": state.value_digest,
         "retried": False,
-        "unanswered": known.unanswered,
+        "unanswered": state.unanswered,
     }
     if not claimed:
         row |= {"continued": resource.op is not None, "was": resource.status}
     if visit.kind == "update" and definition is not None:
-        row |= {"definition_id": known.definition_id, "digest": definition.digest}
+        row |= {"definition_id": state.definition_id, "digest": definition.digest}
         body = definition.body
-        if not needs_other_type(
-            resource.kind, body.get("runs_as") or body["type"]
-        ):  # by another name, perhaps
-            row |= {"type": body["type"], "runs_as": body.get("runs_as")}
-    values = to_columns(known)
-    if known.secret:
+        if not needs_other_type(resource.kind, body.get("runs_as") or body["type"]):
+            row |= {"type": body["type"], "runs_as": body.get("runs_as")}  # the same type, perhaps renamed
+    values = to_columns(state)
+    if state.secret:
         row["sealed"] = cipher.seal(values).decode()
     else:
         row |= values
@@ -118,14 +116,14 @@ def outcome_row(visit: Visit, done: StepResult, cipher: Cipher, *, claimed: bool
 
 
 def ready_columns(seen: Observation) -> dict[str, Any]:
-    """Return what is written of a resource that is as wanted."""
+    """Return the columns of a ready resource."""
     return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
 
 
 def was_healthy(visit: Visit) -> bool:
-    """Whether a resource that is replaced was there as wanted before, and is of the type it is to be of."""
+    """Whether a replaced resource was complete, and keeps its type."""
     resource, definition = visit.resource, visit.definition
     assert resource is not None
     assert definition is not None
-    made = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
-    return made and definition.body["type"] == resource.type
+    created = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
+    return created and definition.body["type"] == resource.type

@@ -1,4 +1,4 @@
-"""What every check in a process shares: built once, in `operations/bootstrap.py`."""
+"""Services shared by all checks of a process: built once, in `operations/bootstrap.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.store.connections.database import Database
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What every check in this process shares."""
+    """Services shared by all checks of this process."""
 
     database: Database
     cipher: Cipher

@@ -1,11 +1,11 @@
-"""A visited resource's values in the open, and how a visit to it ended."""
+"""The decrypted values of a visited resource, and the result of a visit."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -16,14 +16,18 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
 from orchestrator.template.functions import ALL
 
-# Kept beside a type's own notes.
+# Keys in the column `data`, next to the data of the type. Stored: never change the texts.
 GIVEN_METADATA: Final = "template's metadata"
 SHADOWED_BY_NONE: Final = "stood in for"
 
 
 @dataclass(slots=True)
 class ResourceState:
-    """A resource's values in the open, sealed in its row or not: as they were, then as they are."""
+    """The decrypted values of a resource: first as recorded, then updated by the steps of one visit.
+
+    It is updated at once when the provider answers, so that an existing object reaches the row even if the
+    next line of the step raises an error.
+    """
 
     properties: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -35,51 +39,66 @@ class ResourceState:
     op: str | None = None
     action: str = "INIT"
     secret: bool = False
-    unanswered: bool = False  # a create was sent and its fate is unknown: it may still be carried out
+    unanswered: bool = False  # a request was sent and not answered: it may still be carried out
     requires: tuple[int, ...] = ()
-    input_digests: tuple[str, ...] = ()  # what each of them handed on; "" when it only stands on it still
-    value_digest: str | None = None  # of what this one hands on
-    definition_id: int | None = None  # what it is being built from
+    input_digests: tuple[str, ...] = ()  # parallel to `requires`; "" if only the old definition requires it
+    value_digest: str | None = None  # of the outputs
+    definition_id: int | None = None  # created or updated from this definition
     given_metadata: Mapping[str, Any] | None = None  # the template's, once a signal has changed the metadata
-    stood_in_for: bool = False  # by OS::Heat::None: it is there, and hands on no attributes
+    shadowed: bool = False  # by OS::Heat::None: it exists, without attributes
+    opened: bool = False  # this visit has recorded the start of an operation
+
+
+class DesiredResource(NamedTuple):
+    """An evaluated definition."""
+
+    properties: Mapping[str, Any]
+    metadata: Any
+    secret: bool
+    external_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How a visit ended, with the resource as it is now; `started` if its operation began in this visit."""
+    """The outcome of a visit, and the resource's state after it; `started` if its operation began in it.
+
+    `desired` is the evaluated definition of a resource to be replaced: its replacement uses it again.
+    """
 
     outcome: Outcome
-    known: ResourceState
+    state: ResourceState
     started: bool = False
+    desired: DesiredResource | None = None
 
 
-def in_progress_event_written(visit: Visit, known: ResourceState) -> bool:
-    """Whether users have already read that this action of the resource is in progress."""
+def in_progress_event_written(visit: Visit, state: ResourceState) -> bool:
+    """Whether the event for the start of this action was already written."""
     resource = visit.resource
-    return resource is not None and (resource.action, resource.status) == (known.action, "IN_PROGRESS")
+    return resource is not None and (resource.action, resource.status) == (state.action, "IN_PROGRESS")
 
 
 class OperationNotRecorded(Exception):
-    """Our own database failed before anything was asked for."""
+    """Our own database failed before a request was sent to the provider."""
 
 
-Begin = Callable[[Visit, ResourceState], bool]  # opens an operation durably; False: the lease is lost
-# Notes a copy, by its token, and what was told of it; returns the token it was asked for with, and what is
-# known of it.
-KeepCopy = Callable[
+# Records the start of an operation durably; False: the lease is lost.
+RecordStart = Callable[[Visit, ResourceState], bool]
+# Records a resource snapshot by its token, with its data; returns the token of the first request and the
+# recorded data.
+RecordSnapshot = Callable[
     [Visit, ResourceState, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]
 ]
 
 
 def load_state(visit: Visit, cipher: Cipher) -> ResourceState:
-    """Return the visited resource's stored values, opened."""
+    """Return the recorded values of the visited resource, decrypted."""
     resource = visit.resource
     assert resource is not None
     opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
     data = dict(opened.get("data", resource.data) or {})
     return ResourceState(
         given_metadata=data.pop(GIVEN_METADATA, None),
-        stood_in_for=data.pop(SHADOWED_BY_NONE, False),
+        shadowed=data.pop(SHADOWED_BY_NONE, False),
         properties=opened.get("properties", resource.properties) or {},
         attributes=opened.get("attributes", resource.attributes) or {},
         data=data,
@@ -97,24 +116,24 @@ def load_state(visit: Visit, cipher: Cipher) -> ResourceState:
     )
 
 
-def to_columns(known: ResourceState) -> dict[str, Any]:
-    """Return the values of which all are sealed when one is secret."""
-    data = dict(known.data)
-    if known.given_metadata is not None:
-        data[GIVEN_METADATA] = known.given_metadata
-    if known.stood_in_for:
+def to_columns(state: ResourceState) -> dict[str, Any]:
+    """Return the columns that are encrypted together if one of them is secret."""
+    data = dict(state.data)
+    if state.given_metadata is not None:
+        data[GIVEN_METADATA] = state.given_metadata
+    if state.shadowed:
         data[SHADOWED_BY_NONE] = True
     return {
-        "properties": dict(known.properties),
-        "attributes": dict(known.attributes),
+        "properties": dict(state.properties),
+        "attributes": dict(state.attributes),
         "data": data,
-        "metadata": known.metadata,
-        "reference_id": known.reference_id,
+        "metadata": state.metadata,
+        "reference_id": state.reference_id,
     }
 
 
 def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
-    """Return what functions may see of a requirement: of its attributes those `used`."""
+    """Return the view that functions have of a requirement, with only the `used` attributes if secret."""
     opened: Mapping[str, Any] = cipher.open(data.sealed.encode()) if data.sealed else {}
     attributes = opened.get("attributes", data.attributes) or {}
     if opened and ALL not in used:
@@ -129,17 +148,15 @@ def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> Res
     )
 
 
-def observation_from_state(known: ResourceState, reason: str = "") -> Observation:
-    """Return an observation of just what is known already."""
-    return Observation(True, attributes=known.attributes, reference_id=known.reference_id, reason=reason)
+def observation_from_state(state: ResourceState, reason: str = "") -> Observation:
+    """Return an observation of the recorded values, without asking the provider."""
+    return Observation(True, attributes=state.attributes, reference_id=state.reference_id, reason=reason)
 
 
-def output_digest(known: ResourceState) -> str:
-    """Return a digest of what a resource hands on to those that require it
-    (docs/internals/protocol.md rule 7).
-    """
+def output_digest(state: ResourceState) -> str:
+    """Return a digest of the outputs that dependents use (docs/internals/protocol.md rule 7)."""
     text = orjson.dumps(
-        [known.reference_id, known.physical_id, known.attributes], option=orjson.OPT_SORT_KEYS
+        [state.reference_id, state.physical_id, state.attributes], option=orjson.OPT_SORT_KEYS
     )
     return hashlib.blake2b(text, digest_size=12).hexdigest()
 
@@ -147,11 +164,11 @@ def output_digest(known: ResourceState) -> str:
 def merged_requirements(
     before: ResourceState, after: ResourceState
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return what a resource stands on while it goes from one definition to another: both
+    """Return the requirements of both definitions, for the duration of an update
     (docs/internals/protocol.md rule 9).
 
-    What it only stands on still has no digest: whoever looks at the change later must not take it for what
-    the change was begun with.
+    A requirement of only the old definition has no digest: a later visit must not take it for an input of the
+    update.
     """
     both = dict.fromkeys(before.requires, "")
     both |= zip(after.requires, after.input_digests, strict=True)

@@ -181,7 +181,9 @@ class SignalProcessor:
         visit, engine = self.pending.visit, self.engine
         software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
         action = self.known.op or "CHECK"
-        ctx = operation.context(visit, self.known, action, software=software, surroundings=self.surroundings)
+        ctx = operation.context(
+            visit, self.known, action, software=software, stored_context=self.surroundings
+        )
         ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
         cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
         return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)

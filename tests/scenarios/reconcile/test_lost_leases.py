@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.operations.reconcile.batch import MAX_LOST_LEASES
 from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.resource_visits import MAX_LOST_LEASES
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import UNREACHABLE

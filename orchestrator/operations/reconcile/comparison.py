@@ -1,0 +1,94 @@
+"""The facts for `decide_change`: the recorded state, the definition, and the provider's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.change import NO_NAMES, Ask, Comparison, Desired, Recorded
+from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
+from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
+from orchestrator.resources.base import NOTHING_TYPE, Observation
+
+
+def desired_type(operation: ResourceOperation) -> str:
+    """Return the name of the type that manages the definition."""
+    definition = operation.visit.definition
+    assert definition is not None
+    name: str = definition.body.get("runs_as") or definition.body["type"]
+    return name
+
+
+def type_changed(operation: ResourceOperation) -> bool:
+    """Whether the definition is of another type by now."""
+    return needs_other_type(operation.resource.kind, desired_type(operation))
+
+
+def comparison(operation: ResourceOperation, before: ResourceState) -> Comparison:
+    """Return the facts that need neither evaluation nor observation."""
+    visit, resource = operation.visit, operation.resource
+    desired = Desired(resource.kind)
+    if visit.definition is not None:
+        name = desired_type(operation)
+        shadowed = name == NOTHING_TYPE and visit.definition.body["type"] != NOTHING_TYPE
+        desired = Desired(name, shadowed)
+    return Comparison(
+        Recorded(
+            resource.name,
+            resource.type,
+            resource.kind,
+            resource.action,
+            resource.status,
+            before.physical_id,
+            before.properties,
+            before.metadata,
+        ),
+        desired,
+        operation.resource_type,
+        converge=visit.stack.converge,
+        restricted=hooks.restricted(visit) if visit.hooks else NO_NAMES,
+    )
+
+
+def with_definition(case: Comparison, state: ResourceState, evaluated: DesiredResource) -> Comparison:
+    """Return the comparison with the evaluated definition."""
+    desired = case.desired._replace(
+        properties=as_stored(state.properties), metadata=state.metadata, external_id=evaluated.external_id
+    )
+    return case._replace(desired=desired)
+
+
+def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: ResourceState) -> Comparison:
+    """Return the comparison with the fact that was asked for."""
+    state, type_, evidence = operation.state, operation.resource_type, case.evidence
+    physical_id = state.physical_id or ""
+    match ask.fact:
+        case "health":
+            context = operation.context(operation.resource.action, 0.0)
+            return case._replace(
+                evidence=evidence._replace(healthy=type_.is_healthy_after_failure(context, physical_id))
+            )
+        case "observation":
+            seen = _refresh(operation, before, case.desired.properties or {})
+            recorded = case.recorded._replace(properties=before.properties)
+            return case._replace(recorded=recorded, evidence=evidence._replace(observation=seen))
+        case "feasibility":
+            state.secret = state.secret or before.secret
+            must_replace = type_.must_replace(operation.context("UPDATE", 0.0), physical_id, state.properties)
+            return case._replace(evidence=evidence._replace(feasible=not must_replace))
+    raise AssertionError(ask)
+
+
+def _refresh(operation: ResourceOperation, before: ResourceState, after: Mapping[str, Any]) -> Observation:
+    """Observe the resource, so that changes made by others count as differences."""
+    type_ = operation.resource_type
+    context = replace(operation.context("CHECK", 0.0), properties=before.properties)
+    seen = type_.observe(context, before.physical_id or "")
+    if seen.exists and not seen.error:
+        if seen.ready:
+            operation.record(seen)
+        before.properties = with_drift(type_, before.properties, after, seen)
+    return seen

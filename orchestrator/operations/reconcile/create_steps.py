@@ -1,0 +1,121 @@
+"""Steps that create or adopt a resource."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_change
+from orchestrator.engine.check.outcome import Failed, Ready, Replaced, Wait, failure_reason
+from orchestrator.errors import ProviderError, ProviderSilent
+from orchestrator.operations.reconcile.comparison import comparison, type_changed
+from orchestrator.operations.reconcile.desired_state import apply_definition
+from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
+from orchestrator.operations.reconcile.update_steps import follow_operation
+from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.state import StepResult, in_progress_event_written
+from orchestrator.resources.base import Created
+
+NO_ID = "Resource ID was not provided."
+REQUEST_PENDING = "an earlier request for it may still be carried out"
+
+
+def create(operation: ResourceOperation, wait_seconds: float, retries_left: int) -> StepResult:
+    """Create the resource, or find the result of an earlier request."""
+    state, external = operation.state, operation.resource_type.calls_out
+    if type_changed(operation):  # started for an older definition: its cleanup finds and deletes the result
+        return StepResult(Replaced(), state)
+    fresh = state.op is None
+    if external and not fresh:
+        earlier = _earlier_request(operation, wait_seconds, retries_left)
+        if earlier is not None:
+            return earlier
+    desired = apply_definition(operation)
+    if desired.external_id is not None:
+        return _adopt_external(operation, desired.external_id)
+    if fresh:
+        state.attempt, state.action = state.attempt + 1, "CREATE"
+    state.op = "CREATE"
+    if external and not state.opened:  # also after a search, which takes time: the lease may be lost
+        operation.record_start()
+    _send_create(operation)
+    return result_of(operation, observe_operation(operation), retries_left, started=fresh and not external)
+
+
+def _earlier_request(
+    operation: ResourceOperation, wait_seconds: float, retries_left: int
+) -> StepResult | None:
+    """Return the result of an earlier request, for whichever definition; None if it had no effect."""
+    context, state = operation.context("CREATE"), operation.state
+    found = operation.resource_type.find(context, context.token)
+    if found is not None:
+        state.physical_id = found
+        grant_access(operation, Created(found), context)
+        return follow_operation(operation, retries_left)
+    return StepResult(Wait(wait_seconds, REQUEST_PENDING), state) if wait_seconds > 0 else None
+
+
+def _send_create(operation: ResourceOperation) -> None:
+    """Send the create request. Until it is answered, it may be carried out at any time."""
+    state, type_, context = operation.state, operation.resource_type, operation.context("CREATE")
+    state.unanswered = type_.calls_out
+    try:
+        created = type_.create(context, state.properties)
+    except ProviderError as error:
+        state.unanswered = isinstance(error, ProviderSilent)  # a refusal is an answer
+        raise
+    state.unanswered = False
+    state.physical_id, state.data = created.physical_id, created.data
+    state.secret = state.secret or created.secret
+    grant_access(operation, created, context)
+
+
+def recreate(operation: ResourceOperation, retries_left: int) -> StepResult:
+    """Delete a resource that failed during its create, then create it again under a new token."""
+    state, type_ = operation.state, operation.resource_type
+    context, physical_id = operation.context("DELETE"), state.physical_id or ""
+    type_.delete(context, physical_id)
+    seen = type_.observe(context, physical_id)
+    if seen.exists:
+        return StepResult(Wait(seen.retry_after, "removing what went wrong", discard=True), state)
+    state.physical_id = state.op = state.reference_id = None
+    state.data, state.attributes, state.given_metadata = {}, {}, None
+    return create(operation, 0.0, retries_left)
+
+
+def _adopt_external(operation: ResourceOperation, physical_id: str) -> StepResult:
+    """Take an external resource: it is observed and never changed."""
+    state = operation.state
+    state.physical_id, state.action = physical_id, "CHECK"
+    state.attempt = max(state.attempt, 1)
+    seen = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+    if not seen.exists:
+        seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
+    return result_of(operation, replace(seen, ready=True), 0, started=True)
+
+
+def adopt(operation: ResourceOperation) -> StepResult:
+    """Take over a resource of an adopted stack: it is observed and not changed."""
+    state, resource, cipher = operation.state, operation.resource, operation.services.cipher
+    opened = cipher.open(resource.sealed.encode()) if resource.sealed else {}
+    metadata, state.action = state.metadata, "ADOPT"
+    started = not in_progress_event_written(operation.visit, state)
+    apply_definition(operation)
+    secret = state.secret or opened.get("secret", bool(opened))
+    state.metadata, state.secret = metadata or state.metadata, True  # secret until an observation denies it
+    if state.physical_id is None:
+        return StepResult(Failed(failure_reason("Exception", resource.name, NO_ID)), state, started)
+    physical_id = state.physical_id
+    try:
+        seen = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+    except LookupError as error:
+        reason = f"Its resource_data do not say {error}."
+        return StepResult(Failed(failure_reason("Exception", resource.name, reason)), state, started)
+    case = comparison(operation, state)._replace(evidence=Evidence(observation=seen))
+    if isinstance(decide_change(case, ADOPT), Replace):
+        return StepResult(Replaced(), state)
+    if not seen.exists:
+        seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")
+    state.secret = secret
+    result = result_of(operation, replace(seen, ready=True), 0, started=started)
+    state.secret = state.secret or not isinstance(result.outcome, Ready)
+    return result

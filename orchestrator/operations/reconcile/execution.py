@@ -1,0 +1,166 @@
+"""Execute a step: call the type, then observe. No transaction is open here.
+
+The result is the outcome and the new state of the resource; `batch.py` writes both. Nested stacks have their
+own steps (`nested_steps.py`), which run inside the same `execute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from orchestrator.engine.check.decide import (
+    Abandon,
+    Adopt,
+    Compare,
+    Create,
+    Delete,
+    DropRow,
+    InvalidState,
+    Keep,
+    Observe,
+    OutcomeUnknown,
+    Recreate,
+    ReissueUpdate,
+    RunAction,
+    Step,
+)
+from orchestrator.engine.check.outcome import (
+    Deleted,
+    Failed,
+    PreviousOperationEnded,
+    Ready,
+    Unchanged,
+    Unhealthy,
+    Wait,
+    failure_reason,
+)
+from orchestrator.errors import ProviderError, Superseded
+from orchestrator.operations.reconcile.action_steps import run_action_step
+from orchestrator.operations.reconcile.create_steps import adopt, create, recreate
+from orchestrator.operations.reconcile.delete_steps import delete
+from orchestrator.operations.reconcile.step_outcomes import outcome_of_error
+from orchestrator.operations.reconcile.update_steps import compare, follow_operation, reissue_update
+from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.state import (
+    OperationNotRecorded,
+    StepResult,
+    in_progress_event_written,
+)
+from orchestrator.store.connections.database import UNREACHABLE
+
+RunStep = Callable[[ResourceOperation, Step, int], StepResult]
+
+
+def run_step(operation: ResourceOperation, step: Step, retries_left: int) -> StepResult:
+    """Run a step of a resource that is no nested stack."""
+    match step:
+        case Create(wait_seconds=seconds):
+            return create(operation, seconds, retries_left)
+        case Adopt():
+            return adopt(operation)
+        case Observe():
+            return follow_operation(operation, retries_left)
+        case Compare():
+            return compare(operation)
+        case ReissueUpdate():
+            return reissue_update(operation)
+        case Recreate():
+            return recreate(operation, retries_left)
+        case Delete(look_first=find_first, wait_seconds=seconds):
+            return delete(operation, seconds, retries_left, find_first=find_first)
+        case RunAction(action=action, ask=ask):
+            return run_action_step(operation, action, ask=ask)
+    return run_local_step(operation, step)
+
+
+def run_local_step(operation: ResourceOperation, step: Step) -> StepResult:
+    """Run a step that calls no provider."""
+    state, name = operation.state, operation.resource.name
+    match step:
+        case DropRow(retained=retained):
+            state.action = "DELETE"
+            return StepResult(Deleted(silent=not retained), state)
+        case OutcomeUnknown(reason=reason):
+            return StepResult(Failed(failure_reason("OutcomeUnknown", name, reason)), state)
+        case InvalidState(reason=reason):
+            state.action = operation.visit.act or state.action
+            if state.action == "CHECK":  # a resource that was never created fails its check
+                left_alone = not operation.resource.never_created
+                return StepResult(Unhealthy(reason, left_alone=left_alone), state)
+            return StepResult(Unhealthy(failure_reason("Error", name, reason), left_alone=True), state)
+        case Keep() | Abandon():
+            return StepResult(Unchanged(), state)
+    raise AssertionError(step)
+
+
+def execute(
+    operation: ResourceOperation, step: Step, retries_left: int, run: RunStep = run_step
+) -> StepResult:
+    """Run a step; errors of the type become outcomes."""
+    state = operation.state
+    if operation.visit.kind == "cleanup":
+        state.action = "DELETE"
+    try:
+        result = _abort_if_stack_failed(operation, run(operation, step, retries_left))
+        if _is_side_step(operation, step) and isinstance(result.outcome, Ready):
+            return replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
+        return result
+    except (
+        Superseded,
+        OperationNotRecorded,
+        *UNREACHABLE,
+    ):  # no outcome
+        raise
+    except Exception as error:
+        outcome = outcome_of_error(operation, error, retries_left)
+        if isinstance(outcome, Failed):
+            outcome = _earlier_operation_pending(operation, step, retries_left) or outcome
+        started = not state.opened and not in_progress_event_written(operation.visit, state)
+        return StepResult(outcome, state, started)
+
+
+def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> StepResult:
+    """Cancel a pending operation when the stack has failed or was cancelled."""
+    visit, state, outcome = operation.visit, operation.state, result.outcome
+    failed = visit.halted and visit.stack.status != "IN_PROGRESS"
+    if not failed or not isinstance(outcome, Wait) or outcome.retried:
+        return result
+    type_ = operation.resource_type
+    if not type_.can_cancel or state.op not in type_.preemptible or state.physical_id is None:
+        return result
+    cancelled = type_.cancel(operation.context(state.op), state.physical_id)
+    reason = f"{state.op} aborted: {cancelled}"
+    return StepResult(Failed(failure_reason("Error", operation.resource.name, reason)), state)
+
+
+def _earlier_operation_pending(operation: ResourceOperation, step: Step, retries_left: int) -> Wait | None:
+    """Return the wait for an earlier request that is still pending, though its repetition was refused.
+
+    The refusal does not end that operation (docs/internals/protocol.md rule 1). Once it has ended, the answer
+    to the repeated request counts.
+    """
+    state = operation.state
+    repeated = isinstance(step, RunAction | ReissueUpdate) and operation.resource.op is not None
+    if not repeated or not state.unanswered:
+        return None
+    try:
+        context = operation.context(state.action)
+        seen = operation.resource_type.observe(context, state.physical_id or "")
+    except ProviderError as error:
+        outcome = outcome_of_error(operation, error, retries_left)
+        return outcome if isinstance(outcome, Wait) else None
+    if seen.ready or seen.error or not seen.exists:
+        return None
+    return Wait(seen.retry_after, seen.reason or "state changed")
+
+
+def _is_side_step(operation: ResourceOperation, step: Step) -> bool:
+    """Whether a step only completes an earlier operation, so that the traversal's own action follows."""
+    act = operation.visit.act
+    match step:
+        case RunAction(action=action):
+            return action != act
+        case Create() | Observe() | ReissueUpdate() | Recreate():
+            return act is not None
+    return False

@@ -1,0 +1,74 @@
+"""Steps of a nested stack's resource that are the same for all types: delete, and the actions."""
+
+from __future__ import annotations
+
+import uuid
+
+from orchestrator.engine.check.child_status import ChildStep, child_status
+from orchestrator.engine.check.outcome import Deleted, Ready
+from orchestrator.operations.reconcile.nested_advance import CHILD_GONE
+from orchestrator.operations.reconcile.nested_operation import (
+    NestedOperation,
+    child_failed,
+    failed,
+    transition,
+    wait_for_child,
+)
+from orchestrator.operations.resource_context.state import (
+    StepResult,
+    in_progress_event_written,
+    observation_from_state,
+    output_digest,
+)
+from orchestrator.operations.snapshots.restored_template import CHILD
+
+
+def delete_child(nested: NestedOperation) -> StepResult:
+    """Delete the child, or wait for the end of its delete."""
+    operation, child = nested.operation, nested.child
+    state = operation.state
+    state.action = "DELETE"
+    if child is None or child.gone:
+        started = not in_progress_event_written(operation.visit, state)
+        return StepResult(Deleted(), state, started)
+    if child.action == "DELETE" and state.op == "DELETE":
+        match child_status(child, nested.request):
+            case "running":
+                return wait_for_child(nested, 0)
+            case "failed":
+                return child_failed(nested, child)
+    return transition(nested, ChildStep("delete", child))
+
+
+def run_child_action(nested: NestedOperation, action: str) -> StepResult:
+    """Run an action on the child, or judge its end."""
+    operation, child = nested.operation, nested.child
+    state, visit = operation.state, operation.visit
+    fresh, earlier = state.op != action, action != visit.act
+    state.action = action
+    if child is None or child.gone:
+        return failed(nested, "NotFound", CHILD_GONE)
+    if fresh:
+        return _request_action(nested, action)
+    match child_status(child, nested.request):
+        case "running":
+            return wait_for_child(nested, 0)
+        case "failed" if not earlier:
+            return child_failed(nested, child)
+        case "elsewhere" if not earlier and not visit.halted:
+            return _request_action(nested, action)
+    state.value_digest = output_digest(state)
+    return StepResult(Ready(observation_from_state(state)), state)
+
+
+def _request_action(nested: NestedOperation, action: str) -> StepResult:
+    """Request an action of the child. The child's own snapshot is its resource snapshot in a SNAPSHOT; the
+    id is recorded first.
+    """
+    operation, snapshot = nested.operation, None
+    if action == "SNAPSHOT":
+        resource_uuid = operation.resource.uuid
+        token = f"{resource_uuid}-s{operation.visit.traversal}"
+        snapshot = uuid.uuid5(uuid.UUID(resource_uuid), token)
+        operation.services.record_snapshot(operation.visit, operation.state, token, {CHILD: str(snapshot)})
+    return transition(nested, ChildStep("act", nested.child, action=action, wanted=snapshot))

@@ -1,0 +1,105 @@
+"""The results of visits that are still to be written to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.operations.resource_context.state import ResourceState, StepResult
+from orchestrator.store.nodes.outcome_builder import OutcomeStatement
+
+
+class Write(NamedTuple):
+    """An outcome, with the statement that writes it."""
+
+    visit: Visit
+    state: ResourceState
+    row: dict[str, Any]
+    statement: OutcomeStatement
+
+
+class Transition(NamedTuple):
+    """A transition of a child stack, together with the wait of its resource's node."""
+
+    visit: Visit
+    result: StepResult
+
+
+class Pause(NamedTuple):
+    """A pause at a hook: without `state` before the step, otherwise after it."""
+
+    visit: Visit
+    hook: str
+    state: ResourceState | None
+    row: dict[str, Any]
+
+
+class Drop(NamedTuple):
+    """A node whose traversal is over, or whose lease is lost."""
+
+    visit: Visit
+
+
+class Join(NamedTuple):
+    """A node without work, to be settled."""
+
+    visit: Visit
+
+
+class NeedsLease(NamedTuple):
+    """A visit that must be repeated with a lease."""
+
+    visit: Visit
+
+
+class Enqueue(NamedTuple):
+    """A plan or finish node that wrote its own outcome."""
+
+    messages: Sequence[CheckMessage]
+
+
+Pending = Write | Transition | Pause | Drop | Join | NeedsLease | Enqueue
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Pending results by their sort; outcomes also by statement, in the order of the visits."""
+
+    writes: Mapping[OutcomeStatement, list[Write]] = field(default_factory=dict)
+    transitions: Sequence[Transition] = ()
+    pauses: Sequence[Pause] = ()
+    drops: Sequence[Visit] = ()
+    joins: Sequence[Visit] = ()
+    needing_lease: Sequence[Visit] = ()
+    messages: Sequence[CheckMessage] = ()
+
+
+def partition(results: Iterable[Pending]) -> Partition:
+    """Return the pending results by their sort."""
+    writes: dict[OutcomeStatement, list[Write]] = {}
+    transitions: list[Transition] = []
+    pauses: list[Pause] = []
+    drops: list[Visit] = []
+    joins: list[Visit] = []
+    needing_lease: list[Visit] = []
+    messages: list[CheckMessage] = []
+    for result in results:
+        match result:
+            case Write():
+                writes.setdefault(result.statement, []).append(result)
+            case Transition():
+                transitions.append(result)
+            case Pause():
+                pauses.append(result)
+            case Drop():
+                drops.append(result.visit)
+            case Join():
+                joins.append(result.visit)
+            case NeedsLease():
+                needing_lease.append(result.visit)
+            case Enqueue():
+                messages += result.messages
+    return Partition(writes, transitions, pauses, drops, joins, needing_lease, messages)

@@ -1,0 +1,296 @@
+"""Visit a resource: decide, execute, and prepare the outcome for writing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from psycopg.types.json import Json
+
+from orchestrator import metrics
+from orchestrator.engine.check import hooks
+from orchestrator.engine.check.decide import Abandon, Adopt, Create, Recreate, ReissueUpdate, Step, decide
+from orchestrator.engine.check.outcome import (
+    ChildTransition,
+    Failed,
+    Outcome,
+    PreviousOperationEnded,
+    Ready,
+    Replaced,
+    Unchanged,
+    failure_reason,
+)
+from orchestrator.engine.check.visit import Visit, replacement_visit
+from orchestrator.errors import InvalidTemplate, NotFound, Superseded
+from orchestrator.logs import logger
+from orchestrator.operations.children.loader import LazyStackContext
+from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
+from orchestrator.operations.reconcile.execution import execute
+from orchestrator.operations.reconcile.nested_operation import nested_operation
+from orchestrator.operations.reconcile.nested_steps import execute_nested
+from orchestrator.operations.reconcile.outcome_rows import (
+    outcome_row,
+    outcome_statement,
+    ready_columns,
+    was_healthy,
+)
+from orchestrator.operations.reconcile.pending import Drop, Pause, Pending, Transition, Write
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.operation import OperationServices, ResourceOperation
+from orchestrator.operations.resource_context.stack_context import StoredStackContext
+from orchestrator.operations.resource_context.state import (
+    DesiredResource,
+    OperationNotRecorded,
+    ResourceState,
+    StepResult,
+    in_progress_event_written,
+    load_state,
+)
+from orchestrator.operations.software.type_store import DeploymentStore
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested_type import NestedType
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.nodes import replacement_sql, repository
+
+log = logger()
+
+MAX_LOST_LEASES = 10  # consecutive lost leases: the node itself seems to end its workers
+
+
+@dataclass(frozen=True, slots=True)
+class BatchContext:
+    """Context of a batch of visits under a claim; `lease` is None without a claim."""
+
+    worker: WorkerContext
+    db: repository.CheckConnection
+    lease: int | None
+    services: OperationServices
+    checked: list[CheckedNode]  # a summary of each visit, for the dashboard
+
+
+def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: int | None) -> BatchContext:
+    """Return the context of a batch."""
+    services = OperationServices(
+        worker.cipher,
+        worker.settings,
+        worker.files,
+        StoredStackContext(db, worker.cipher, lease, worker.settings.endpoint),
+        partial(_record_start, worker, db, lease),
+        partial(_record_snapshot, worker, db),
+    )
+    return BatchContext(worker, db, lease, services, [])
+
+
+def visit_resource(batch: BatchContext, visit: Visit) -> Pending | None:
+    """Run the step of a resource; None: nothing to write, the visit is repeated when its lease expires."""
+    resource, worker = visit.resource, batch.worker
+    assert resource is not None
+    try:
+        type_ = worker.stacks.type_of(visit)
+    except (NotFound, InvalidTemplate) as error:
+        failed = Failed(failure_reason(error.heat_type, resource.name, str(error)))
+        _count(batch, visit, "keep", failed)
+        return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
+    step = decide(visit, type_)
+    if isinstance(step, Abandon):
+        return Drop(visit)
+    if visit.hooks and (hook := hooks.before(visit, step)):
+        return Pause(visit, hook, None, {})
+    if visit.lost_leases > MAX_LOST_LEASES:
+        failed = Failed(f"Worker went down during resource {resource.op or resource.action}")
+        batch.checked.append(resource_checked(visit, "visit", failed))
+        return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
+    try:
+        return _run(batch, visit, type_, step)
+    except Superseded:
+        log.info("lease_lost", resource=resource.name, stack=visit.stack.uuid)
+        return Drop(visit)
+    except OperationNotRecorded as error:  # the lease expires, and another visit follows
+        log.warning("operation_not_started", resource=resource.name, error=str(error))
+        return None
+
+
+def _run(batch: BatchContext, visit: Visit, type_: ResourceType, step: Step) -> Pending:
+    """Execute a step with the definition that belongs to it."""
+    worker = batch.worker
+    seen = _with_operation_inputs(batch, visit, step)
+    if seen is not visit and isinstance(type_, NestedType):  # of another template, perhaps
+        type_ = worker.stacks.type_of(seen)
+    operation = _operation(batch, seen, type_)
+    retries_left = worker.settings.action_retry_limit - visit.retry_count
+    result = _execute(batch, operation, step, retries_left)
+    _count(batch, visit, type(step).__name__.lower(), result.outcome)
+    if seen is not visit and isinstance(result.outcome, Ready):
+        result = replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
+    if isinstance(result.outcome, Replaced):
+        replacement = _replace_inline(batch, visit, type_, result.desired)
+        if replacement is not None:
+            return replacement
+    return pending_outcome(batch, visit, result, opened=operation.state.opened)
+
+
+def _execute(batch: BatchContext, operation: ResourceOperation, step: Step, retries_left: int) -> StepResult:
+    type_ = operation.resource_type
+    if isinstance(type_, NestedType):
+        nested = nested_operation(operation, type_, batch.db, batch.worker.stacks)
+        return execute_nested(nested, step, retries_left)
+    return execute(operation, step, retries_left)
+
+
+def _operation(
+    batch: BatchContext, visit: Visit, type_: ResourceType, desired: DesiredResource | None = None
+) -> ResourceOperation:
+    worker, resource = batch.worker, visit.resource
+    assert resource is not None
+    software: SoftwareStore = UNCONNECTED
+    if type_.needs_lease:  # a local type has no use for it
+        software = DeploymentStore.of(visit, worker.database, worker.cipher, worker.settings)
+    return ResourceOperation(
+        visit,
+        resource,
+        type_,
+        load_state(visit, worker.cipher),
+        worker.parameters.get(visit.stack),
+        software,
+        LazyStackContext(worker.stacks, visit),
+        batch.services,
+        desired,
+    )
+
+
+def _with_operation_inputs(batch: BatchContext, visit: Visit, step: Step) -> Visit:
+    """Return the visit with the definition and parameters of the operation that it completes, or of the
+    adoption. The current definition is applied by a later visit, after those to its requirements.
+    """
+    match step:
+        case Adopt():
+            assert visit.resource is not None
+            assert visit.definition is not None
+            if visit.resource.definition_id not in (None, visit.definition.id):
+                return repository.read_for_adoption(batch.db, visit)
+        case Create() | ReissueUpdate() | Recreate() if visit.act is not None or visit.halted:
+            return repository.read_with_operation_inputs(batch.db, visit)
+    return visit
+
+
+def _replace_inline(
+    batch: BatchContext, visit: Visit, replaced_type: ResourceType, desired: DesiredResource | None
+) -> Write | None:
+    """Create the replacement of a local type in the same visit (adr/0004); None if it needs its own visit,
+    without effects here.
+    """
+    if batch.lease is not None or visit.hooks:
+        return None
+    new = replacement_visit(visit, str(uuid4()))
+    assert visit.resource is not None
+    assert new.resource is not None
+    type_ = batch.worker.types.get(new.resource.kind)
+    if type_ is None or type_.needs_lease or isinstance(type_, NestedType):
+        return None
+    step = decide(new, type_)
+    if not isinstance(step, Create):  # the traversal is over, or an adoption
+        return None
+    # The same type evaluates the definition to the same values.
+    operation = _operation(batch, new, type_, desired if type_ is replaced_type else None)
+    result = execute(operation, step, batch.worker.settings.action_retry_limit)
+    if not isinstance(result.outcome, Ready):
+        return None
+    row = row_of(batch, new, result) | ready_columns(result.outcome.observation)
+    row |= {"changed": True, "heir": new.resource.uuid, "runs_as": new.resource.runs_as}
+    row |= {"was_fine": was_healthy(visit), "was": visit.resource.status}  # of the replaced resource
+    return Write(visit, result.state, row, replacement_sql.SETTLE_INLINE_REPLACEMENT)
+
+
+def pending_outcome(
+    batch: BatchContext, visit: Visit, result: StepResult, *, opened: bool = False
+) -> Write | Transition | Pause:
+    """Return a result as it is written; `opened` if the visit recorded the start of an operation."""
+    if isinstance(result.outcome, ChildTransition):
+        return Transition(visit, result)
+    row = row_of(batch, visit, result)
+    outcome = hooks.outcome_after_hooks(visit, result.outcome) if visit.hooks else result.outcome
+    assert visit.resource is not None
+    unrecorded = isinstance(outcome, Replaced) or (visit.resource.op is None and not opened)
+    if unrecorded and batch.lease is not None:
+        # Without a recorded operation, the planner of a newer traversal has planned from the row as it is.
+        row["traversal"] = visit.traversal
+    statement, columns = outcome_statement(visit, result, outcome)
+    row |= columns
+    if visit.hooks:
+        row["changed"] = row["changed"] or hooks.CHANGED in visit.hooks
+        if hook := hooks.after(visit, outcome, result.state.action):
+            return Pause(visit, hook, result.state, row)
+    return Write(visit, result.state, row, statement)
+
+
+def row_of(batch: BatchContext, visit: Visit, result: StepResult) -> dict[str, Any]:
+    """Return the columns of every outcome."""
+    return outcome_row(visit, result, batch.worker.cipher, claimed=batch.lease is not None)
+
+
+def _count(batch: BatchContext, visit: Visit, step: str, outcome: Outcome) -> None:
+    """Count a step in the metrics and log it, at debug level for local types."""
+    assert visit.resource is not None
+    batch.checked.append(resource_checked(visit, step, outcome))
+    name, became = visit.resource.kind, type(outcome).__name__.lower()
+    metrics.count_visit(name if name in batch.worker.types else metrics.OTHER, step, became)
+    write = log.debug if batch.lease is None else log.info
+    write("node_checked", type=name, step=step, outcome=became)
+
+
+def _record_start(
+    worker: WorkerContext,
+    db: repository.CheckConnection,
+    lease: int | None,
+    visit: Visit,
+    state: ResourceState,
+) -> bool:
+    """Record the start of an operation durably; False: the lease is lost."""
+    started = not in_progress_event_written(visit, state)
+    result = StepResult(Unchanged(), state, started)
+    row = outcome_row(visit, result, worker.cipher, claimed=lease is not None)
+    row |= {
+        "op": "DELETE" if state.action == "DELETE" else state.op or "CREATE",
+        "traversal": visit.traversal,
+    }
+    while True:
+        called_at = time.monotonic()
+        try:
+            if lease is None or not repository.begin(db, [row], lease):
+                return False
+        except UNREACHABLE:
+            raise
+        except psycopg.Error as error:
+            raise OperationNotRecorded(str(error)) from error
+        if time.monotonic() - called_at < worker.settings.lease_seconds / 3:
+            return True
+        row["started"] = False  # so slow that the lease may be lost: check it again
+
+
+def _record_snapshot(
+    worker: WorkerContext,
+    db: repository.CheckConnection,
+    visit: Visit,
+    state: ResourceState,
+    token: str,
+    kept: Mapping[str, Any] | None,
+) -> tuple[str, Mapping[str, Any] | None]:
+    """Record a resource snapshot; return the token of its first request, and its recorded data."""
+    cipher = worker.cipher
+    values = {"metadata": state.metadata, "data": dict(state.data)}
+    row: dict[str, Any] = {
+        "token": token,
+        "physical_id": state.physical_id,
+        "metadata": None if state.secret else Json(values["metadata"]),
+        "data": None if state.secret else Json(values["data"]),
+        "sealed": cipher.seal(values) if state.secret else None,
+        "kept": None if kept is None else cipher.seal(kept),
+    }
+    first_token, stored = repository.upsert_resource_snapshot(db, visit, row)
+    return first_token, None if stored is None else cipher.open(stored)

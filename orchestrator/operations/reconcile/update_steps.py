@@ -1,0 +1,207 @@
+"""Steps for an existing resource: compare, update, and follow an open operation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.engine.check.change import (
+    NO_NAMES,
+    PREEMPT,
+    REISSUE,
+    Ask,
+    Decision,
+    Forbidden,
+    Refuse,
+    Replace,
+    Shadow,
+    Update,
+    decide_change,
+)
+from orchestrator.engine.check.decide import Keep
+from orchestrator.engine.check.outcome import (
+    Failed,
+    PreviousOperationEnded,
+    Ready,
+    Refreshed,
+    Replaced,
+    Restricted,
+    Unchanged,
+    Wait,
+    failure_reason,
+)
+from orchestrator.operations.reconcile.comparison import comparison, with_definition, with_fact
+from orchestrator.operations.reconcile.desired_state import (
+    apply_definition,
+    is_current,
+    record_requirements,
+)
+from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
+from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.state import (
+    DesiredResource,
+    ResourceState,
+    StepResult,
+    merged_requirements,
+    observation_from_state,
+    output_digest,
+)
+
+REPAIRED_REASON = "Update status to COMPLETE for FAILED resource neither update nor replace."
+
+
+def compare(operation: ResourceOperation) -> StepResult:
+    """Compare an existing resource with its definition, and carry out the decision."""
+    before, desired = replace(operation.state), None
+    case = comparison(operation, before)
+    decision = decide_change(case)
+    if isinstance(decision, Ask):  # the type stays: the definition is evaluated
+        desired = apply_definition(operation)
+        if desired.external_id is None and operation.state.shadowed:
+            _unshadow(operation)
+        case = with_definition(case, operation.state, desired)
+        decision = decide_change(case)
+    while isinstance(decision, Ask):
+        case = with_fact(operation, case, decision, before)
+        decision = decide_change(case)
+    return carry_out(operation, decision, before, desired)
+
+
+def carry_out(
+    operation: ResourceOperation, decision: Decision, before: ResourceState, desired: DesiredResource | None
+) -> StepResult:
+    """Carry out a decision about an existing resource; `before` is its state without the definition."""
+    match decision:
+        case Keep() if desired is not None and desired.external_id is not None:
+            return _keep_external(operation, before)
+        case Keep():
+            return _settle_unchanged(operation, before)
+        case Update(changed=changed):
+            return _update(operation, changed, before)
+        case Shadow():
+            return _shadow(operation)
+        case Refuse(message=message):
+            reason = failure_reason("NotSupported", operation.resource.name, message)
+            return StepResult(Failed(reason), before)
+        case Forbidden(action=action):
+            return StepResult(Restricted(action), before)
+    return StepResult(Replaced(), before, desired=desired)
+
+
+def reissue_update(operation: ResourceOperation) -> StepResult:
+    """Send an update again whose fate is unknown, for the current definition."""
+    before, desired = replace(operation.state), None
+    case = comparison(operation, before)._replace(restricted=NO_NAMES)
+    decision = decide_change(case, REISSUE)
+    if isinstance(decision, Ask):
+        desired = apply_definition(operation)
+        decision = decide_change(with_definition(case, operation.state, desired), REISSUE)
+    if isinstance(decision, Update):
+        return _update(operation, decision.changed, before)
+    return StepResult(Replaced(), before, desired=desired)
+
+
+def _update(operation: ResourceOperation, changed: frozenset[str], before: ResourceState) -> StepResult:
+    """Update the resource in place."""
+    state, type_ = operation.state, operation.resource_type
+    state.action = "UPDATE"
+    desired_requirements = state.requires, state.input_digests
+    state.requires, state.input_digests = merged_requirements(before, state)  # until the update has ended
+    state.op = "UPDATE"
+    if type_.calls_out:
+        operation.record_start()
+    if changed:
+        context = operation.context("UPDATE", 0.0)
+        state.unanswered = type_.calls_out
+        updated = type_.update(context, state.physical_id or "", state.properties, changed)
+        state.unanswered = False
+        state.physical_id, state.secret = updated.physical_id, state.secret or updated.secret
+        if updated.data:
+            state.data = updated.data
+        grant_access(operation, updated, context)
+    result = result_of(operation, observe_operation(operation), 0, started=not type_.calls_out)
+    if isinstance(result.outcome, Ready):
+        state.requires, state.input_digests = desired_requirements
+    return result
+
+
+def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> StepResult:
+    """Settle an unchanged resource; rewrite its row only if the row is stale."""
+    state, status = operation.state, operation.resource.status
+    state.secret = state.secret or before.secret
+    state.properties = before.properties
+    if status == "COMPLETE" and state.value_digest == before.value_digest:
+        return StepResult(Unchanged(), state)
+    if status == "FAILED":
+        return StepResult(Refreshed(observation_from_state(state, REPAIRED_REASON)), state)
+    state.action = "UPDATE"
+    return StepResult(Refreshed(observation_from_state(state)), state)
+
+
+def _keep_external(operation: ResourceOperation, before: ResourceState) -> StepResult:
+    """Keep an external resource; only its requirements are recorded again."""
+    state = operation.state
+    kept = replace(
+        before,
+        requires=state.requires,
+        input_digests=state.input_digests,
+        definition_id=state.definition_id,
+    )
+    return StepResult(Unchanged(), kept)
+
+
+def _shadow(operation: ResourceOperation) -> StepResult:
+    """Leave a resource alone that is shadowed by OS::Heat::None: it never changes and has no attributes.
+
+    The row keeps its type, so that a later delete deletes the object (docs/internals/resource-types.md §A4).
+    """
+    state, before = operation.state, operation.state.value_digest
+    state.attributes, state.reference_id, state.shadowed = {}, None, True
+    state.value_digest = output_digest(state)
+    record_requirements(operation)
+    if before == state.value_digest and operation.resource.status == "COMPLETE":
+        return StepResult(Unchanged(), state)
+    state.action = "UPDATE"
+    return StepResult(Refreshed(observation_from_state(state)), state)
+
+
+def _unshadow(operation: ResourceOperation) -> None:
+    """Observe a resource whose own type is back."""
+    state = operation.state
+    state.shadowed = False
+    operation.record(
+        operation.resource_type.observe(operation.context("CHECK", 0.0), state.physical_id or "")
+    )
+
+
+def follow_operation(operation: ResourceOperation, retries_left: int) -> StepResult:
+    """Observe an open operation; an update follows if the definition has changed since its start."""
+    state = operation.state
+    retries = 0 if state.op == "UPDATE" else retries_left
+    result = result_of(operation, observe_operation(operation), retries, started=False)
+    match result.outcome:
+        case Wait(retried=False):
+            return _follow_pending(operation, result)
+        case Failed(reason=reason) if not is_current(operation):
+            ended = PreviousOperationEnded(observation_from_state(state), reason)
+            return replace(result, outcome=ended)
+        case Ready(observation=seen) if not is_current(operation):
+            return replace(result, outcome=PreviousOperationEnded(seen))
+        case Ready():
+            record_requirements(operation)
+    return result
+
+
+def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepResult:
+    """Change or cancel a pending operation of an older definition, if its type supports that."""
+    state, type_ = operation.state, operation.resource_type
+    adjustable = state.op in type_.adjustable
+    if not (adjustable or state.op in type_.preemptible) or is_current(operation):
+        return result
+    if adjustable:
+        return reissue_update(operation)
+    if isinstance(decide_change(comparison(operation, state), PREEMPT), Replace):
+        type_.cancel(operation.context(state.op or ""), state.physical_id or "")
+        return replace(result, outcome=Replaced())
+    state.value_digest = output_digest(state)  # dependents no longer wait for it
+    ended = PreviousOperationEnded(observation_from_state(state, "Given up for a newer template"))
+    return replace(result, outcome=ended)
