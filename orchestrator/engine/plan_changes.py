@@ -1,8 +1,8 @@
-"""What a traversal has to visit, from what is wanted and what is there. Pure
+"""The nodes that a traversal visits, from the definitions and the existing rows. Pure
 (docs/internals/protocol.md rules 7, 8).
 
-Nothing is compared between revisions: a resource is judged by what it was built from and with, so that what
-an interrupted traversal left half done is found, whatever came after it.
+Revisions are not compared with each other. Each resource is compared with the definition and the inputs that
+it was created from, so that the unfinished work of an interrupted traversal is found at any later time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What a plan needs to know of a resource that is there."""
+    """An existing resource, as far as a plan needs it."""
 
     id: int
     name: str
-    kind: str  # the type that carries it out
+    kind: str  # the name of the type that manages it
     action: str
     status: str
     op: str | None
@@ -31,12 +31,12 @@ class Row(NamedTuple):
 
     @property
     def unmade(self) -> bool:
-        """Whether nobody ever began to make it."""
+        """Whether its create was never started."""
         return self.action == "INIT" and self.attempt == 0
 
 
 class DesiredRow(NamedTuple):
-    """One resource of the template."""
+    """A resource of the template."""
 
     digest: bytes
     kind: str
@@ -45,26 +45,31 @@ class DesiredRow(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """What to write: which row stands for which name, which are visited, which go."""
+    """The result of planning: the current row of each name, the visits, and the deletes."""
 
     current: dict[str, Row]
-    dirty: set[str] = field(default_factory=set)  # to be visited whatever its requirements hand on
-    visited: list[str] = field(default_factory=list)  # these and all downstream, in the template's order
-    restored: list[int] = field(default_factory=list)  # leftovers that the template has again
-    deposed_by: dict[int, int | None] = field(default_factory=dict)  # new leftovers, and what replaces each
+    dirty: set[str] = field(default_factory=set)  # visited even if no requirement changes
+    visited: list[str] = field(
+        default_factory=list
+    )  # dirty resources and all their dependents, in the template's order
+    restored: list[int] = field(default_factory=list)  # deposed rows that become current again
+    deposed_by: dict[int, int | None] = field(
+        default_factory=dict
+    )  # newly deposed rows, with the replacement of each
     unmade: list[int] = field(default_factory=list)  # rows to drop
-    cleanups: list[Row] = field(default_factory=list)  # leftovers that nothing that stays stands on
+    cleanups: list[Row] = field(default_factory=list)  # deposed rows that no remaining resource requires
 
 
 def plan_changes(
     rows: Sequence[Row],
-    wanted: Mapping[str, DesiredRow],
+    desired: Mapping[str, DesiredRow],
     started: Collection[str] = (),
     *,
     back: bool = False,
 ) -> Changes:
-    """Return what brings `rows` to what is `wanted`; `started` are names the traversal visits already. On the
-    way `back`, what was there first is preferred: its definition may be the same, and its inputs again too.
+    """Return the changes from `rows` to the desired definitions; `started` are names that the traversal
+    visits already. `back`, for a rollback, prefers the oldest row: its definition and inputs may be current
+    again.
 
     The rule for rows without requirements has a second copy in SQL, CHANGED_MEMBERS in
     `store/planning/group_diff.py`. Change both together; a property test compares them.
@@ -73,8 +78,8 @@ def plan_changes(
     for row in rows:
         by_name.setdefault(row.name, []).append(row)
     chosen = {}
-    for name, want in wanted.items():
-        best = _best(by_name.get(name, ()), want, back=back)
+    for name, definition in desired.items():
+        best = _best(by_name.get(name, ()), definition, back=back)
         if best is not None:
             chosen[name] = best
     changes = Changes(chosen)
@@ -86,34 +91,34 @@ def plan_changes(
         if row.unmade:
             changes.unmade.append(row.id)
         elif not row.leftover:
-            heir = chosen.get(row.name)
-            changes.deposed_by[row.id] = None if heir is None else heir.id
+            replacement = chosen.get(row.name)
+            changes.deposed_by[row.id] = None if replacement is None else replacement.id
     by_id = {row.id: row for row in rows}
     changes.dirty = {
         name
-        for name, want in wanted.items()
-        if name in started or name not in chosen or _is_dirty(chosen[name], want, chosen, by_id)
+        for name, definition in desired.items()
+        if name in started or name not in chosen or _is_dirty(chosen[name], definition, chosen, by_id)
     }
-    changes.visited = _downstream(wanted, changes.dirty)
+    changes.visited = _downstream(desired, changes.dirty)
     changes.cleanups = _removable_now(rows, kept, set(changes.unmade))
     return changes
 
 
-def _best(rows: Iterable[Row], want: DesiredRow, *, back: bool) -> Row | None:
-    """Return the row to go on with: the one built as wanted before the newest, or on the way back the oldest;
-    never one being removed.
+def _best(rows: Iterable[Row], definition: DesiredRow, *, back: bool) -> Row | None:
+    """Return the row to continue with: first a row with the desired definition, then the newest, in a
+    rollback the oldest; never a row that is being deleted.
     """
     usable = [
         row
         for row in rows
-        if row.action != "DELETE" and row.op != "DELETE" and not (row.unmade and row.kind != want.kind)
+        if row.action != "DELETE" and row.op != "DELETE" and not (row.unmade and row.kind != definition.kind)
     ]
     if not usable:
         return None
     return max(
         usable,
         key=lambda row: (
-            (10 if row.built_digest == want.digest else 0)
+            (10 if row.built_digest == definition.digest else 0)
             - (30 if row.status == "FAILED" else 0)
             - (1 if row.leftover and not back else 0),
             -row.id if back else row.id,
@@ -121,16 +126,16 @@ def _best(rows: Iterable[Row], want: DesiredRow, *, back: bool) -> Row | None:
     )
 
 
-def _is_dirty(row: Row, want: DesiredRow, chosen: Mapping[str, Row], by_id: Mapping[int, Row]) -> bool:
+def _is_dirty(row: Row, definition: DesiredRow, chosen: Mapping[str, Row], by_id: Mapping[int, Row]) -> bool:
     if (
-        row.built_digest != want.digest
+        row.built_digest != definition.digest
         or row.status != "COMPLETE"
         or row.op is not None
         or row.action == "INIT"
         or row.leftover
         or row.suspended
-        or row.kind != want.kind
-        or len(row.requires) != len(want.requires)
+        or row.kind != definition.kind
+        or len(row.requires) != len(definition.requires)
     ):
         return True
     for id_, digest in zip(row.requires, row.input_digests, strict=True):
@@ -140,13 +145,13 @@ def _is_dirty(row: Row, want: DesiredRow, chosen: Mapping[str, Row], by_id: Mapp
     return False
 
 
-def _downstream(wanted: Mapping[str, DesiredRow], dirty: set[str]) -> list[str]:
-    """Return the dirty names and all that require them, however far."""
-    if len(dirty) == len(wanted):
-        return list(wanted)
+def _downstream(desired: Mapping[str, DesiredRow], dirty: set[str]) -> list[str]:
+    """Return the dirty names and all their direct and indirect dependents."""
+    if len(dirty) == len(desired):
+        return list(desired)
     dependents: dict[str, list[str]] = {}
-    for name, want in wanted.items():
-        for required in want.requires:
+    for name, definition in desired.items():
+        for required in definition.requires:
             dependents.setdefault(required, []).append(name)
     reached, todo = set(dirty), list(dirty)
     while todo:
@@ -154,21 +159,21 @@ def _downstream(wanted: Mapping[str, DesiredRow], dirty: set[str]) -> list[str]:
             if name not in reached:
                 reached.add(name)
                 todo.append(name)
-    return [name for name in wanted if name in reached]
+    return [name for name in desired if name in reached]
 
 
 def _removable_now(rows: Sequence[Row], kept: set[int], unmade: set[int]) -> list[Row]:
-    """Return the leftovers that may go at once: nothing stands on them but others that go at once.
+    """Return the deposed rows that can be deleted at once: only other such rows require them.
 
-    The rest goes when all updates are done and it is known what stands on what (adr/0002).
+    The remaining rows are deleted after all updates, when the final requirements are known (adr/0002).
     """
-    going = {row.id: row for row in rows if row.id not in kept and row.id not in unmade}
-    held: list[int] = []
+    removable = {row.id: row for row in rows if row.id not in kept and row.id not in unmade}
+    required: list[int] = []
     for row in rows:
         if row.id in kept:
-            held += [id_ for id_ in row.requires if id_ in going]
-    while held:
-        row = going.pop(held.pop(), None)  # type: ignore[arg-type]
+            required += [id_ for id_ in row.requires if id_ in removable]
+    while required:
+        row = removable.pop(required.pop(), None)  # type: ignore[arg-type]
         if row is not None:
-            held += [id_ for id_ in row.requires if id_ in going]
-    return list(going.values())
+            required += [id_ for id_ in row.requires if id_ in removable]
+    return list(removable.values())

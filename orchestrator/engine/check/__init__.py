@@ -1,1 +1,1 @@
-"""One visit to a node: decide, compare, judge the outcome."""
+"""A visit to a node: decide its step, compare, judge the outcome."""

@@ -1,8 +1,8 @@
 """Choose whether an existing resource is kept, updated or replaced: pure.
 
 `decide_change` is the only place of this decision. A check carries it out; a preview only reports it. Some
-facts cost a call to the provider, so the function asks for them one by one: it returns `Ask(fact)`, and the
-caller repeats the call with the answer. Every reason to replace a resource is a `ReplaceReason`.
+facts cost a call to the provider, so the function asks for each when it matters: it returns `Ask(fact)`, and
+the caller repeats the call with the answer. Every reason to replace a resource is a `ReplaceReason`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Fail: Heat does not support this change. `properties` are the immutable ones of those `changed`."""
+    """Fail: Heat does not support this change. `properties` are the immutable properties among those
+    `changed`.
+    """
 
     message: str
     properties: tuple[str, ...] = ()
@@ -122,7 +124,7 @@ class Evidence(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Input of one decision."""
+    """Input of a decision."""
 
     recorded: Recorded
     desired: Desired
@@ -258,11 +260,11 @@ COMPARE: Final[tuple[Rule, ...]] = (
 )
 ADOPT: Final[tuple[Rule, ...]] = (_adoption_failed,)  # an adopted resource, observed
 REISSUE: Final[tuple[Rule, ...]] = (_type_changed, _not_evaluated, _reissue)  # an unconfirmed update
-PREEMPT: Final[tuple[Rule, ...]] = (_superseded_operation,)  # a preemptible one of an older definition
+PREEMPT: Final[tuple[Rule, ...]] = (_superseded_operation,)  # a preemptible operation of an older definition
 
 
 def decide_change(case: Comparison, rules: tuple[Rule, ...] = COMPARE) -> Decision:
-    """Return what happens to an existing resource; `rules` depend on the open operation, if any."""
+    """Return the decision about an existing resource; `rules` depend on its open operation, if any."""
     decision: Decision = Keep()
     for rule in rules:
         found = rule(case)

@@ -1,7 +1,8 @@
-"""What a visit to a nested resource makes of its child stack: pure (docs/internals/engine-semantics.md §13).
+"""The status of a child stack, as a visit to its parent's resource sees it: pure
+(docs/internals/engine-semantics.md §13).
 
-Which traversal of the child the resource waits for is kept with it. A visit that was woken reads how the
-child is and never infers success (docs/internals/protocol.md rule 12).
+The resource records which traversal of the child it waits for. The visit after it reads the status of the
+child and never infers success (docs/internals/protocol.md rule 12).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-ASKED: Final = "child's traversal"  # kept beside a type's own notes
-ADOPTED: Final = "what is there inside"  # kept until there is a child that takes it over
+ASKED: Final = "child's traversal"  # a key next to the type's own data
+ADOPTED: Final = "what is there inside"  # a key: resources that the new child adopts
 Standing = Literal["none", "running", "elsewhere", "done", "failed"]
 Verb = Literal["create", "update", "delete", "act", "wait", "pause"]
 
@@ -20,7 +21,7 @@ _PLACED: Final = re.compile(r"(\w+: )?(resources\..*)", re.DOTALL)
 
 
 class ChildState(NamedTuple):
-    """A child stack as it is now."""
+    """A child stack as recorded."""
 
     id: int
     uuid: str
@@ -32,32 +33,32 @@ class ChildState(NamedTuple):
     reason: str
     revision_id: int | None
     gone: bool
-    disturbed: bool = False  # changed by others since it was last asked to be something
+    disturbed: bool = False  # changed independently since the last request
 
 
 class ChildRequest(NamedTuple):
-    """What was asked of the child: in which of its traversals, and which step of the type's that was."""
+    """A request to the child: the traversal that it started, and the number of the type's step."""
 
     traversal: int
     turn: int
 
 
 def split_request(data: Mapping[str, Any]) -> tuple[ChildRequest | None, dict[str, Any]]:
-    """Return what was asked of the child, and the type's own notes."""
+    """Return the request to the child, and the type's own data."""
     kept = dict(data)
     found = kept.pop(ASKED, None)
     return (None if found is None else ChildRequest(*found)), kept
 
 
 def with_request(kept: Mapping[str, Any], asked: ChildRequest | None) -> dict[str, Any]:
-    """Return what is kept of a type's notes and of what was asked of the child."""
+    """Return the type's data with the request to the child."""
     return dict(kept) if asked is None else {**kept, ASKED: list(asked)}
 
 
 def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standing:
-    """Return how a child stands to what was asked of it.
+    """Return the status of a child with respect to a request.
 
-    `elsewhere`: others have brought it to something else since; `none`: there is no child.
+    `elsewhere`: a newer traversal was started independently; `none`: no child exists.
     """
     if child is None or child.gone:
         return "none"
@@ -70,21 +71,21 @@ def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standi
 
 @dataclass(frozen=True, slots=True)
 class ChildStep:
-    """What is done to a child in the transaction that lets the resource's node wait for its end.
+    """A transition of a child, in the transaction that lets the resource's node wait for its end.
 
-    `wait` only waits, if the child is still in `seen`; `pause` waits `seconds` with no regard to the child.
+    `wait` only waits, if the child is still as in `child`; `pause` waits `seconds` regardless of the child.
     """
 
     verb: Verb
     child: ChildState | None
     action: str = ""  # for `act`
-    wanted: Any = None  # the child as it is to be, for `create` and `update`; the id of a SNAPSHOT
+    wanted: Any = None  # the desired child, for `create` and `update`; the uuid for a SNAPSHOT
     turn: int = 0
     seconds: float | None = None
 
 
 def flattened(reason: str, name: str) -> str:
-    """Return a failure of a child's resource as one of the stack around it: one path, however deep."""
+    """Return a failure of a child's resource as a failure of the parent stack, with the whole path."""
     found = _PLACED.fullmatch(reason)
     if found is None:
         return f"Error: resources.{name}: {reason}"

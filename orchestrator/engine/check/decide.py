@@ -1,4 +1,4 @@
-"""Decide what one visit does: pure. `carry_out` does it, and `outcome` judges what was seen."""
+"""Decide the step of a visit: pure. `operations/reconcile` executes it, `outcome.py` judges its result."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from orchestrator.resources.base import ResourceType
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """The traversal is over for this node: let go of everything, touch nothing."""
+    """The traversal is over for this node: release it and change nothing."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """As wanted already."""
+    """Already in the desired state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make it; what an earlier try may have made is found by its token before it is asked for again."""
+    """Create the resource; the result of an earlier attempt is looked up by its token first."""
 
-    wait_seconds: float = 0.0  # nothing found: how long an earlier call may still land
+    wait_seconds: float = 0.0  # if nothing is found: for how long an earlier request may still arrive
 
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """An operation is open and its thing is known: look how it does."""
+    """An operation is open and the physical id is known: observe its progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Recreate:
-    """What was made went wrong: remove it, then make it again under a new token."""
+    """The create has failed: delete the object, then create it again under a new token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove it. `look_first`: whether anything was made is not known."""
+    """Delete the resource. `look_first`: whether it was created is unknown."""
 
     look_first: bool = False
     wait_seconds: float = 0.0
@@ -52,15 +52,15 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class DropRow:
-    """Nothing was ever made, or it is to be left alone: only the row goes."""
+    """The resource was never created, or it is retained: delete only the row."""
 
     retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeUnknown:
-    """It cannot be known what an earlier try did, and trying again could double it
-    (docs/internals/protocol.md rule 3).
+    """The effect of an earlier attempt is unknown, and another attempt could
+    create a duplicate (docs/internals/protocol.md rule 3).
     """
 
     reason: str
@@ -68,12 +68,12 @@ class OutcomeUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ReissueUpdate:
-    """A change was begun and may never have been asked for: ask again, for what is wanted now."""
+    """An update was recorded and perhaps never sent: send it again, for the current definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunAction:
-    """Check, suspend, resume or copy what is there; `ask` unless that was asked for already."""
+    """Check, suspend, resume or snapshot the resource; `ask` unless it was requested already."""
 
     action: str
     ask: bool = True
@@ -81,14 +81,14 @@ class RunAction:
 
 @dataclass(frozen=True, slots=True)
 class InvalidState:
-    """In no state for what the stack is doing."""
+    """The state of the resource does not permit the action of the stack."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """It is there already, made by somebody else: look at it, and take it over as it is."""
+    """The object exists already: observe it, and adopt it unchanged."""
 
 
 Step = (
@@ -113,18 +113,18 @@ RETAINED = frozenset({"Retain", "retain"})
 
 
 def decide(visit: Visit, kind: ResourceType) -> Step:
-    """Return what this visit to a resource does."""
+    """Return the step of this visit to a resource."""
     resource = visit.resource
     assert resource is not None
     if visit.superseded or (visit.halted and resource.op is None):
         return Abandon("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
         return _cleanup(visit, kind)
-    if resource.op in OPEN_ACTS:  # whoever began it: first it comes to its end
+    if resource.op in OPEN_ACTS:  # of whichever traversal: it is completed first
         return RunAction(resource.op, ask=resource.lost_seconds is not None)
     if resource.op == "DISCARD":
         return Recreate()
-    if resource.op == "UPDATE":  # a worker that died may not have come to ask for it
+    if resource.op == "UPDATE":  # a worker that died may not have sent it
         return Observe() if resource.lost_seconds is None else ReissueUpdate()
     if resource.op == "CREATE":
         if resource.physical_id is not None:
@@ -144,7 +144,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
 
 
 def _begin(visit: Visit, resource: ResourceView) -> Step:
-    """Return what is done with a resource that no operation is open on."""
+    """Return the step for a resource without an open operation."""
     if resource.action == "INIT":
         return Adopt() if resource.physical_id is not None or visit.stack.action == "ADOPT" else Create()
     if resource.action == "ADOPT" and resource.status != "COMPLETE" and resource.physical_id is not None:
@@ -153,9 +153,7 @@ def _begin(visit: Visit, resource: ResourceView) -> Step:
 
 
 def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
-    """Return what an action does that brings nothing to another template
-    (docs/internals/engine-semantics.md §10).
-    """
+    """Return the step of an action without a new template (docs/internals/engine-semantics.md §10)."""
     failed = resource.status == "FAILED"
     if resource.action == "INIT":
         if action == "CHECK" and kind.can_check:
@@ -177,7 +175,7 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
     body: Json = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
     if not resource.deposed:
-        return Keep()  # a newer template has it again
+        return Keep()  # a newer template contains it again
     if resource.attempt == 0:
         return DropRow()
     if visit.stack.retain or policy in RETAINED:
@@ -194,6 +192,6 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
 
 
 def _in_flight(visit: Visit, kind: ResourceType) -> float:
-    """Return for how many seconds a call of a worker that lost its lease may still land."""
+    """Return for how many seconds a request of a worker that lost its lease may still arrive."""
     lost = visit.resource.lost_seconds if visit.resource else None
     return 0.0 if lost is None else max(0.0, lost + kind.flight_seconds)

@@ -1,9 +1,9 @@
-"""At which hooks a visit pauses: pure (docs/internals/engine-semantics.md §11).
+"""The hooks at which a visit pauses: pure (docs/internals/engine-semantics.md §11).
 
-The planner puts on a node the hooks that its resource may come to; the visit says when it has come to one.
-The hooks of a paused node begin with the one it waits at. A post hook that was cleared leaves CHANGED: the
-visit that then hands on what was done sees nothing new. Beside the hooks the planner puts what the
-environment forbids an update to do to the resource.
+The planner stores the hooks that apply to a resource in its node; a visit pauses when it reaches a hook. The
+hooks of a paused node begin with its current hook. A cleared post hook leaves CHANGED, because the visit
+that then releases the dependents sees no change itself. The planner stores the restrictions of the
+environment together with the hooks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.template.resource_registry_entries import HOOKS, RESTRICTED_AC
 
 CHANGED: Final = "changed"
 GIVEN_UP: Final = "Failure occurred while waiting."
-UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})  # the actions that bring rows to a template
+UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})  # the actions that apply a template
 
 
 def pause_reason(hook: str) -> str:
@@ -30,12 +30,12 @@ def pause_reason(hook: str) -> str:
 
 
 def cleared_reason(hook: str) -> str:
-    """Return the reason clients read when it goes on."""
+    """Return the reason clients read when it continues."""
     return f"Hook {hook} is cleared"
 
 
 def forbidden_reason(action: str) -> str:
-    """Return what stands beside the hooks of a node whose resource may not be updated, or not replaced."""
+    """Return the entry among a node's hooks for a forbidden action, `update` or `replace`."""
     return f"no-{action}"
 
 
@@ -51,25 +51,25 @@ def is_hook(name: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks of a stack's environment, for one of its actions."""
+    """The hooks of a stack's environment, for an action."""
 
     registry: ResourceRegistry
     action: str  # the stack's
 
     def __bool__(self) -> bool:
-        """Whether there is anything: mostly not, and then nobody is asked about."""
+        """Whether any hook or restriction exists: usually not, and then no resource is looked up."""
         return self.registry.has_hooks or self.registry.has_restrictions
 
     def visited(self, names: Iterable[str]) -> set[str]:
-        """Return those of the template's resources that are visited even when nothing changed."""
+        """Return the resources that are visited even if they are unchanged."""
         if not self or self.action not in UPDATES:
             return set()
         return {name for name in names if "pre-update" in self.registry.hooks(name)}
 
     def of_slice(self, ids: Mapping[int, int], changes: Changes) -> dict[int, tuple[str, ...]]:
-        """Return the hooks of those of a plan's nodes that have some; `ids` has their numbers and ids.
+        """Return the hooks of the nodes of a plan that have any; `ids` maps numbers of nodes to ids.
 
-        The visits are numbered first, then the cleanups.
+        The updates are numbered first, then the cleanups.
         """
         found: dict[int, tuple[str, ...]] = {}
         for node, id_ in ids.items():
@@ -82,9 +82,9 @@ class Hooks:
         return {id_: words for id_, words in found.items() if words}
 
     def of_update(self, name: str, *, made: bool) -> tuple[str, ...]:
-        """Return the hooks of a node that brings a resource to its definition; `made` if it is there already.
+        """Return the hooks of an update node; `made` if the resource exists.
 
-        What an update adds or replaces pauses nowhere.
+        A resource that an update adds or replaces has no hooks.
         """
         if self.action == "CREATE":
             return self._set(name, "pre-create", "post-create")
@@ -95,7 +95,7 @@ class Hooks:
         return ()
 
     def of_cleanup(self, name: str) -> tuple[str, ...]:
-        """Return the hooks of a node that removes a resource."""
+        """Return the hooks of a cleanup node."""
         return self._set(name, "pre-delete", "post-delete") if self.action == "DELETE" else ()
 
     def _set(self, name: str, *hooks: str) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class Hooks:
 def before(visit: Visit, step: Step) -> str | None:
     """Return the hook at which a visit pauses instead of taking a step.
 
-    Nothing pauses with an operation open: it is followed to its end first.
+    An open operation is completed before a pause.
     """
     match step:
         case Create():
@@ -122,7 +122,7 @@ def before(visit: Visit, step: Step) -> str | None:
 
 
 def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
-    """Return the hook at which a visit pauses with its outcome, before its dependents go on."""
+    """Return the hook at which a visit pauses after its step, before its dependents are released."""
     match outcome:
         case Ready() if action in ("CREATE", "UPDATE"):
             hook = f"post-{action.lower()}"
@@ -134,10 +134,10 @@ def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
 
 
 def outcome_after_hooks(visit: Visit, outcome: Outcome) -> Outcome:
-    """Return an outcome with what a hook makes of it.
+    """Return the outcome of a node with hooks.
 
-    An operation that an older traversal began has ended just as this one wants it: with a hook before the
-    update there is still that to come to, so the node goes round again.
+    An operation of an older traversal may end in the desired state. With a hook before the update, the node
+    is visited again, so that it reaches that hook.
     """
     is_open = visit.resource is not None and visit.resource.op is not None
     if isinstance(outcome, Ready) and is_open and "pre-update" in visit.hooks:

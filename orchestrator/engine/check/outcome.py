@@ -1,4 +1,4 @@
-"""Judge what a visit saw: pure. `store/nodes/repository.py` writes each outcome."""
+"""Judge the observations of a visit: pure. `store/nodes/repository.py` writes each outcome."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from orchestrator.resources.base import Observation
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Observed as wanted."""
+    """Observed in the desired state."""
 
     observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Nothing was to do."""
+    """No change was necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The provider confirmed absence; `silent` when there never was anything to tell of. `let_go` is the
-    child that is a stack of its own from then on.
+    """The provider confirmed absence; `silent` for a resource that was never created. `let_go` is the id of a
+    retained child, which becomes an independent stack.
     """
 
     silent: bool = False
@@ -34,19 +34,19 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet: look again in `seconds` (None: only when told to). `retried` counts as a try."""
+    """Not yet: observe again in `seconds` (None: only when woken). `retried` counts as an attempt."""
 
     seconds: float | None
     reason: str = "state changed"
     retried: bool = False
-    discard: bool = False  # what was made is to be removed first
+    discard: bool = False  # the created object is deleted first
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousOperationEnded:
-    """An operation that an older traversal began has ended: compare again with what is wanted now.
+    """An operation of an older traversal has ended: compare again with the current definition.
 
-    `failure` says why it failed, which is no failure of what is wanted now.
+    `failure` is the reason of its failure, which does not fail this traversal.
     """
 
     observation: Observation
@@ -55,19 +55,19 @@ class PreviousOperationEnded:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """It cannot become what is wanted: another is to be made, and this one removed in the end."""
+    """The resource needs a replacement, and is deleted in the cleanup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """As wanted, and its row is to say so: it had not been COMPLETE, or it hands on something else by now."""
+    """In the desired state, but the row is stale: rewrite its status or its outputs."""
 
     observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
 class Unhealthy:
-    """It is not as it should be (CHECK), or is in no state for what the stack does: then it is left alone."""
+    """A CHECK has failed, or the state does not permit the action: then the resource is `left_alone`."""
 
     reason: str
     left_alone: bool = False
@@ -75,14 +75,14 @@ class Unhealthy:
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """The environment forbids what is to be done, `update` or `replace`: the resource is left as it is."""
+    """The environment forbids the action, `update` or `replace`: the resource is unchanged."""
 
     action: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Final for this traversal. `causes` are those of a child stack, in full; none: the reason is the one."""
+    """Final for this traversal. `causes` are all failures in a child stack; empty: only the reason."""
 
     reason: str
     causes: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class ChildTransition:
-    """The resource's child stack is to be moved, and its end waited for."""
+    """The resource's child stack starts a transition, and the resource waits for its end."""
 
     step: ChildStep
 
@@ -118,7 +118,7 @@ def retry_seconds(retry_count: int) -> float:
 def judge_observation(
     seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
 ) -> Outcome:
-    """Return what an observation means for the open operation."""
+    """Return the outcome of an observation during a create, update or delete."""
     if deleting:
         if not seen.exists:
             return Deleted()
@@ -136,7 +136,7 @@ def judge_observation(
 
 
 def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
-    """Return what an observation means while something is checked, suspended, resumed or copied."""
+    """Return the outcome of an observation during a check, suspend, resume or snapshot."""
     if seen.error or not seen.exists:
         error = seen.error or f"There is no {physical_id} any more."
         return Failed(failure_reason(seen.error_kind if seen.error else "NotFound", name, error))
@@ -144,7 +144,7 @@ def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
 
 
 def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
-    """Return what an error out of a verb means."""
+    """Return the outcome of an error raised by a verb."""
     if isinstance(error, ProviderBusy) and retries_left > 0:
         return Wait(retry_seconds(retry_count), f"{error.kind}: {error}", retried=True)
     if isinstance(error, ProviderError):

@@ -1,7 +1,4 @@
-"""What it takes to turn a resource into what is wanted: pure.
-
-Decided in one place for the check that does it and for the preview that only says it.
-"""
+"""Differences between recorded and desired properties: pure."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ NOTHING_ELSE: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """The change, and the properties that differ; `immutable` are those of them that may not."""
+    """The change, and the properties that differ; `immutable` are those that must not differ."""
 
     change: Change
     changed: frozenset[str]
@@ -35,10 +32,10 @@ def property_change(
     metadata_after: Any = None,
     also: frozenset[str] = NOTHING_ELSE,
 ) -> PropertyChange:
-    """Return what turning the properties `before` into `after`, both as stored, takes.
+    """Return the change from the properties `before` to `after`, both as stored.
 
-    Other metadata alone is a change in place of no property. `also` are properties that will differ although
-    their values are not known yet: of them `after` has the old ones.
+    A change of only the metadata is an update of no property. `also` are properties that will differ with
+    values that are not known yet; `after` has their old values.
     """
     changed = also | {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     immutable = immutable_changes(kind.properties, before, after)
@@ -51,17 +48,17 @@ def property_change(
     return PropertyChange(change, changed, tuple(immutable))
 
 
-def needs_other_type(there: str, wanted: str) -> bool:
-    """Return whether what is `there` has to be replaced by what is `wanted`, both names of types.
+def needs_other_type(recorded: str, desired: str) -> bool:
+    """Return whether the recorded type must be replaced by the desired type, both by name.
 
-    One template takes the place of another in the stack that is there (docs/internals/engine-semantics.md §6,
+    A template replaces another template in the existing child stack (docs/internals/engine-semantics.md §6,
     rule 1).
     """
-    return there != wanted and not (is_template(there) and is_template(wanted))
+    return recorded != desired and not (is_template(recorded) and is_template(desired))
 
 
 def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return properties as they come back from the database: what JSON makes of them."""
+    """Return properties as they are read back from the database, after a round trip through JSON."""
     stored: dict[str, Any] = orjson.loads(orjson.dumps(dict(properties)))
     return stored
 
@@ -69,11 +66,11 @@ def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
 def with_drift(
     kind: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], seen: Observation
 ) -> dict[str, Any]:
-    """Return the properties a resource was built with, those that can be changed in place as they were found
+    """Return the recorded properties, with observed values for updatable properties
     (docs/internals/engine-semantics.md §6).
 
-    What has drifted then differs from what is wanted, and an update repairs it. A property that was left to
-    the provider, and still is, is none of ours.
+    A drifted property then differs from the desired value, and an update repairs it. A property that neither
+    the old nor the new definition sets belongs to the provider.
     """
     declared = kind.properties
     drifted = {

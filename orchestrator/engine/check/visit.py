@@ -1,6 +1,6 @@
-"""What one check knows: its node, the resource behind it, and what that resource requires. Nothing else.
+"""Input of a visit: its node, its resource, and the outputs of the resource's requirements.
 
-Rows of the database become these as they are, thousands a second: hence named tuples.
+These are built from database rows, thousands each second: hence named tuples.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 
 class StackView(NamedTuple):
-    """The stack as the check sees it, read after the claim was committed."""
+    """The stack, read after the commit of the claim."""
 
     id: int
     uuid: str
@@ -28,12 +28,12 @@ class StackView(NamedTuple):
     revision_id: int
     timeout_seconds: float | None
     converge: bool = False
-    retain: bool = False  # what is there is to be left alone
-    request_id: str | None = None  # of whoever asked for this traversal, for the log
+    retain: bool = False  # existing resources are retained
+    request_id: str | None = None  # of the API request for this traversal, for the log
 
 
 class ResourceView(NamedTuple):
-    """One incarnation, as stored."""
+    """A resource incarnation, as stored."""
 
     id: int
     uuid: str
@@ -52,29 +52,29 @@ class ResourceView(NamedTuple):
     op_seconds: float | None  # since the operation was opened
     lost_seconds: (
         float | None
-    )  # until a worker that lost its lease can no longer be calling; negative when past
+    )  # until the worker that lost its lease can send no more requests; negative if past
     requires: Sequence[int] = ()
     definition_id: int | None = None
     metadata: Json | None = None
     runs_as: str | None = None
-    value_digest: str | None = None  # of what it handed on then
+    value_digest: str | None = None  # of its outputs
     input_digests: Sequence[str] = ()  # parallel to requires
     deposed: bool = False
     suspended: bool = False
 
     @property
     def never_created(self) -> bool:
-        """Whether it failed before it was ever as wanted."""
+        """Whether it has failed before it was ever complete."""
         return self.status == "FAILED" and self.value_digest is None
 
     @property
     def kind(self) -> str:
-        """Return the name of the type that carries it out."""
+        """Return the name of the type that manages it."""
         return self.runs_as or self.type
 
 
 class NodeData(NamedTuple):
-    """What a requirement hands on: its ids and just the attributes asked for."""
+    """Outputs of a requirement: its ids, and only the used attributes."""
 
     id: int
     name: str
@@ -88,7 +88,7 @@ class NodeData(NamedTuple):
 
 
 class DefinitionView(NamedTuple):
-    """The snippet an update node builds from."""
+    """The definition that an update node applies."""
 
     id: int
     body: Json
@@ -98,7 +98,7 @@ class DefinitionView(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """One claimed node with all it may know."""
+    """A claimed node with the input of its visit."""
 
     node_id: int
     kind: str
@@ -111,15 +111,15 @@ class Visit(NamedTuple):
     resource: ResourceView | None = None
     definition: DefinitionView | None = None
     inputs: tuple[NodeData, ...] = ()
-    hooks: Sequence[str] = ()  # to pause at (engine/check/hooks.py)
+    hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
 
     @property
     def act(self) -> str | None:
-        """The action whose traversal visits what is there and brings it to no other template."""
+        """The action of a traversal without a new template, otherwise None."""
         return self.stack.action if self.stack.action in ACTS else None
 
     def log_context(self) -> Mapping[str, object]:
-        """Return what this visit is about, as lines of the log say it."""
+        """Return the ids that every log line of this visit carries."""
         return {
             "stack": self.stack.uuid,
             "project": self.stack.project_id,
@@ -136,19 +136,19 @@ class Visit(NamedTuple):
 
     @property
     def halted(self) -> bool:
-        """Whether this traversal has failed and is winding down."""
+        """Whether this traversal has failed and is draining."""
         return self.stack.halted_traversal == self.traversal
 
 
 def replacement_visit(visit: Visit, uuid: str) -> Visit:
-    """Return a visit to what takes a resource's place, as if it were there already, not begun.
+    """Return a visit to the replacement of a resource, before its row exists.
 
-    It goes by the id of the one that it replaces until it has one of its own.
+    Until then it has the id of the replaced resource.
     """
     replaced, definition = visit.resource, visit.definition
     assert replaced is not None
     assert definition is not None
-    heir = ResourceView(
+    replacement = ResourceView(
         id=replaced.id,
         uuid=uuid,
         name=replaced.name,
@@ -167,4 +167,4 @@ def replacement_visit(visit: Visit, uuid: str) -> Visit:
         lost_seconds=None,
         runs_as=definition.body.get("runs_as"),
     )
-    return visit._replace(resource=heir, retry_count=0)
+    return visit._replace(resource=replacement, retry_count=0)

@@ -1,8 +1,8 @@
-"""What a resource's properties will be during an update that is only thought of: pure.
+"""Forecast of a resource's properties during a simulated update: pure.
 
-Functions see what the requirements hand on as far as that is known. Where another id or other attributes are
-to come, the value is not known; whether it is sure to differ is found out by letting two different ids stand
-in for the one that does not exist yet.
+Functions see the outputs of the requirements as far as they are known. A value that depends on a new id or
+on new attributes is unknown. Whether an unknown value is sure to differ is tested with two different
+placeholders for the id that does not exist yet.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ PLACEHOLDER_IDS: Final = ("the-id-of-", "another-id-of-")
 
 @dataclass(frozen=True, slots=True)
 class InputForecast:
-    """What a resource will hand on to those that require it.
+    """The forecast outputs of a resource, which are inputs of its dependents.
 
-    `moved`: it may be something else than they were built with. `new_id`, `unsure`: its reference id, its
-    attributes are not known yet; otherwise they are the proxy's. A new id that is not `certain` may be the
-    old one.
+    `moved`: they may differ from the recorded inputs. `new_id`, `unsure`: the reference id, the attributes
+    are not known yet; otherwise the proxy has them. A new id that is not `certain` may equal the old id.
     """
 
     proxy: ResourceProxy
@@ -41,50 +40,50 @@ class InputForecast:
     new_id: bool = False
     unsure: bool = False
     certain: bool = True
-    why: str = ""  # it moved, for people: "is replaced"
+    why: str = ""  # the reason for `moved`, as text: "is replaced"
 
 
 class ForecastDefinition(StackDefinition):
-    """A stack in the middle of an update, as one resource's functions will see it."""
+    """A stack during an update, as the functions of a resource will see it."""
 
     def __init__(
         self,
         template: Template,
         values: ParameterValues,
         files: Callable[[str], str | None],
-        handed: Mapping[str, InputForecast],
+        inputs: Mapping[str, InputForecast],
     ) -> None:
-        """`handed` is what the resource's requirements hand on."""
-        proxies = {name: one.proxy for name, one in handed.items()}
+        """`inputs` are the forecast outputs of the resource's requirements."""
+        proxies = {name: item.proxy for name, item in inputs.items()}
         super().__init__(template.version, values, proxies, files, strict=False, mappings=template.mappings)
-        self._handed = handed
-        self.stand_in = ""  # for an id that is not known, followed by the name; none: it is `UNKNOWN`
+        self._inputs = inputs
+        self.placeholder = ""  # prefix of an unknown id, before the name; "": such an id is `UNKNOWN`
 
     def _call(self, function: Function, written: Any) -> Any:
         if function.name in IDS and isinstance(written, str):
-            one = self._handed.get(written)
-            if one is not None and one.new_id:
-                return f"{self.stand_in}{written}" if self.stand_in and one.certain else self.not_yet()
+            item = self._inputs.get(written)
+            if item is not None and item.new_id:
+                return f"{self.placeholder}{written}" if self.placeholder and item.certain else self.not_yet()
         elif function.name in ATTRIBUTES and isinstance(written, list) and written:
-            one = self._handed.get(written[0]) if isinstance(written[0], str) else None
-            if one is not None and one.unsure:
+            item = self._inputs.get(written[0]) if isinstance(written[0], str) else None
+            if item is not None and item.unsure:
                 return self.not_yet()
         return super()._call(function, written)
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyForecast:
-    """A resource's properties and metadata as they will be.
+    """The forecast properties and metadata of a resource.
 
-    `properties` has those that are known; `sure` are others that will differ from what they are, `maybe`
-    those that may. `secret` are properties that something secret goes into.
+    `properties` has the known values. Of the unknown values, `sure` will differ from the recorded values and
+    `maybe` may differ. `secret` are properties computed from secrets.
     """
 
     properties: Mapping[str, Any]
     sure: frozenset[str] = frozenset()
     maybe: frozenset[str] = frozenset()
     secret: frozenset[str] = frozenset()
-    metadata: Any = None  # UNKNOWN: not known yet, as with the next
+    metadata: Any = None  # UNKNOWN: not known yet; the same for `external_id`
     secret_metadata: bool = False
     external_id: str | Unknown | None = None
     faults: tuple[Diagnostic, ...] = field(default=())
@@ -93,9 +92,9 @@ class PropertyForecast:
 def forecast_properties(
     definition: ResourceDefinition, kind: ResourceType, view: ForecastDefinition, before: Iterable[str] = ()
 ) -> PropertyForecast:
-    """Return what a resource will be made from; `before` are the properties that it has.
+    """Return the forecast properties of a resource; `before` are the names of the recorded ones.
 
-    What is wrong is among its `faults`, as the check would tell it.
+    Errors are in `faults`, as a check would report them.
     """
     body, words = definition.body, format_named(view.version).keywords
     place = f"{words.resources}.{definition.name}"
@@ -115,16 +114,16 @@ def forecast_properties(
     resolved.report(faults)
     if not faults and not failed:
         resolved.report((), kind.validate(given, float("inf")))
-    if unknown and kind.translation:  # what is not known yet may be known by another name
+    if unknown and kind.translation:  # a translation may rename an unknown property
         unknown |= {name for name in before if name not in given}
     if not kind.any_properties:
         unknown &= kind.properties.keys()
     view.used_secret = False
-    metadata, wrong_metadata = _beside(body.get("metadata"), view, f"{place}.{words.metadata}")
+    metadata, wrong_metadata = _section(body.get("metadata"), view, f"{place}.{words.metadata}")
     secret_metadata = view.used_secret
-    external, wrong_external = _beside(body.get("external_id"), view, f"{place}.{words.external_id}")
+    external, wrong_external = _section(body.get("external_id"), view, f"{place}.{words.external_id}")
     secret = frozenset(resolved.secrets)
-    if secret and kind.translation:  # it may have gone elsewhere
+    if secret and kind.translation:  # a translation may have moved it
         secret |= given.keys()
     return PropertyForecast(
         given,
@@ -139,27 +138,27 @@ def forecast_properties(
 
 
 def _differs_for_any_id(body: Mapping[str, Any], name: str, view: ForecastDefinition) -> tuple[bool, Any]:
-    """Return whether a property is the same whatever the ids that are not known yet, and its value then."""
+    """Return whether a property is the same for every unknown id, and its value in that case."""
     properties = body.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:
         return True, UNKNOWN
-    seen = []
+    values = []
     try:
-        for stand_in in PLACEHOLDER_IDS:
-            view.stand_in = stand_in
+        for placeholder in PLACEHOLDER_IDS:
+            view.placeholder = placeholder
             value = view.resolved(properties[name])
             if not knows_all(value):
                 return True, UNKNOWN
-            seen.append(value)
-    except FunctionError:  # which takes no such id
+            values.append(value)
+    except FunctionError:  # a function rejects the placeholder
         return True, UNKNOWN
     finally:
-        view.stand_in = ""
-    return seen[0] == seen[1], seen[0]
+        view.placeholder = ""
+    return values[0] == values[1], values[0]
 
 
-def _beside(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """Return a value beside the properties, `UNKNOWN` when it is not known in full, and what is wrong."""
+def _section(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """Return metadata or an external id, `UNKNOWN` if not completely known, and its errors."""
     if not written:
         return written, ()
     try:
@@ -170,18 +169,18 @@ def _beside(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tup
 
 
 def mentioned(value: Any, names: Iterable[str]) -> list[str]:
-    """Return those of the names whose resource a value as written asks for something."""
-    wanted, found, todo = set(names), [], [value]
-    while todo and wanted:
-        held = todo.pop()
-        if isinstance(held, Mapping):
-            for key, item in held.items():
-                asked = item[0] if key in ATTRIBUTES and isinstance(item, list) and item else item
-                if key in IDS | ATTRIBUTES and isinstance(asked, str) and asked in wanted:
-                    wanted.remove(asked)
-                    found.append(asked)
+    """Return the names of the resources to which an unevaluated value refers."""
+    remaining, found, todo = set(names), [], [value]
+    while todo and remaining:
+        current = todo.pop()
+        if isinstance(current, Mapping):
+            for key, item in current.items():
+                used = item[0] if key in ATTRIBUTES and isinstance(item, list) and item else item
+                if key in IDS | ATTRIBUTES and isinstance(used, str) and used in remaining:
+                    remaining.remove(used)
+                    found.append(used)
                 else:
                     todo.append(item)
-        elif isinstance(held, list):
-            todo.extend(held)
+        elif isinstance(current, list):
+            todo.extend(current)
     return sorted(found)

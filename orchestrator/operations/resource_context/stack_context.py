@@ -1,7 +1,7 @@
-"""What is around a visited resource, for its type: `resources/stack_context.py` over the store.
+"""The stack of a visited resource, for its type: implements `resources/stack_context.py` over the store.
 
-Only for a resource whose lease is ours. Each statement is a transaction of its own: none is open while the
-type goes on.
+Only for a resource whose lease is held. Each statement is its own transaction: none is open while the type
+runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from orchestrator.store.signals import watchers as peers
 
 @dataclass(frozen=True, slots=True)
 class StoredStackContext:
-    """What one claim's visits have around them; without a lease, only the place."""
+    """The stack context of the visits of a claim; without a lease, only the location."""
 
     db: peers.Db
     cipher: Cipher
@@ -35,23 +35,23 @@ class StoredStackContext:
     endpoint: str
 
     def place(self, visit: Visit) -> StackLocation:
-        """Return where a resource is."""
+        """Return the location of a resource."""
         assert visit.resource is not None
         stack = visit.stack
         return StackLocation(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
 
-    def peers(self, visit: Visit, known: ResourceState) -> RequiredResources:
-        """Return the resources that this one requires."""
-        return NO_PEERS if self.lease is None else RequiredPeers(self, visit, known)
+    def peers(self, visit: Visit, state: ResourceState) -> RequiredResources:
+        """Return the requirements of the resource."""
+        return NO_PEERS if self.lease is None else RequiredPeers(self, visit, state)
 
     def grant_access(self, resource_id: int, grant: Grant) -> None:
-        """Let whoever has a key or token of the resource in, from now on.
+        """Accept requests with a key or token of the resource from now on.
 
         Raises:
             Superseded: the lease is lost.
         """
-        assert self.lease is not None, "a type that gives access is claimed first"
-        given = grants.put(
+        assert self.lease is not None, "a type that grants access needs a lease"
+        granted = grants.put(
             self.db,
             resource_id,
             self.lease,
@@ -62,37 +62,37 @@ class StoredStackContext:
             policies=grant.policies,
             keystone_user=grant.keystone_user,
         )
-        if not given:
-            raise Superseded("the lease was lost before access was given")
+        if not granted:
+            raise Superseded("the lease was lost before access was granted")
 
     def revoke_access(self, resource_id: int) -> None:
-        """Let nobody in any more."""
+        """Reject all credentials of the resource."""
         if self.lease is not None:
             grants.drop(self.db, resource_id, self.lease)
 
 
 class RequiredPeers:
-    """The resources that a visited one requires, read when asked for."""
+    """The requirements of a visited resource, read on demand."""
 
-    def __init__(self, surroundings: StoredStackContext, visit: Visit, known: ResourceState) -> None:
+    def __init__(self, context: StoredStackContext, visit: Visit, state: ResourceState) -> None:
         assert visit.resource is not None
-        self.surroundings, self.known, self.id = surroundings, known, visit.resource.id
+        self.context, self.state, self.id = context, state, visit.resource.id
 
     def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
-        """Return the one with this reference id, and have this resource told of its signals if wanted."""
-        db = self.surroundings.db
-        for row in peers.required(db, self.known.requires, self.id):
+        """Return the requirement with this reference id; `watch` wakes this resource at its signals."""
+        db = self.context.db
+        for row in peers.required(db, self.state.requires, self.id):
             opened = self._opened(row)
             if reference_id != (opened.get("reference_id", row.reference_id) or row.physical_id):
                 continue
-            now = peers.register_watcher(db, row.id, self.id) if watch and not row.watched else row
-            if now is not None:
-                return self._peer(now)
+            watched = peers.register_watcher(db, row.id, self.id) if watch and not row.watched else row
+            if watched is not None:
+                return self._peer(watched)
         return None
 
     def forget(self) -> None:
-        """Have those that are watched forget what signals told them."""
-        peers.clear_watched_metadata(self.surroundings.db, self.id, self.surroundings.cipher.seal(None))
+        """Clear the metadata that signals have set in watched requirements."""
+        peers.clear_watched_metadata(self.context.db, self.id, self.context.cipher.seal(None))
 
     def _peer(self, row: peers.PeerRow) -> RequiredResource:
         opened = self._opened(row)
@@ -100,4 +100,4 @@ class RequiredPeers:
         return RequiredResource(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
 
     def _opened(self, row: peers.PeerRow) -> dict[str, Any]:
-        return self.surroundings.cipher.open(row.sealed.encode()) if row.sealed else {}
+        return self.context.cipher.open(row.sealed.encode()) if row.sealed else {}
