@@ -1,7 +1,7 @@
-"""Another region: a second installation of ours behind its own API on loopback, with its own tokens.
+"""Another region: a second installation behind its own API on loopback, with its own tokens.
 
-`region` has two projects, each of which is a region of its own to whoever reads `catalog_file`: "north" and
-"south". What is asked of it is done by a thread of this process.
+`region` has two projects. For readers of `catalog_file` each is a region of its own: "north" and "south". A
+thread of this process does its work.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Region:
         self.server.server_close()
 
     def settings(self) -> dict[str, Any]:
-        """What an installation is set to that knows this region."""
+        """Return the settings of an installation that knows this region."""
         return {"catalog_file": self.catalog_file, "region_name": "north"}
 
     def stacks(self, region: str = "north") -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""The stack domain of the stand-in for Keystone: its admin, the projects and users there, and their roles.
+"""The stack domain of the stand-in for Keystone: its admin, its projects and users, and their roles.
 
-What it is strict about, it is as Keystone is: a name is taken once, only the domain's admin changes anything,
-and who has no role in a project gets no token for it.
+It is as strict as Keystone: names are unique, only the admin of the domain changes anything, and a user
+without a role in a project gets no token for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Told = tuple[int, Any]
 
 @dataclass
 class StackDomain:
-    """What is there, and how often things were made."""
+    """The contents of the domain, and the number of creations."""
 
     projects: dict[str, dict[str, Any]] = field(default_factory=dict)
     users: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class StackDomain:
         return 201, {kind[:-1]: {name: value for name, value in made.items() if name != "password"}}
 
     def sign_in(self, user: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any] | None:
-        """Return what a token says of the domain's admin, or of a user there; None when it is neither."""
+        """Return the token data of the domain's admin, or of a user of the domain; None for other tokens."""
         domain = {"id": ID, "name": NAME}
         if (user.get("name"), user["password"]) == ADMIN:
             assert scope["domain"] in ({"id": ID}, {"name": NAME})

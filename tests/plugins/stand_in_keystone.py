@@ -1,7 +1,7 @@
-"""A stand-in for Keystone: as much of v3 as tokens, signatures, trusts and application credentials take.
+"""A stand-in for Keystone: the parts of v3 for tokens, signatures, trusts and application credentials.
 
-What it is strict about, it is as Keystone is: only who gave a trust may remove it, a token that was itself
-delegated may give nothing, and nobody gives a role that they have not.
+It is as strict as Keystone: only the trustor may delete a trust, a delegated token cannot delegate, and a
+user cannot delegate a role without having it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def token(
     user: str = "ada",
     **more: Any,
 ) -> dict[str, Any]:
-    """Return what a token is, as Keystone shows it; endpoints are (type, region, url)."""
+    """Return a token as Keystone shows it; endpoints are (type, region, url)."""
     now = dt.datetime.now(dt.UTC)
     catalog: dict[str, list[dict[str, str]]] = {}
     for kind, region, url in endpoints or [("orchestration", "RegionOne", "http://here/v1")]:
@@ -56,7 +56,7 @@ def token(
 
 
 class StandIn:
-    """What it knows, what it was asked, and what is to go wrong."""
+    """Its objects, its requests, and its planned failures."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, dict[str, Any]] = {}
@@ -66,7 +66,7 @@ class StandIn:
         self.regions: list[tuple[str, str]] = []  # of the orchestration service
         self.away = False
         self.offers_rights = True
-        self.powerless: set[str] = set()  # ids of users who may do nothing any more
+        self.powerless: set[str] = set()  # ids of users without any role
         self.stack_domain = StackDomain()
         self.keys = ("their-key", "their-secret")
         self.project, self.roles, self.works = (
@@ -74,9 +74,9 @@ class StandIn:
             ("member", "reader"),
             True,
         )  # of the key; whether it is known
-        self.lose_answers = False  # what is made is made, and nobody is told
+        self.lose_answers = False  # requests take effect, and the answer is lost
         self.made = threading.Event()
-        self.go_on = threading.Event()  # who made something is answered only then
+        self.go_on = threading.Event()  # answers to creations wait for this event
         self.go_on.set()
         self.watch: Callable[[], None] = lambda: None  # called at every request
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -94,7 +94,7 @@ class StandIn:
         return [("identity", "RegionOne", f"{self.place}/v3"), *own]
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """Return what an installation is set to that asks it."""
+        """Return the settings of an installation that uses it."""
         return {
             "auth": "keystone",
             "keystone_auth_url": f"{self.place}/v3",
@@ -109,7 +109,7 @@ class StandIn:
         return {"X-Auth-Token": text}
 
     def reset(self) -> None:
-        """Forget what was made and what was to go wrong."""
+        """Remove all objects and planned failures."""
         self.trusts.clear()
         self.application_credentials.clear()
         self.stack_domain = StackDomain()
@@ -122,7 +122,7 @@ class StandIn:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers one request."""
+    """Answers a request."""
 
     @property
     def keystone(self) -> StandIn:
@@ -143,7 +143,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.list(path)
 
     def in_domain(self, path: str, body: dict[str, Any] | None = None) -> bool:
-        """Answer what is asked of the stack domain; False when that is something else."""
+        """Answer a request to the stack domain; False for other requests."""
         knows, query = self.keystone, parse_qs(urlsplit(self.path).query)
         token = knows.tokens.get(self.headers["X-Auth-Token"], {})
         told = knows.stack_domain.answer(self.command, path, query, body, token)
@@ -313,7 +313,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = b"" if body is None else json.dumps(body).encode()
         given = {**(headers or {}), "Content-Type": "application/json", "Content-Length": str(len(data))}
-        with contextlib.suppress(OSError):  # who asked was killed meanwhile
+        with contextlib.suppress(OSError):  # the client was killed
             self.send_response(status)
             for name, value in given.items():
                 self.send_header(name, value)

@@ -1,6 +1,6 @@
-"""The `things` fixture: the server behind Test::Thing, its log, and what worker processes need to find both.
+"""The `things` fixture: the server behind Test::Thing, its log, and the environment of worker processes.
 
-A test module takes it with ``from tests.plugins.thing_fixture import things`` or through `pytest_plugins`.
+A test module uses it with ``from tests.plugins.thing_fixture import things`` or through `pytest_plugins`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ THING_DIR = Path(__file__).parent / "thing"
 
 
 class ThingServer:
-    """The server's process, and what its log says."""
+    """The process of the server, and its log."""
 
     def __init__(self, folder: Path) -> None:
         self.log_path = folder / "things.jsonl"
@@ -29,7 +29,7 @@ class ThingServer:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it, on the port it had before if it had one, with the things in its log."""
+        """Start it, on its earlier port if it had one, with the things in its log."""
         port = self.url.rpartition(":")[2] or "0"
         command = [sys.executable, str(THING_DIR / "server.py"), str(self.log_path), port]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -38,7 +38,7 @@ class ThingServer:
         assert self.url, "the things' server did not start"
 
     def stop(self) -> None:
-        """Kill it; whatever it was asked and has not logged is not done."""
+        """Kill it; requests that are not logged have no effect."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -47,11 +47,11 @@ class ThingServer:
             self._process = None
 
     def freeze(self) -> None:
-        """Make it silent: connections are accepted by the system, and nobody answers."""
+        """Make it silent: the system accepts connections, and no answer comes."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on, with everything that was asked meanwhile."""
+        """Resume it, with all requests received since."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -65,7 +65,7 @@ class ThingServer:
         return env | {"THING_URL": self.url, "PYTHONPATH": os.pathsep.join(path)}
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
-        """Return everything it did, or only one kind of event, in order."""
+        """Return all its log entries, or those of a single event, in order."""
         text = self.log_path.read_text() if self.log_path.exists() else ""
         entries = [json.loads(line) for line in text.splitlines()]
         return [entry for entry in entries if event in (None, entry["event"])]
@@ -91,7 +91,7 @@ class ThingServer:
 
 @pytest.fixture
 def things(tmp_path: Path) -> Iterator[ThingServer]:
-    """Run a server of things for one test."""
+    """Run a server of things for a single test."""
     server = ThingServer(tmp_path)
     server.start()
     yield server

@@ -1,8 +1,9 @@
-"""Loaded into workers by tests (`celery --include crash`): ends the process at a named point of the engine.
+"""Loaded into workers by tests (`celery --include crash`): kills the process at a named point of the engine.
 
-The folder named by ORCHESTRATOR_TEST_CRASH holds what is armed: files `POINT.WHEN.N`. Every passage of a
-point takes one of its files away. Whoever took the last one is hit with what the file says, `kill` or `stop`
-(SIGKILL, SIGSTOP), and leaves its process id as `POINT.WHEN.hit`. So a point hits once, whoever comes by.
+The folder named by ORCHESTRATOR_TEST_CRASH holds the armed points: files `POINT.WHEN.N`. Every passage of a
+point removes a file. The process that removes the last file is hit with the file's content, `kill` or `stop`
+(SIGKILL, SIGSTOP), and leaves its process id as `POINT.WHEN.hit`. So a point hits exactly once, in any
+process.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tasks.publisher import Dispatcher
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
-# What is wrapped: the owner of the name, the name, and what tests call it.
+# Wrapped functions: the owner of the name, the name, and the name used by tests.
 POINTS: tuple[tuple[Any, str, str], ...] = (
     (repository, "claim", "claim"),
     (repository, "read_claimed", "look"),
@@ -46,7 +47,7 @@ POINTS: tuple[tuple[Any, str, str], ...] = (
 
 
 def passed(point: str, when: str) -> None:
-    """Take one file of this point away; with the last one goes the process."""
+    """Remove a file of this point; the last file ends the process."""
     armed = sorted(FOLDER.glob(f"{point}.{when}.[0-9]*"))
     for file in armed:
         with contextlib.suppress(FileNotFoundError):
@@ -79,4 +80,4 @@ for each in POINTS:
     wrap(*each)
 row_writer.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", row_writer.SLICE))
 if "ORCHESTRATOR_TEST_SLICE" in os.environ:
-    small_plans.MAX_RESOURCES = 0  # otherwise one statement writes the plan of a small stack
+    small_plans.MAX_RESOURCES = 0  # otherwise a single statement writes the plan of a small stack

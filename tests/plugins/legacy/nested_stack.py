@@ -43,10 +43,10 @@ class CloudFormationStack(NestedType):
     }
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
-        """Bring the child to the template, once.
+        """Set the template of the child, once.
 
         Raises:
-            ProviderError: the address was not known when the stack was accepted, so that nobody fetched it.
+            ProviderError: the address was unknown when the stack was accepted, so it was not fetched.
         """
         if turn:
             return Settled()
@@ -64,7 +64,7 @@ class CloudFormationStack(NestedType):
         return Named(url, props.get("Parameters") or {}, "TemplateURL", "Parameters") if url else None
 
     def has_attribute(self, name: str) -> bool:
-        """Whether it may be one: which outputs there are is known once the stack is made."""
+        """Return whether the name may be an output: the outputs are known once the stack exists."""
         return super().has_attribute(name) or (name.startswith(OUTPUTS) and name != OUTPUTS)
 
     def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:

@@ -1,21 +1,22 @@
-"""The world outside, for tests: a process that makes things and writes down what it made.
+"""The provider for tests: a process that creates things and logs them.
 
-``python server.py LOG [PORT]`` serves on 127.0.0.1, prints its URL, and appends one JSON line to LOG for all
-it does (`event`, `token`, `id`, `name`, `time`), synced before the answer. Started on an old log it has the
-things of that log. Creating is deliberately not idempotent: whoever asks twice gets two, and the log says so.
+``python server.py LOG [PORT]`` serves on 127.0.0.1, prints its URL, and appends a JSON line to LOG for each
+action (`event`, `token`, `id`, `name`, `time`), synced before the answer. Started on an existing log it has
+the things of that log. Creation is deliberately not idempotent: two requests create two things, and the log
+shows both.
 
-    POST   /things            make one: token, name, value, and how to misbehave:
+    POST   /things            create a thing: token, name, value, and its misbehaviour:
                               delay       seconds until it is ready
-                              slow        seconds before it is made (and made even if nobody waits any more)
-                              slow_after  seconds after it was made before the answer
-                              fail_times  so many requests with this token are refused with 503
-                              error       it goes to "error" for good
-                              error_times so many things of this name go to "error once"
-                              silent      nothing is made and no answer comes
-    GET    /things?token=T    those made with a token, oldest first
-    GET    /things/ID         one: id, name, value, serial, status
+                              slow        seconds before its creation (which happens even without a client)
+                              slow_after  seconds between its creation and the answer
+                              fail_times  number of requests with this token that are refused with 503
+                              error       it becomes "error" permanently
+                              error_times number of things of this name that become "error" once
+                              silent      nothing is created and no answer comes
+    GET    /things?token=T    things created with a token, oldest first
+    GET    /things/ID         a thing: id, name, value, serial, status
     PUT    /things/ID         change its value
-    DELETE /things/ID         remove it
+    DELETE /things/ID         delete it
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class World:
-    """All things, and the log of what was done to them."""
+    """All things, and the log of the actions on them."""
 
     def __init__(self, log: Path) -> None:
         self.lock = threading.Lock()
@@ -118,7 +119,7 @@ def shown(thing: dict[str, Any]) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """A request."""
 
     protocol_version = "HTTP/1.1"
     world: World
@@ -168,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
-        except OSError:  # nobody waits for the answer any more: what was done stays done
+        except OSError:  # the client is gone: the action stays done
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
@@ -181,7 +182,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of callers who died in mid-call; anything else is a fault of ours."""
+        """Ignore clients that died during a call; any other error is a bug of the server."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

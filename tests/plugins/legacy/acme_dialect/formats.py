@@ -1,4 +1,4 @@
-"""Our format: HOT as of its latest version, under a key of its own and with one function more."""
+"""Our format: the latest version of HOT, under its own key and with an additional function."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Box(ResourceType):
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Take it away; one that is gone already is fine."""
+        """Delete the box; a missing box is fine."""
         with reached():
             shelf.remove(physical_id)
 
@@ -90,7 +90,7 @@ class Box(ResourceType):
 
 @contextmanager
 def reached() -> Iterator[None]:
-    """A shelf that cannot be reached is not one without boxes: it is tried again."""
+    """An unreachable shelf is not an empty shelf: the call is retried."""
     try:
         yield
     except shelf.NoShelf as error:

@@ -1,4 +1,4 @@
-"""The shelf: a folder with one file for each box. It stands for whatever a plugin really talks to."""
+"""The shelf: a folder with a file for each box. It stands for the service behind a plugin."""
 
 from __future__ import annotations
 
