@@ -1,5 +1,6 @@
-"""HTTP in, Heat JSON out: the orchestration API v1 (docs/internals/rest-api.md).
+"""The orchestration API v1 over HTTP (docs/internals/rest-api.md).
 
-Never parses a template, decides nothing and moves no state: it calls `operations`, reads through `store` and
-shapes the answer. Read `routes.py` first: what every request passes through, then one module per collection.
+The API never parses a template, makes no decisions and changes no state: it calls `operations`, reads through
+`store` and formats responses. Start with `routes.py` (steps common to all requests), then read a module per
+collection.
 """

@@ -1,4 +1,4 @@
-"""The API's wiring: `gunicorn 'api.app:create_app()'`. What it is made of is decided here alone."""
+"""Application factory of the API: `gunicorn 'api.app:create_app()'`. All dependencies are created here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orchestrator.store.schema import version
 from tasks.broker_stats import BrokerStats
 from tasks.publisher import Dispatcher, broker_url
 
-PATIENCE_SECONDS = 5.0  # what a restart of the database may take before anybody is told
+PATIENCE_SECONDS = 5.0  # longest interruption by a restart of the database that is retried silently
 
 
 def create_app(
@@ -30,10 +30,11 @@ def create_app(
     database: Database | None = None,
     publish: Callable[[Sequence[Message]], None] | None = None,
 ) -> Flask:
-    """Return the application, its parts from the settings unless given.
+    """Return the application; parts that are not given are created from the settings.
 
     Raises:
-        Misconfigured: it would serve strangers, a setting is missing, or the schema is not this code's.
+        Misconfigured: the binding is unsafe, a setting is missing, or the database schema has another
+            version.
     """
     if settings is None:
         settings = config.settings()
@@ -57,7 +58,7 @@ def create_app(
 
 
 def operations() -> Operations:
-    """Return what can be asked for, as the views call it."""
+    """Return the operations that views call."""
     return Operations(
         create=offload.create,
         delete=create_delete.delete,
@@ -78,7 +79,7 @@ def operations() -> Operations:
 
 
 def _publish_to_workers(settings: config.Settings) -> Callable[[Sequence[Message]], None]:
-    """Return what sends messages to the workers.
+    """Return the function that publishes messages to the workers.
 
     Raises:
         Misconfigured: no broker is set.

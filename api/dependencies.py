@@ -1,4 +1,4 @@
-"""What the application is made of, and how a view gets at it."""
+"""Dependencies of the application, and their access from a view."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SignalSoon(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What can be asked for. The functions of `orchestrator.operations`, as the views call them."""
+    """The operations that tests replace; other operations are imported directly."""
 
     create: Callable[[OperationContext, Body], Accepted]
     delete: Callable[[OperationContext, StackRow], Sequence[CheckMessage]]
@@ -145,7 +145,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """Everything a view needs besides its request."""
+    """Everything a view needs except its request."""
 
     settings: Settings
     database: Database
@@ -153,20 +153,20 @@ class Dependencies:
     types: Registry
     operations: Operations
     publish: Callable[[Sequence[Message]], None]  # after the commit; never raises for an unreachable broker
-    broker_stats: BrokerStats | None = None  # to ask how it is; None where nothing is known of it
+    broker_stats: BrokerStats | None = None  # None if no broker is configured
 
 
 def dependencies() -> Dependencies:
-    """Return the running application's parts."""
+    """Return the dependencies of the current application."""
     return cast(Dependencies, current_app.extensions["parts"])
 
 
 def caller() -> Caller:
-    """Return whom the request acts for; set before any view of a project runs."""
+    """Return the caller of the request; set before any view of a project runs."""
     return cast(Caller, g.caller)
 
 
 def operation_context() -> OperationContext:
-    """Return what an operation is given."""
+    """Return the context of an operation."""
     has = dependencies()
     return OperationContext(has.database, has.cipher, caller(), has.settings, has.types)

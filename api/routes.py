@@ -1,6 +1,6 @@
-"""The application's routes, and what every request passes through: version, request id, caller, project.
+"""Routes of the application and the steps common to all requests: version, request id, caller, project.
 
-`assemble` puts it together from parts that exist already; `app.py` makes the parts.
+`assemble` connects existing parts; `app.py` creates them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ UNVERSIONED: Final = frozenset(
         "metrics.show",
     }
 )
-FOR_ANYBODY: Final = frozenset({"versions.of_project"})  # it tells nothing but the version
+PUBLIC: Final = frozenset({"versions.of_project"})  # shows only the version
 SIGNED: Final = ("/waitcondition/", "/signal/")
 
 
@@ -65,7 +65,7 @@ def assemble(made_of: Dependencies) -> Flask:
     """Return the application.
 
     Raises:
-        Misconfigured: it cannot know its callers as the settings say.
+        Misconfigured: the authentication settings are incomplete.
     """
     app = Flask("api", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # response/errors.py answers OPTIONS for every known path
@@ -74,8 +74,8 @@ def assemble(made_of: Dependencies) -> Flask:
     app.extensions["door"] = authenticator(made_of.settings, made_of.database)
     app.extensions["query_callers"] = CfnCallers(made_of.settings, made_of.database, made_of.cipher)
     errors.register(app)
-    app.before_request(_enter)
-    app.after_request(_leave)
+    app.before_request(_begin_request)
+    app.after_request(_end_request)
     for blueprint in (
         api_version.versions,
         previews.previews,
@@ -112,8 +112,8 @@ def assemble(made_of: Dependencies) -> Flask:
     return app
 
 
-def _enter() -> None:
-    """Decide who asks and whether the path is one, in the order in which less may be told."""
+def _begin_request() -> None:
+    """Authenticate the caller and check the path, in the order that reveals the least."""
     g.request_id = f"req-{uuid.uuid4()}"
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
@@ -126,11 +126,11 @@ def _enter() -> None:
         raise NoSuchPath
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
         raise request.routing_exception
-    _no_nul()
+    _reject_nul()
     if request.endpoint not in UNVERSIONED:
         rate_limits.take_for_caller(request)
     who = None
-    known = api_version.versioned() and request.endpoint not in FOR_ANYBODY
+    known = api_version.versioned() and request.endpoint not in PUBLIC
     if known and not _is_signed():
         who = cast(Authenticator, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
@@ -139,27 +139,27 @@ def _enter() -> None:
         adapter = current_app.url_map.bind_to_environ(request.environ)
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     project_id = (request.view_args or {}).get("project_id")
-    if project_id is not None and request.endpoint not in FOR_ANYBODY:
+    if project_id is not None and request.endpoint not in PUBLIC:
         g.caller = for_project(who, project_id, admin=dependencies().settings.anonymous_admin)
         rate_limits.take_for_project(g.caller.project_id)
         authorization.enforce()
 
 
 def _is_signed() -> bool:
-    """Whether a signature in the address says who asks; also by a method that such an address has not."""
+    """Whether a signature authenticates the URL, including requests with an unsupported method."""
     wrong_method = isinstance(request.routing_exception, MethodNotAllowed)
     return request.blueprint == "cfn" or (wrong_method and request.path.startswith(SIGNED))
 
 
-def _no_nul() -> None:
-    """Refuse what no stored text can hold."""
+def _reject_nul() -> None:
+    """Reject the character NUL, which PostgreSQL cannot store."""
     if "\0" in request.path:
         raise NoSuchPath
     if any("\0" in text for name, texts in request.args.lists() for text in (name, *texts)):
         raise InvalidRequest("A query may not contain the character NUL.")
 
 
-def _leave(response: Response) -> Response:
+def _end_request(response: Response) -> Response:
     response.headers["x-openstack-request-id"] = g.get("request_id", "")
     access_log.note(request, response)
     audit.record(response)

@@ -1,21 +1,21 @@
-"""Every error the orchestrator raises on purpose, cut by who must act.
+"""All errors that the orchestrator raises deliberately, by the party that must act.
 
 OrchestratorError
 ├── InvalidTemplate       the caller must fix the template or its parameters   400
 ├── InvalidRequest        the caller must fix the request                      400
 ├── NotSupported          not in this state, not for this type                 400
-│   └── ResourceTypeUnavailable  its service is not there                      400
-├── LimitExceeded         a quota or a size                                    400
-├── Unauthenticated       nobody we know                                       401
-├── Forbidden             the caller may not                                   403
+│   └── ResourceTypeUnavailable  its service is not installed                  400
+├── LimitExceeded         a quota or size limit                                 400
+├── Unauthenticated       no valid credentials                                 401
+├── Forbidden             the caller lacks the permission                      403
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
 ├── TooManyRequests       too many requests in a short time                    429
-├── Unavailable           what an answer needs does not answer                 503
-├── ProviderError         the cloud refused
-│   └── ProviderBusy      the cloud refused for now; try again
+├── Unavailable           a required service does not respond                  503
+├── ProviderError         the provider refused
+│   └── ProviderBusy      the provider refused temporarily; retry
 ├── Superseded            a newer traversal owns this stack; stop quietly
-└── Misconfigured         the operator must act: says what to set or run
+└── Misconfigured         the operator must act; the message names the fix
 
 Each carries Heat's `error.type` (docs/internals/rest-api.md §2) as `heat_type`, builds its own message from
 its fields, and `str(error)` is that message.
@@ -29,12 +29,12 @@ from typing import Any, Literal
 
 
 class OrchestratorError(Exception):
-    """The root: everything raised on purpose, safe to show to the caller."""
+    """Base class of all deliberate errors; its message is safe to show to the caller."""
 
     heat_type = "HeatException"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Cross a process boundary as the message and the fields, whatever the constructor takes."""
+        """Pickle the message and the fields, whatever the constructor's signature."""
         return _restored, (type(self), str(self), self.__dict__)
 
 
@@ -47,15 +47,14 @@ def _restored(kind: type[OrchestratorError], message: str, fields: dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault or warning of a template, with its place.
+    """An error or warning in a template, with its location.
 
-    `message` is what Heat would say, word for word, where Heat says something. `path` is dotted
-    (`resources.a.properties.b[0]`),
-    `line` and `column` count from 1 and are None when the text's position is not known (a template sent as an
-    object).
+    `message` is Heat's text, byte for byte, where Heat has one. `path` is dotted
+    (`resources.a.properties.b[0]`). `line` and `column` count from 1; they are None if the position is
+    unknown (a template sent as an object).
     """
 
-    code: str  # stable and ours, kebab-case: "unknown-property"
+    code: str  # our own stable code, kebab-case: "unknown-property"
     message: str
     path: str = ""
     line: int | None = None
@@ -68,17 +67,17 @@ class Diagnostic:
 
 
 class InvalidTemplate(OrchestratorError):
-    """One template's faults, all of them; the first is what Heat would have said."""
+    """All faults of a template; the first is the fault that Heat would report."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        """Keep the faults in the order found; there is at least one."""
+        """Keep the faults in the order found; at least one is required."""
         self.diagnostics = tuple(diagnostics)
         self.heat_type = self.diagnostics[0].heat_type
         super().__init__(self.diagnostics[0].message)
 
 
 class InvalidRequest(OrchestratorError):
-    """A request that cannot be understood: a missing key, a wrong query value."""
+    """A malformed request: a missing key or an invalid query value."""
 
     heat_type = "HTTPBadRequest"
 
@@ -95,7 +94,7 @@ class NotSupported(OrchestratorError):
 
 
 class ResourceTypeUnavailable(NotSupported):
-    """A type whose service is not there; `ignore_errors=99001` overlooks it while validating."""
+    """A type whose service is not installed; `ignore_errors=99001` accepts it during validation."""
 
     heat_type = "ResourceTypeUnavailable"
     code = "99001"
@@ -124,97 +123,97 @@ class ActionNotSupported(NotSupported):
 
 
 class CouldNotFetch(InvalidRequest):
-    """The text at an address could not be had; the message is Heat's, `why` what there is to say besides."""
+    """A document could not be fetched. The message is Heat's; `why` is our additional explanation."""
 
     def __init__(self, url: str, problem: str, why: str = "") -> None:
-        """Name the address and the problem."""
+        """Name the URL and the problem."""
         self.url, self.why = url, why
         super().__init__(problem)
 
 
 class InvalidHook(InvalidRequest):
-    """No hook of that name, or the resource does not wait at it."""
+    """The hook does not exist, or the resource is not paused at it."""
 
     heat_type = "InvalidBreakPointHook"
 
 
 class InvalidValue(InvalidRequest):
-    """A value that is of the wrong kind."""
+    """A value of the wrong type."""
 
     heat_type = "Invalid"
 
-    def __init__(self, what: str) -> None:
-        """Say what is wrong with it, in Heat's words."""
-        super().__init__(f"Data supplied was not valid: {what}")
+    def __init__(self, fault: str) -> None:
+        """Describe the fault in Heat's words."""
+        super().__init__(f"Data supplied was not valid: {fault}")
 
 
 class AmbiguousPhysicalId(InvalidRequest):
-    """Several resources of the stack have that physical id."""
+    """Several resources of the stack have this physical id."""
 
     heat_type = "PhysicalResourceIDAmbiguity"
 
     def __init__(self, physical_id: str) -> None:
-        """Name it."""
+        """Name the physical id."""
         super().__init__(f"Multiple resources were found with the physical ID ({physical_id}).")
 
 
 class LimitExceeded(OrchestratorError):
-    """A quota or a size: `Request limit exceeded: …`."""
+    """A quota or a size limit: `Request limit exceeded: …`."""
 
     heat_type = "RequestLimitExceeded"
 
-    def __init__(self, what: str) -> None:
-        """Say which limit, in Heat's words, without the prefix."""
-        super().__init__(f"Request limit exceeded: {what}")
+    def __init__(self, limit: str) -> None:
+        """Name the limit in Heat's words, without the prefix."""
+        super().__init__(f"Request limit exceeded: {limit}")
 
 
 class TooManyRequests(OrchestratorError):
-    """More requests than a caller or a project may send."""
+    """More requests than the rate limit of a caller or a project allows."""
 
     heat_type = "HTTPTooManyRequests"
 
-    def __init__(self, who: str, rate: float, retry_seconds: int) -> None:
-        """Say whose requests they are, how many a second are good, and when the next one is."""
+    def __init__(self, party: str, rate: float, retry_seconds: int) -> None:
+        """Name the limited party, its rate in requests per second, and the delay until its next request."""
         self.retry_seconds = retry_seconds
         super().__init__(
-            f"{who} may send {rate:g} requests a second. Send the next one in {retry_seconds} s."
+            f"{party} may send {rate:g} requests per second. Send the next request in {retry_seconds} s."
         )
 
 
 class Unauthenticated(OrchestratorError):
-    """No token, or none we know."""
+    """No credentials, or invalid credentials."""
 
     heat_type = "HTTPUnauthorized"
 
     def __init__(self, challenge: str = "X-Auth-Token") -> None:
-        """Take what `WWW-Authenticate` says."""
+        """Set the value of `WWW-Authenticate`."""
         self.challenge = challenge
         super().__init__("The request you have made requires authentication.")
 
 
 class Forbidden(OrchestratorError):
-    """The caller is known and may not."""
+    """The caller is authenticated but lacks the permission."""
 
     heat_type = "Forbidden"
 
 
 class AccessDenied(Forbidden):
-    """The path is another project's: refused before anything is looked at."""
+    """The path belongs to another project; rejected before anything is read."""
 
     heat_type = "HTTPForbidden"
 
     def __init__(self) -> None:
-        """Say so as the HTTP layer does."""
+        """Use the HTTP layer's text."""
         super().__init__("Access was denied to this resource.")
 
 
 class NotFound(OrchestratorError):
-    """Nothing of that kind and name that the caller may see."""
+    """No such object that is visible to the caller."""
 
     heat_type = "EntityNotFound"
 
     def __init__(self, kind: str, name: str, within: str = "") -> None:
-        """`kind` is Heat's capitalised word: Stack, Resource, Event."""
+        """`kind` is Heat's capitalized word: Stack, Resource, Event."""
         self.kind, self.name = kind, name
         place = f" in {within}" if within else ""
         super().__init__(f"The {kind} ({name}) could not be found{place}.")
@@ -226,17 +225,17 @@ class ResourceNotFound(NotFound):
     heat_type = "ResourceNotFound"
 
     def __init__(self, name: str, stack_name: str) -> None:
-        """Name both."""
+        """Name the resource and the stack."""
         super().__init__("Resource", name, f"Stack {stack_name}")
 
 
 class ResourceNotAvailable(NotFound):
-    """The stack has such a resource, but it is not made yet."""
+    """The resource exists in the stack but has not been created yet."""
 
     heat_type = "ResourceNotAvailable"
 
     def __init__(self, name: str) -> None:
-        """Name it."""
+        """Name the resource."""
         super().__init__("Resource", name)
         OrchestratorError.__init__(self, f"The Resource ({name}) is not available.")
 
@@ -248,15 +247,15 @@ class Conflict(OrchestratorError):
 
 
 class ActionInProgress(Conflict):
-    """The stack is doing something that may not be interrupted by this."""
+    """The action in progress cannot be interrupted by this request."""
 
     def __init__(self, name: str, action: str) -> None:
-        """Name the stack and what it is doing."""
+        """Name the stack and its action."""
         super().__init__(f"Stack {name} already has an action ({action}) in progress.")
 
 
 class StackExists(Conflict):
-    """The name is taken by a live stack of the project."""
+    """A live stack of the project has this name."""
 
     heat_type = "StackExists"
 
@@ -266,7 +265,7 @@ class StackExists(Conflict):
 
 
 class Unavailable(OrchestratorError):
-    """A service that every answer needs does not answer; the caller may try again."""
+    """A required service does not respond; the caller may retry."""
 
     heat_type = "HTTPServiceUnavailable"
 
@@ -284,17 +283,17 @@ class ProviderError(OrchestratorError):
     """
 
     def __init__(self, message: str, kind: str = "ProviderError") -> None:
-        """Keep the provider's own words."""
+        """Keep the provider's own message."""
         self.kind = kind
         super().__init__(message)
 
 
 class ProviderBusy(ProviderError):
-    """The provider refused for now, or could not be reached; worth another try."""
+    """The provider refused temporarily or could not be reached; worth a retry."""
 
 
 class ProviderSilent(ProviderBusy):
-    """The provider was asked and did not answer in time: what was asked for may still be carried out."""
+    """The provider did not answer in time; it may still carry out the request."""
 
 
 class Superseded(OrchestratorError):
@@ -302,4 +301,4 @@ class Superseded(OrchestratorError):
 
 
 class Misconfigured(OrchestratorError):
-    """The installation is wrong; the message says what to set or which command to run."""
+    """The installation is misconfigured; the message names the setting or command that fixes it."""

@@ -1,6 +1,6 @@
-"""Celery in, messages out, no rules: `check` visits nodes, `tick` finds lost or overdue work, `dispatch`
+"""Celery integration: `check` visits nodes, `signal` processes signals, `periodic` sweeps, `publisher`
 enqueues.
 
-All wiring is in `app.py`; what a task does is in `orchestrator/operations/reconcile/check.py`. Run by hand:
-`celery -A tasks.app worker -Q check,provider,observe,bulk`.
+No rules of the engine are here: tasks call `orchestrator/operations/`, and `app.py` has all wiring. Start a
+worker by hand with `celery -A tasks.app worker -Q check,provider,observe,bulk`.
 """

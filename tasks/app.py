@@ -1,7 +1,7 @@
-"""The Celery application, and all its wiring: settings, the engine each process shares, the tick beside every
-worker, and what is beside one that calls services: couriers, and a custodian.
+"""The Celery application and its wiring: settings, the worker context of each process, the periodic thread of
+each worker, and the threads of provider workers for webhooks and Keystone cleanup.
 
-`celery -A tasks.app worker -Q check,provider,observe,bulk` starts one by hand.
+Start a worker by hand with `celery -A tasks.app worker -Q check,provider,observe,bulk`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ app = Celery("orchestrator", include=["tasks.check", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 
-PROVIDER = "provider"  # the queue of those who may call, and wait
+PROVIDER = "provider"  # queue of types whose calls may block on a provider
 
 _engines: dict[int, WorkerContext] = {}
 _lock = threading.Lock()
 
 
 def engine() -> WorkerContext:
-    """Return this process's engine, made on first use: after a fork nothing of the parent's is shared."""
+    """Return this process's worker context, created on first use so that a forked process shares no
+    connection.
+    """
     made = _engines.get(os.getpid())
     if made is None:
         with _lock:
@@ -68,13 +70,13 @@ def engine() -> WorkerContext:
 
 
 def make_engine() -> WorkerContext:
-    """Return an engine on the configured database."""
+    """Return a worker context for the configured database."""
     chosen = settings()
     database = open_database(chosen, "orchestrator-worker")
     return build_worker_context(database, cipher(chosen), load_registry(), chosen)
 
 
-@celeryd_init.connect  # before Celery warns of anything
+@celeryd_init.connect  # before Celery's first warning
 @setup_logging.connect
 def _configure_logging(**_: Any) -> None:
     configure_logs()
@@ -91,7 +93,7 @@ def _require_valid_setup(**_: Any) -> None:
         raise SystemExit(f"orchestrator worker: {error}") from error
 
 
-SWEEP_SPACING: Final = 0.8  # of the interval: who comes a little early sweeps
+SWEEP_SPACING: Final = 0.8  # of the interval: a sweep slightly early still runs
 
 _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread] = []
 
@@ -106,7 +108,7 @@ def _preload_engine(**_: Any) -> None:
 def _start_threads(sender: Any, **_: Any) -> None:
     chosen = settings()
     database = open_database(chosen, "orchestrator-sweep")
-    tick = PeriodicThread(
+    periodic = PeriodicThread(
         Sweep(
             database, chosen, load_registry(), cipher(chosen), SWEEP_SPACING * chosen.sweep_interval_seconds
         ),
@@ -115,8 +117,8 @@ def _start_threads(sender: Any, **_: Any) -> None:
         chosen.sweep_interval_seconds,
     )
     metrics_server.serve(chosen)
-    tick.start()
-    _threads.append(tick)
+    periodic.start()
+    _threads.append(periodic)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
         couriers = WebhookDeliveryThread(
             WebhookSender(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen)

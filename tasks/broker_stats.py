@@ -1,4 +1,4 @@
-"""Asking the broker how it is: whether it answers, and how many messages lie in its queues."""
+"""State of the broker: reachability and queue lengths."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
 
 
 class BrokerStats:
-    """One broker, asked over a connection of its own: the dispatcher's gets no answers."""
+    """Statistics of one broker, read over a separate connection: the dispatcher's receives no replies."""
 
     def __init__(self, url: str) -> None:
-        """Connect when first asked."""
+        """Connect on first use."""
         self.url = url
         self._client: redis.Redis | None = None
         self._pid, self._prefix = 0, ""
@@ -31,7 +31,7 @@ class BrokerStats:
         """Return the number of messages in each queue.
 
         Raises:
-            OSError, RedisError: it cannot be reached, or does not answer in time.
+            OSError, RedisError: the broker is unreachable or does not answer in time.
         """
         client = self._connected()
         pipeline = client.pipeline(transaction=False)
@@ -40,7 +40,7 @@ class BrokerStats:
         return dict(zip(QUEUES, pipeline.execute(), strict=True))
 
     def _connected(self) -> redis.Redis:
-        """Return the client; kombu knows sockets, TLS and prefixes from the broker's URL."""
+        """Return the client. kombu reads sockets, TLS and prefixes from the broker's URL."""
         with self._lock:
             if self._client is None or self._pid != os.getpid():
                 options: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """Celery's settings. The reason for each is in docs/internals/dependencies.md §3.
 
-PostgreSQL is the queue of record; the broker may lose everything. So: no results, no canvas, no ETA, no
-redelivery by the broker (`ack_emulation` off saves two round trips a message; the sweep finds what is lost,
-sooner than a visibility timeout would).
+PostgreSQL is the queue of record; the broker may lose every message. Hence no results, no canvas, no ETA and
+no redelivery by the broker: `ack_emulation = False` saves two round trips per message, and the sweep finds
+lost work sooner than a visibility timeout.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
         "broker_pool_acquire_timeout": 5,
         "broker_transport_options": {
             "ack_emulation": False,
-            "priority_steps": [0],  # one list a queue, not four: nobody sends with a priority
+            "priority_steps": [0],  # one list per queue instead of four: priorities are not used
             "visibility_timeout": 600,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,

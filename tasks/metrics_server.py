@@ -1,6 +1,6 @@
-"""A worker's own figures, served beside its work: what it has counted, for who may read it.
+"""HTTP server for the metrics of a worker.
 
-With children (`-P prefork`) the parent serves, and sees what they count only where
+With child processes (`-P prefork`) the parent serves; it includes their counts only if
 PROMETHEUS_MULTIPROC_DIR names a folder that they share.
 """
 
@@ -20,10 +20,10 @@ log = logger()
 
 
 def require_protected_metrics(settings: Settings) -> None:
-    """Return when figures may be served as configured.
+    """Return if the metrics may be served as configured.
 
     Raises:
-        Misconfigured: other machines could read them, and nobody would ask who they are.
+        Misconfigured: other machines could read them without authentication.
     """
     if settings.metrics_port and settings.metrics_token is None and not is_loopback(settings.metrics_host):
         raise Misconfigured(
@@ -33,8 +33,8 @@ def require_protected_metrics(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> ThreadingHTTPServer | None:
-    """Begin to serve, from a thread that ends with the process; None when no port is configured, or it is
-    taken: work goes on without.
+    """Start the server in a daemon thread. Return None if no port is configured or the port is in use; the
+    worker runs without metrics then.
     """
     if not settings.metrics_port:
         return None
@@ -52,10 +52,10 @@ def serve(settings: Settings) -> ThreadingHTTPServer | None:
 
 def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = 10.0  # seconds for a request to come
+        timeout = 10.0  # seconds to receive a request
 
         def do_GET(self) -> None:
-            """Answer."""
+            """Return the metrics."""
             given = self.headers.get("Authorization", "")
             if expected is not None and not hmac.compare_digest(given.encode(), expected.encode()):
                 self._answer(403, b"", "text/plain")
@@ -72,6 +72,6 @@ def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing of each look."""
+            """Log no requests."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""A thread beside every worker: sweep, observer clock, timeouts, stall audit, purge, a sign of life."""
+"""Thread of every worker: sweep, observation schedule, timeouts, stall audit, purge, heartbeat."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tasks.publisher import Dispatcher
 
 log = logger()
 
-STOP_SECONDS = 2.0  # that the end of the process waits for a sweep's
+STOP_SECONDS = 2.0  # longest wait for a running sweep at shutdown
 
 
 class PeriodicThread(threading.Thread):
-    """Sweeps every `seconds`; whatever fails is logged and tried again."""
+    """Sweeps every `seconds`; errors are logged and the sweep retried."""
 
     def __init__(self, sweep: Sweep, reporting: Heartbeat, dispatcher: Dispatcher, seconds: float) -> None:
-        """Take what to run and where its messages go."""
+        """Take the sweep, the heartbeat, and the dispatcher of their messages."""
         super().__init__(name="tick", daemon=True)
         self.sweep, self.reporting, self.dispatcher, self.seconds = sweep, reporting, dispatcher, seconds
         self._stopped = threading.Event()
@@ -44,7 +44,7 @@ class PeriodicThread(threading.Thread):
         self._stopped.set()
 
     def stop(self) -> None:
-        """Stop before the next sweep; return when that is so, or soon."""
+        """Stop before the next sweep; wait at most STOP_SECONDS for the current sweep."""
         self.stopping()
         self.join(STOP_SECONDS)
 

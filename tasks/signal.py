@@ -1,7 +1,6 @@
-"""The other task: take in the signals of one resource.
+"""The signal task: process the queued signals of one resource.
 
-As with `check`, a message carries an id and nothing else that is read; what is lost, the sweep rings for
-again.
+As in `check`, a message carries only an id. The sweep re-enqueues lost messages.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ log = logger()
 
 @app.task(name=SIGNAL_TASK, bind=True, max_retries=2, shared=False)
 def signal(self: Any, resource_id: int) -> None:
-    """Let a resource take in what it was sent, and enqueue what that woke."""
+    """Process the signals of a resource and enqueue the nodes that became ready."""
     try:
         rings = process_signals(engine(), resource_id)
     except UNREACHABLE as error:
         log.warning("database_unreachable", resource=resource_id, error=str(error))
-        return  # the sweep rings again
+        return  # the sweep re-enqueues the resource
     dispatcher.publish(rings, parent_id=self.request.id)

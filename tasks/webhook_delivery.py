@@ -1,7 +1,7 @@
-"""Threads beside a worker that calls services: they deliver to webhooks.
+"""Threads of provider workers that deliver events to webhooks.
 
-Two groups of them: receivers that were slow or failed the last time wait for each other, not for those that
-answer at once. What they hold is bounded: each thread has one webhook and one delivery of it.
+There are two groups of threads: receivers whose last delivery was slow or failed do not delay the others.
+Memory is bounded: each thread has one webhook and one delivery.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from orchestrator.store.events.webhooks import Claimed
 
 log = logger()
 
-QUICK: Final = 8  # threads
+QUICK: Final = 8  # number of threads
 SLOW: Final = 8
 POLL_SECONDS: Final = 0.25
 
 
 class WebhookDeliveryThread(threading.Thread):
-    """Takes what is due and hands it to threads, until stopped."""
+    """Claims due deliveries and distributes them to threads, until stopped."""
 
     def __init__(self, courier: WebhookSender, poll_seconds: float = POLL_SECONDS) -> None:
-        """Take who delivers."""
+        """Take the sender that claims and delivers."""
         super().__init__(name="couriers", daemon=True)
         self.courier, self.poll_seconds = courier, poll_seconds
         self._stopped = threading.Event()
@@ -48,7 +48,7 @@ class WebhookDeliveryThread(threading.Thread):
                 log.exception("webhook_thread_error")
 
     def stop(self) -> None:
-        """Begin no delivery any more; those that were begun end by themselves."""
+        """Start no further deliveries; running deliveries finish."""
         self._stopped.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -68,7 +68,7 @@ class WebhookDeliveryThread(threading.Thread):
     def _serve(self, claimed: Claimed, lease: int, slow: bool) -> None:
         try:
             self.courier.deliver_pending(claimed, lease)
-        except Exception:  # its lease ends, and it is taken again
+        except Exception:  # the lease expires and the delivery is claimed again
             log.exception("webhook_delivery_error", webhook=str(claimed.uuid))
         finally:
             self._free[slow].release()

@@ -1,6 +1,6 @@
-"""CloudFormation's actions on stacks (docs/internals/rest-api.md §14): the same operations as the native
-API's, in Amazon's words.
+"""CloudFormation's stack actions (docs/internals/rest-api.md §14), with the same operations as the native
+API.
 
-Who asks is found out, and answers are written, in `api/cloudformation/endpoint.py`; nothing here knows of XML
-or signatures. Read `actions.py` first.
+`api/cloudformation/endpoint.py` authenticates callers and writes responses; the other modules know nothing of
+XML or signatures. Read `actions.py` first.
 """

@@ -1,7 +1,7 @@
-"""What a query says: names and texts, lists as `Name.member.1`, structures as `Name.member.1.Field`.
+"""Query parameters: texts by name, lists as `Name.member.1`, structures as `Name.member.1.Field`.
 
-Readers note what is wrong and go on with nothing, so that a query is told all its faults at once; `check`
-refuses it then. An empty value is an absent one.
+Readers record faults and return an empty value, so that all faults of a query are reported together by
+`check`. An empty value counts as absent.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ LARGEST: Final = (1 << 31) - 1
 
 
 class QueryFault(errors.InvalidRequest):
-    """A query that cannot be answered, with Amazon's code."""
+    """An invalid query, with Amazon's error code."""
 
     def __init__(self, code: str, message: str) -> None:
-        """Take both."""
+        """Take the code and the message."""
         self.heat_type = code
         super().__init__(message)
 
 
 class Arguments:
-    """The parameters of one query."""
+    """The parameters of a query."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        """Take them as they came."""
+        """Take the decoded parameters."""
         self.given = given
         self._faults: list[tuple[str, str]] = []
 
     def check(self) -> None:
-        """Return when nothing was wrong with what was read so far.
+        """Return if no fault was recorded so far.
 
         Raises:
-            QueryFault: something was; it has the code of the first fault and the words of all.
+            QueryFault: with the code of the first fault and the messages of all faults.
         """
         if self._faults:
             raise QueryFault(self._faults[0][0], "; ".join(message for _, message in self._faults))
 
     def text(self, *names: str) -> str | None:
-        """Return the value of the first of `names` that has one."""
+        """Return the value of the first of `names` that is given."""
         return next((self.given[name] for name in names if self.given.get(name)), None)
 
     def required(self, name: str) -> str:
-        """Return the value of `name`, nothing when it is a fault that it has none."""
+        """Return the value of `name`; record a fault if it is missing."""
         value = self.text(name)
         if value is None:
             self.missing(name)
         return value or ""
 
     def boolean(self, name: str) -> bool | None:
-        """Return `true` or `false` in any case."""
+        """Return a boolean, case-insensitive."""
         value = self.text(name)
         if value is not None and value.lower() not in {"true", "false"}:
             self.wrong(f"{name} must be true or false, not {value}")
         return None if value is None else value.lower() == "true"
 
     def integer(self, name: str) -> int | None:
-        """Return a positive whole number."""
+        """Return a positive integer."""
         value = self.text(name)
         if value is None:
             return None
@@ -75,18 +75,18 @@ class Arguments:
         return number
 
     def choice(self, name: str, among: Iterable[str]) -> str | None:
-        """Return one of the words `among`."""
+        """Return a value out of `among`."""
         value = self.text(name)
         if value is not None and value not in among:
             self.wrong(f"{name} must be one of {', '.join(among)}, not {value}")
         return value
 
     def members(self, name: str) -> list[str]:
-        """Return the texts of a list."""
+        """Return a list of texts."""
         return [fields[""] for fields in self.structures(name) if "" in fields]
 
     def structures(self, name: str) -> list[dict[str, str]]:
-        """Return the structures of a list in the order of their numbers; a plain text is the field ""."""
+        """Return a list of structures in the order of their numbers; a plain text is the field ""."""
         found: dict[int, dict[str, str]] = {}
         for key, value in self.given.items():
             match = _MEMBER.fullmatch(key)
@@ -95,29 +95,29 @@ class Arguments:
         return [found[number] for number in sorted(found)]
 
     def is_given(self, name: str) -> bool:
-        """Whether anything was said under `name`, be it that a list is empty."""
+        """Whether `name` was given, including an empty list."""
         return name in self.given or any(key.startswith(f"{name}.") for key in self.given)
 
     def unsupported(self, *names: str) -> None:
-        """Refuse what would let the caller believe in something that nobody does."""
+        """Reject parameters that the server would silently not honour."""
         for name in names:
             inside = any(key.startswith(f"{name}.") for key in self.given)
             if inside or self.text(name) not in {None, "false"}:
                 self.wrong(f"{name} is {NOT_SUPPORTED}")
 
     def not_both(self, one: str, other: str) -> None:
-        """Refuse two that contradict each other."""
+        """Reject two contradictory parameters."""
         if self.text(one) is not None and self.text(other) is not None:
             self.fault("InvalidParameterCombination", f"{COMBINATION}:{one} and {other}")
 
     def missing(self, name: str) -> None:
-        """Note that a parameter is missing."""
+        """Record a missing parameter."""
         self.fault("MissingParameter", f"{MISSING}:{name}")
 
     def wrong(self, what: str) -> None:
-        """Note that a value cannot be."""
+        """Record an invalid value."""
         self.fault("InvalidParameterValue", f"{INVALID_VALUE}:{what}")
 
     def fault(self, code: str, message: str) -> None:
-        """Note a fault."""
+        """Record a fault."""
         self._faults.append((code, message))

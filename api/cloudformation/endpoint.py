@@ -1,7 +1,7 @@
-"""What is asked in Amazon's way (docs/internals/rest-api.md §14): signed URLs to signal at, and
-CloudFormation's queries, whose actions are in `api/cloudformation`.
+"""The Amazon-compatible endpoint (docs/internals/rest-api.md §14): signed signal URLs, and CloudFormation
+queries, whose actions are in `api/cloudformation`.
 
-Whoever asks is known by the signature. Refusals have Amazon's codes and shape, XML unless JSON is asked for.
+A signature authenticates the caller. Errors have Amazon's codes and format: XML, or JSON on request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
-from xml.etree import ElementTree  # written, never read
+from xml.etree import ElementTree  # only written, never parsed
 
 from flask import Blueprint, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
@@ -22,8 +22,8 @@ from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
 from api.middleware.api_version import ASKED, QUERY
-from api.request.body import read_body, reading
-from api.response.errors import refused
+from api.request.body import read_body, client_read_errors
+from api.response.errors import http_error
 from api.response.serialization import json_response
 from orchestrator import errors, logs
 from orchestrator.operations.context import OperationContext
@@ -40,11 +40,11 @@ from orchestrator.store.connections.database import UNREACHABLE
 cfn = Blueprint("cfn", __name__)
 log = logs.logger()
 
-LONGEST_QUERY: Final = 4 << 20  # bytes; a larger template is sent to the native API, or named by its address
+LONGEST_QUERY: Final = 4 << 20  # bytes; larger templates need the native API or a URL
 MOST_PARAMETERS: Final = 10_000
 NO_ACTION: Final = "The action or operation requested is invalid"
 
-# What is refused -> status, Amazon's code, and what its message begins with.
+# Error class -> status, Amazon's code, and prefix of the message.
 CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.LimitExceeded: (400, "RequestLimitExceeded", ""),
     errors.StackExists: (400, "AlreadyExistsException", ""),
@@ -56,7 +56,7 @@ CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.InvalidTemplate: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.Forbidden: (403, "AccessDenied", "User is not authorized to perform action"),
 }
-# What a query is told otherwise than who signals: as Amazon does.
+# Deviations for queries: Amazon's codes.
 QUERY_CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     **CODES,
     errors.NotFound: (400, "ValidationError", ""),
@@ -68,29 +68,29 @@ _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 @cfn.put(f"/waitcondition/{ARN}<path:rest>")
 def wait_condition(rest: str) -> Response:
-    """Take on a signal at the URL of a wait condition handle."""
+    """Accept a signal at the URL of a wait condition handle."""
     return json_response(_signal(rest, shown=True))
 
 
 @cfn.post(f"/signal/{ARN}<path:rest>")
 def signal(rest: str) -> Response:
-    """Take on a signal at the URL of any other resource."""
+    """Accept a signal at the URL of any other resource."""
     _signal(rest, shown=False)
     return json_response(None)
 
 
 @cfn.route(QUERY, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
 def query() -> Response:
-    """Answer an action of CloudFormation's."""
+    """Run a CloudFormation action."""
     if ASKED not in request.environ:
         raise NoSuchPath
     limit = min(LONGEST_QUERY, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
-    with reading():
-        signed = request.get_data()  # before it is taken apart
+    with client_read_errors():
+        signed = request.get_data()  # before it is decoded
     if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
         raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
-    g.wanted = given = _given()
+    g.wanted = given = _parameters()
     name = given.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
@@ -107,11 +107,12 @@ def query() -> Response:
     return _answer({f"{name}Response": answer})
 
 
-def _given() -> dict[str, str]:
-    """Return the parameters of a query, of its address and its form alike.
+def _parameters() -> dict[str, str]:
+    """Return the parameters of a query, from URL and form.
 
     Raises:
-        QueryFault: one comes twice, so that one might be signed and the other meant, or cannot be stored.
+        QueryFault: a parameter is repeated, so that the signed value might differ from the used value, or has
+            a character that cannot be stored.
     """
     given: dict[str, str] = {}
     for source in (request.args, request.form):
@@ -125,10 +126,10 @@ def _given() -> dict[str, str]:
 
 
 def _require_allowed(action: str, who: Caller) -> None:
-    """Return when somebody may ask for an action.
+    """Return if the policy allows the action.
 
     Raises:
-        Refused: they may not.
+        Refused: it does not.
     """
     g.policy_name = f"cloudformation:{action}"  # for the audit
     if not allowed(policy_of(dependencies().settings), g.policy_name, who):
@@ -136,10 +137,10 @@ def _require_allowed(action: str, who: Caller) -> None:
 
 
 def _not_from_elsewhere() -> None:
-    """Refuse what a page of somebody else's makes a browser send, where nobody is asked who they are.
+    """Reject cross-site requests of browsers if the API has no authentication.
 
     Raises:
-        Refused: the browser says so.
+        Refused: the browser reports another origin.
     """
     origin = request.headers.get("Origin")
     site = request.headers.get("Sec-Fetch-Site", "none")
@@ -163,10 +164,10 @@ def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
 
 
 def _resource(rest: str, bearer: AccessRow) -> str:
-    """Return the resource that an ARN names, of the stack that the key opens.
+    """Return the resource in an ARN, checked against the stack of the key.
 
     Raises:
-        Refused: it is another stack's.
+        Refused: the ARN belongs to another stack.
     """
     project, _, path = rest.partition(":stacks/")
     names = [unquote(part) for part in path.split("/")]
@@ -177,7 +178,7 @@ def _resource(rest: str, bearer: AccessRow) -> str:
 
 
 def _signed(path: str, params: Mapping[str, str]) -> SignedRequest:
-    """Return the request as it was signed: `path` is what was asked for below the version."""
+    """Return the request in the form for signature checks; `path` is relative to the version."""
     body = request.get_data() if request.path == QUERY else b""
     version = request.script_root.rpartition("/")[2]
     return SignedRequest(
@@ -213,7 +214,7 @@ def _refused(error: errors.OrchestratorError) -> Response:
 def _http(error: HTTPException) -> Response | HTTPException:
     if error.code == 413:
         return _fault(400, "RequestLimitExceeded", "Request limit exceeded: the query is too large.")
-    return refused(error)
+    return http_error(error)
 
 
 @cfn.errorhandler(Exception)
@@ -233,27 +234,27 @@ def _fault(status: int, code: str, message: str, type_: str = "Sender") -> Respo
 
 
 def _answer(document: Mapping[str, Any], status: int = 200) -> Response:
-    if g.get("wanted", request.args).get("ContentType") == "JSON":  # a signal's body is no form
-        return json_response(_without_nothing(document), status)
+    if g.get("wanted", request.args).get("ContentType") == "JSON":  # a signal's body is not a form
+        return json_response(_without_nulls(document), status)
     [(name, content)] = document.items()
     root = ElementTree.Element(name)
     _fill(root, content)
     return Response(ElementTree.tostring(root, encoding="utf-8"), status, mimetype="application/xml")
 
 
-def _without_nothing(value: Any) -> Any:
-    """Return what is answered without what is not known of it."""
+def _without_nulls(value: Any) -> Any:
+    """Return the response without empty values."""
     match value:
         case Mapping():
-            return {name: _without_nothing(inner) for name, inner in value.items() if inner is not None}
+            return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
         case list():
-            return [_without_nothing(item) for item in value]
+            return [_without_nulls(item) for item in value]
         case _:
             return value
 
 
 def _fill(element: ElementTree.Element, content: Any) -> None:
-    """Write a value: lists as members, what is not known left out, what XML has no way to write replaced."""
+    """Write a value: lists as members, None omitted, characters that XML cannot represent replaced."""
     match content:
         case Mapping():
             for name, inner in content.items():

@@ -1,4 +1,4 @@
-"""What CloudFormation's callers call a stack and its states."""
+"""Names and states of stacks in CloudFormation's terms."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ ARN: Final = "arn:openstack:heat::"
 
 
 class NoSuchStack(QueryFault):
-    """There is no such stack for this caller; who waits for its end takes this for it."""
+    """The stack does not exist for this caller; clients that wait for a delete rely on this error."""
 
     def __init__(self, asked: str) -> None:
-        """Say so as Amazon does."""
+        """Use Amazon's message."""
         super().__init__("ValidationError", f"Stack with id {asked} does not exist")
 
 
 def arn(stack: StackRow) -> str:
-    """Return the id that callers know a stack by."""
+    """Return the stack's id for callers."""
     return f"{ARN}{stack.project_id}:stacks/{stack.name}/{stack.uuid}"
 
 
 def find_stack(arguments: Arguments, name: str = "StackName") -> StackRow:
-    """Return the caller's stack that a query names: by name a live one, by id or ARN also one that is gone.
+    """Return the stack of a query: a live stack by name, any stack by id or ARN.
 
     Raises:
-        QueryFault: something was wrong with the query, or there is no such stack.
+        QueryFault: the query is invalid, or the stack does not exist.
     """
     asked = arguments.required(name)
     arguments.check()
@@ -47,10 +47,10 @@ def find_stack(arguments: Arguments, name: str = "StackName") -> StackRow:
 
 
 def live_stack(arguments: Arguments) -> StackRow:
-    """Return the caller's stack that a query names, one that is there.
+    """Return the live stack of a query.
 
     Raises:
-        QueryFault: something was wrong with the query, or there is no such stack.
+        QueryFault: the query is invalid, or the stack does not exist.
     """
     stack = find_stack(arguments)
     if stack.deleted_at is not None:
@@ -59,14 +59,14 @@ def live_stack(arguments: Arguments) -> StackRow:
 
 
 def state(action: str, status: str, *, back: bool) -> str:
-    """Return a stack's state in CloudFormation's words; `back` says of a rollback that it led to an earlier
-    template and not to nothing.
+    """Return the stack's state in CloudFormation's words; `back` means a rollback to an earlier template, not
+    to an empty stack.
     """
     return f"UPDATE_{action}_{status}" if action == "ROLLBACK" and back else f"{action}_{status}"
 
 
 def relatives(stack: StackRow) -> dict[str, Any]:
-    """Return the ids of the stacks that a nested one is in."""
+    """Return the ids of the ancestors of a nested stack."""
     parents = []
     above = stack.parent_uuid
     while above is not None:

@@ -1,4 +1,4 @@
-"""Long lists a page at a time: `NextToken` says where the next one begins."""
+"""Pagination: `NextToken` is the start of the next page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from api.cloudformation.arguments import Arguments
 Row = TypeVar("Row")
 
 PAGE: Final = 1_000  # items
-FULL_PAGE: Final = 100  # of those that cost much each
+FULL_PAGE: Final = 100  # items that are expensive to read
 LONGEST_TOKEN: Final = 1_024  # characters
 
 
 def token(arguments: Arguments) -> str | None:
-    """Return where the page asked for begins, None for the first."""
+    """Return the start of the requested page; None for the first page."""
     given = arguments.text("NextToken")
     if given is not None and len(given) > LONGEST_TOKEN:
         arguments.wrong("NextToken is none of ours")
@@ -23,9 +23,7 @@ def token(arguments: Arguments) -> str | None:
 
 
 def page(rows: Iterable[Row], size: int, after: Callable[[Row], str]) -> tuple[list[Row], dict[str, Any]]:
-    """Return at most `size` of the rows, of which there is one more at most; and, if there is, where to go
-    on, as it is answered beside them.
-    """
+    """Return at most `size` rows and the token of the next page. `rows` has at most a single extra row."""
     found = list(rows)
     if len(found) <= size:
         return found, {}

@@ -1,4 +1,4 @@
-"""Resources of a stack, and what happened to it."""
+"""Resources and events of a stack."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources, stack_with
 from orchestrator.store.stacks.stacks import StackRow
 
-MOST: Final = 10_000  # resources of one answer without pages
+MOST: Final = 10_000  # resources in a response without pages
 UNDECIDED: Final = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
 def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
-    """Describe one resource with its metadata: also how servers read theirs."""
+    """Return a resource with its metadata; servers read their own metadata this way."""
     arguments.required("StackName")
     name = arguments.required("LogicalResourceId")
     arguments.check()
@@ -41,7 +41,7 @@ def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
-    """Describe the resources of a stack, or of the one that a thing with a physical id belongs to."""
+    """Return the resources of a stack, or of the stack that owns a physical id."""
     name, physical = arguments.text("StackName"), arguments.text("PhysicalResourceId")
     if name is not None and physical is not None:
         arguments.fault("InvalidParameterCombination", f"{COMBINATION}:StackName and PhysicalResourceId")
@@ -59,7 +59,7 @@ def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
-    """List the resources of a stack by name, a page at a time."""
+    """List the resources of a stack by name, page by page."""
     after = token(arguments)
     stack = find_stack(arguments)
     found = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
@@ -71,7 +71,7 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
-    """Tell what happened to a stack, the newest first, a page at a time."""
+    """List the events of a stack, newest first, page by page."""
     marker = token(arguments)
     stack = find_stack(arguments)
     database = dependencies().database
@@ -82,12 +82,12 @@ def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def _opened(arguments: Arguments, resource: str) -> StackRow:
-    """Return the stack that a query names, if who asks may read that resource's metadata.
+    """Return the stack of a query, if the caller may read the resource's metadata.
 
     Raises:
-        NoSuchStack: there is none.
-        Refused: who asks has a key for another one.
-        Forbidden: who asks has a key for another resource.
+        NoSuchStack: it does not exist.
+        Refused: the caller's key belongs to another stack.
+        Forbidden: the caller's key belongs to another resource.
     """
     bearer = caller().bearer
     if bearer is None:
@@ -113,7 +113,7 @@ def _no_such_resource(name: str, stack: StackRow) -> QueryFault:
 
 
 def _resource(row: ResourceRow, stack: StackRow, changed: str) -> dict[str, Any]:
-    """Return one resource; `changed` is what the time of its last change is called."""
+    """Return a resource; `changed` is the key of its last update time."""
     return {
         "StackId": arn(stack),
         "StackName": stack.name,
@@ -128,7 +128,7 @@ def _resource(row: ResourceRow, stack: StackRow, changed: str) -> dict[str, Any]
 
 
 class _Rollbacks:
-    """Which of a stack's rollbacks led to an earlier template, by the event each begins with."""
+    """The rollbacks of a stack that led to an earlier template, by their first event."""
 
     def __init__(self, stack: StackRow, rows: list[EventRow]) -> None:
         known = any(row.action == "ROLLBACK" for row in rows)
@@ -137,7 +137,7 @@ class _Rollbacks:
         self._back = [back for _, back in found]
 
     def led_back(self, row: EventRow) -> bool:
-        """Whether the rollback that an event is of did."""
+        """Whether the rollback of an event led to an earlier template."""
         number = bisect_right(self._first, row.id)
         return number > 0 and self._back[number - 1]
 

@@ -31,7 +31,7 @@ ON_FAILURE: Final[Mapping[str, Mapping[str, bool]]] = {
     "DELETE": {"disable_rollback": False, "delete_on_failure": True},
 }
 DELETED: Final = "DELETE_COMPLETE"
-# What would be believed in and not be done; what only asks for less is overlooked.
+# Rejected, because the caller would rely on them; parameters that only reduce the response are ignored.
 NOT_DONE: Final = (
     "DeploymentConfig",
     "EnableTerminationProtection",
@@ -46,7 +46,7 @@ NOT_DONE: Final = (
 
 
 def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
-    """List the project's stacks, the newest first; deleted ones when their status is asked for."""
+    """List the project's stacks, newest first; deleted stacks if their status is requested."""
     wanted = set(arguments.members("StackStatusFilter"))
     rows, more = _listing(arguments, PAGE, deleted=DELETED in wanted)
     briefs = revisions.briefs(dependencies().database, [row.revision_id for row in rows if row.revision_id])
@@ -56,7 +56,7 @@ def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
-    """Describe one stack, or all live ones."""
+    """Return a stack, or all live stacks."""
     if arguments.text("StackName") is not None:
         return {"Stacks": [_described(find_stack(arguments))]}
     rows, more = _listing(arguments, FULL_PAGE)
@@ -64,7 +64,7 @@ def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def create_stack(arguments: Arguments) -> Mapping[str, Any] | None:
-    """Take on a new stack. A failure rolls it back unless the caller says otherwise."""
+    """Accept a new stack. A failure rolls it back unless the caller disables that."""
     return once(arguments, partial(_create, arguments), told=True)
 
 
@@ -76,7 +76,7 @@ def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
     values, _ = _values(arguments)
     document = {
         **template_of(arguments),
-        **_choices(arguments),
+        **_options(arguments),
         "stack_name": arguments.required("StackName"),
         "parameters": values,
         **ON_FAILURE.get(failing or "", {"disable_rollback": disabled or False}),
@@ -89,7 +89,7 @@ def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
 
 
 def update_stack(arguments: Arguments) -> Mapping[str, Any] | None:
-    """Take on another template, or other values for the one that is there. Tags stay unless given."""
+    """Accept a new template, or new values for the current template. Tags are kept unless given."""
     return once(arguments, partial(_update, arguments), told=True)
 
 
@@ -99,7 +99,7 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
     again = arguments.boolean("UsePreviousTemplate") or False
     document: dict[str, Any] = {
         **template_of(arguments, again=again),
-        **_choices(arguments),
+        **_options(arguments),
         "parameters": values,
     }
     if (disabled := arguments.boolean("DisableRollback")) is not None:
@@ -107,7 +107,7 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
     stack = live_stack(arguments)
     patch = again or bool(kept)
     if patch:
-        document["clear_parameters"] = _left_out(arguments, stack, set(values), kept, again=again)
+        document["clear_parameters"] = _removed_parameters(arguments, stack, set(values), kept, again=again)
     elif "tags" not in document:
         document["tags"] = ",".join(stack.tags)
     with spooled_body(document, context.settings) as body:
@@ -117,7 +117,7 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
 
 
 def cancel_update_stack(arguments: Arguments) -> None:
-    """Go back to what the stack was before the update that runs."""
+    """Cancel the running update and return to the previous state."""
     once(arguments, partial(_cancel, arguments), told=False)
 
 
@@ -127,7 +127,7 @@ def _cancel(arguments: Arguments, context: OperationContext) -> None:
 
 
 def delete_stack(arguments: Arguments) -> None:
-    """Start deleting a stack, whatever it is doing."""
+    """Start to delete a stack, also during another action."""
     once(arguments, partial(_delete, arguments), told=False)
 
 
@@ -206,14 +206,14 @@ def _described(stack: StackRow) -> dict[str, Any]:
 
 
 def _output(output: Output) -> dict[str, Any]:
-    """Return an output, its value as text; a failing one says why instead."""
+    """Return an output with its value as text; a failed output has its error instead."""
     value = output.value if isinstance(output.value, str) else orjson.dumps(output.value).decode()
     said = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
     return {"OutputKey": output.key, **said, "Description": output.description or None}
 
 
-def _choices(arguments: Arguments) -> dict[str, Any]:
-    """Return what create and update have alike."""
+def _options(arguments: Arguments) -> dict[str, Any]:
+    """Return the options that create and update share."""
     chosen: dict[str, Any] = {}
     if (minutes := arguments.integer("TimeoutInMinutes")) is not None:
         chosen["timeout_mins"] = minutes
@@ -223,7 +223,7 @@ def _choices(arguments: Arguments) -> dict[str, Any]:
 
 
 def _values(arguments: Arguments) -> tuple[dict[str, str], set[str]]:
-    """Return the values given for parameters, and the names of those that are to keep theirs."""
+    """Return the given parameter values, and the names of parameters that keep their values."""
     values: dict[str, str] = {}
     kept: set[str] = set()
     for fields in arguments.structures("Parameters"):
@@ -244,13 +244,13 @@ def _values(arguments: Arguments) -> tuple[dict[str, str], set[str]]:
     return values, kept
 
 
-def _left_out(
+def _removed_parameters(
     arguments: Arguments, stack: StackRow, given: set[str], kept: set[str], *, again: bool
 ) -> list[str]:
-    """Return the parameters that lose the values they have: neither given nor kept.
+    """Return the parameters that lose their values: neither given nor kept.
 
     Raises:
-        QueryFault: one is kept, or given to the template that is there, that the stack does not have.
+        QueryFault: a kept parameter, or a value for the current template, is unknown in the stack.
     """
     revision = revisions.desired(dependencies().database, stack)
     declared: Mapping[str, Any] = revision.outline.get("parameters") or {} if revision else {}
@@ -263,7 +263,7 @@ def _left_out(
 
 
 def _tags(arguments: Arguments) -> list[str]:
-    """Return `Key=Value` for each tag, in which form they are a stack's; the key alone without a value."""
+    """Return `Key=Value` for each tag, the format of a stack's tags; the key alone without a value."""
     tags = []
     for fields in arguments.structures("Tags"):
         key, value = fields.get("Key", ""), fields.get("Value", "")

@@ -1,4 +1,4 @@
-"""Templates: validate, read back, estimate."""
+"""Templates: validate, return, estimate cost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from orchestrator.errors import LimitExceeded
 from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions
 
-COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # what clients of Heat's are told
-LONGEST: Final = 16 << 20  # bytes of a template in one answer
+COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # for Heat's clients
+LONGEST: Final = 16 << 20  # bytes of a template in a response
 
 
 def validate_template(arguments: Arguments) -> Mapping[str, Any]:
-    """Check a template without making anything of it."""
+    """Validate a template."""
     context, document = operation_context(), template_of(arguments)
     arguments.check()
     with spooled_body(document, context.settings) as body:
@@ -34,7 +34,7 @@ def validate_template(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def get_template(arguments: Arguments) -> Mapping[str, Any]:
-    """Show the template that a stack was last asked to be."""
+    """Return the template of the stack's current revision."""
     stack = find_stack(arguments)
     database = dependencies().database
     revision = revisions.desired(database, stack)
@@ -49,15 +49,15 @@ def get_template(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def estimate_template_cost(arguments: Arguments) -> Mapping[str, Any]:
-    """Say what a template costs that has nothing wrong in it: nothing."""
+    """Return an empty cost estimate for a valid template."""
     validate_template(arguments)
     return {"Url": COST}
 
 
 def template_of(arguments: Arguments, *, again: bool = False) -> dict[str, Any]:
-    """Return the template of a query, or its address, as the operations take them.
+    """Return the template, or its URL, in the format of the operations.
 
-    `again` says that the one that is there is to stay, and none may be given.
+    `again` keeps the current template; a given template is an error then.
     """
     text, url = arguments.text("TemplateBody"), arguments.text("TemplateURL", "TemplateUrl")
     given = [name for name, value in (("TemplateBody", text), ("TemplateURL", url)) if value is not None]

@@ -1,4 +1,4 @@
-"""`ClientRequestToken`: a request that comes again under its token is the one that was accepted."""
+"""`ClientRequestToken`: a repeated request with the same token returns the result of the first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.store.access.idempotency import ClientToken, TokenTaken
 
 NAME: Final = "ClientRequestToken"
 _TOKEN: Final = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9]{0,127}")
-# How a request is signed and answered is no part of what it asks.
+# Signature and response format are not part of the request's identity.
 _HOW: Final = re.compile(
     r"ClientRequestToken|AWSAccessKeyId|Signature\w*|Timestamp|Expires|Version|ContentType|X-Amz-.*"
 )
@@ -28,11 +28,11 @@ Told = Mapping[str, Any] | None
 
 
 def once(arguments: Arguments, accept: Callable[[OperationContext], Told], *, told: bool) -> Told:
-    """Return what `accept` does, which is given the token to write down; of a request that came before, what
-    that was answered, with the stack's id where it is `told`.
+    """Run `accept` with the token to record. For a repeated request return the first response; it has the
+    stack's id if `told`.
 
     Raises:
-        TokenTaken: another request came under its token.
+        TokenTaken: another request used the token.
     """
     context, token = operation_context(), arguments.text(NAME)
     if token is None:
@@ -41,12 +41,12 @@ def once(arguments: Arguments, accept: Callable[[OperationContext], Told], *, to
         arguments.wrong(f"{NAME} is a letter or digit and up to 127 of those and hyphens")
         arguments.check()
     asked = ClientToken(token, _digest(arguments.given))
-    if (before := _before(context, asked)) is not None:
+    if (before := _earlier_response(context, asked)) is not None:
         return before if told else None
     try:
         return accept(replace(context, asked=asked))
     except TokenTaken:
-        before = _before(context, asked)  # it came twice at once, and this is the second
+        before = _earlier_response(context, asked)  # a concurrent repetition won
         if before is None:
             raise
         return before if told else None
@@ -57,11 +57,11 @@ def _digest(given: Mapping[str, str]) -> bytes:
     return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def _before(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] | None:
-    """Return what the request was answered when it came before.
+def _earlier_response(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] | None:
+    """Return the first response to a repeated request.
 
     Raises:
-        TokenTaken: another request came under its token.
+        TokenTaken: another request used the token.
     """
     project_id = context.caller.project_id
     with dependencies().database.borrow() as db:

@@ -1,1 +1,1 @@
-"""Steps that every request passes: access log, audit, rate limits, API version, authorization."""
+"""Steps common to all requests: access log, audit, rate limits, API version, authorization."""

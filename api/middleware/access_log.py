@@ -1,5 +1,5 @@
-"""One line of the log for each request, when its answer is written: what was asked, by its path without the
-query (which may carry a signature), how it was answered, and how long that took.
+"""Access log: a line per finished request with path, status and duration. The query is omitted, since it
+may carry a signature.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 ENDPOINT: Final = "orchestrator.endpoint"
 ABOUT: Final = "orchestrator.about"
-# Asked every few seconds by who watches: a line only when it went wrong.
+# Monitoring polls these every few seconds: they are logged only if they fail.
 OFTEN: Final = frozenset({"versions.healthcheck", "health.live", "health.ready", "metrics.show"})
 
 log = logs.logger()
 
 
 def note(request: Request, response: Response) -> None:
-    """Keep for the line what only the application knows."""
+    """Keep the fields of the line that only the application knows."""
     named = request.view_args or {}
     stack = named.get("stack_id")
     if stack is None and response.status_code == 201 and request.endpoint == "stacks.create":
@@ -36,14 +36,14 @@ def note(request: Request, response: Response) -> None:
 
 
 class Logged:
-    """WSGI: measure each request, and tell of it."""
+    """WSGI middleware that measures and logs each request."""
 
     def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
-        """Stand in front of `app`."""
+        """Wrap `app`."""
         self.app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Pass the request on; the line comes when the answer is closed."""
+        """Pass the request on; the line is logged when the response is closed."""
         begun = time.perf_counter()
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
         statuses: list[int] = []

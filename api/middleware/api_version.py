@@ -1,7 +1,7 @@
-"""The version in front of a path: `/v1` and `/v1.0` are one API (docs/internals/rest-api.md §1).
+"""The version prefix of a path: `/v1` and `/v1.0` are the same API (docs/internals/rest-api.md §1).
 
-The prefix moves into the script name, as a mount point does, so that links echo the one the caller used; an
-Accept header may stand for it.
+The prefix moves to SCRIPT_NAME like a mount point, so that links repeat the caller's prefix. An Accept header
+can replace the prefix.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 MARK: Final = "orchestrator.version"
-ASKED: Final = "orchestrator.asked"  # the path of a CloudFormation query, which has none of its own
-QUERY: Final = "/.query"  # where that is served
+ASKED: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path of its own
+QUERY: Final = "/.query"  # route of these queries
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
 _PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/(?!/)|\Z)")
 _OTHER: Final = re.compile(r"/(v\d[^/]*|versions[^/]*)(/|\Z)")
@@ -28,14 +28,14 @@ versions = Blueprint("versions", __name__)
 
 
 class Versioned:
-    """WSGI: find the version, or leave the request without one."""
+    """WSGI middleware that finds the version, or leaves the request without a version."""
 
     def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
-        """Stand in front of `app`."""
+        """Wrap `app`."""
         self.app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Pass the request on, its prefix moved."""
+        """Pass the request on with its prefix moved."""
         environ.pop(MARK, None)
         environ.pop(ASKED, None)
         path = environ.get("PATH_INFO", "")
@@ -54,7 +54,7 @@ class Versioned:
 
 
 def _is_query(environ: WSGIEnvironment) -> bool:
-    """Whether a request for just the version is one of CloudFormation's."""
+    """Whether a request for the bare version is a CloudFormation query."""
     if environ.get("REQUEST_METHOD") in {"HEAD", "OPTIONS"}:
         return False
     form = str(environ.get("CONTENT_TYPE", "")).startswith("application/x-www-form-urlencoded")
@@ -74,17 +74,17 @@ def root() -> Response:
 
 @versions.get("/<project_id>")
 def of_project(project_id: str) -> Response:  # noqa: ARG001 - in the request's address
-    """Say which version answers here.
+    """Return the version of this path.
 
-    Heat has nothing at this path. openstacksdk looks here first, and only with Keystone somewhere else too;
-    to the link it adds the project by itself.
+    Heat has no such path. openstacksdk requests it first, and falls back only with Keystone; it appends the
+    project to the link itself.
     """
     return json_response({"version": _version(f"{request.root_url.rstrip('/')}/")})
 
 
 @versions.get("/healthcheck")
 def healthcheck() -> Response:
-    """Say that this process answers."""
+    """Report that this process is alive."""
     return Response("OK", mimetype="text/plain")
 
 

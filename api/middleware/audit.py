@@ -1,6 +1,6 @@
-"""One line of the log for every change that was asked for, carried out or refused: who, what, to which stack.
+"""Audit log: a line per requested change, accepted or rejected, with caller, operation and stack.
 
-The event is `audit`. The request's id stands in it as in every line; a body, a query or a header never does.
+The event is `audit`. The line has the request id, and never a body, a query or a header.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from orchestrator.security.policy import CHANGES
 
 log = logs.logger()
 
-SIGNALS: Final = frozenset({"cfn.signal", "cfn.wait_condition"})  # whose URLs are signed
+SIGNALS: Final = frozenset({"cfn.signal", "cfn.wait_condition"})  # URLs with a signature
 
 
 def record(response: Response) -> None:
-    """Write the line, if the request asked for a change."""
+    """Log the line if the request asked for a change."""
     name = _name()
     if name not in CHANGES:
         return
     who: Caller | None = g.get("caller")
-    tell(
+    log_change(
         name,
         who,
         stack=_stack(response),
@@ -37,7 +37,7 @@ def record(response: Response) -> None:
     )
 
 
-def tell(
+def log_change(
     name: str,
     who: Caller | None,
     *,
@@ -48,7 +48,7 @@ def tell(
     path: str,
     address: str | None,
 ) -> None:
-    """Write the line of a change that was asked for; `name` is the policy's."""
+    """Log the line of a requested change; `name` is the policy's name."""
     log.info(
         "audit",
         action=name,
@@ -66,19 +66,19 @@ def tell(
 
 
 def _name() -> str | None:
-    """Return what was asked for, as the policy calls it; also where nobody was let in to ask."""
+    """Return the policy's name of the request, also for unauthenticated requests."""
     asked: str | None = g.get("policy_name")
     if asked is not None or request.endpoint is None:
         return asked
     if request.endpoint in SIGNALS:
         return "resource:signal"
     if request.endpoint == "stacks.act":
-        return "actions:action"  # which one stands in a body that nobody has read
+        return "actions:action"  # the action is in a body that was not read
     return name_of(request.endpoint, request.method)
 
 
 def _stack(response: Response) -> str | None:
-    """Return `name/id` of the stack, a new one's too; its name alone where that is all there is."""
+    """Return `name/id` of the stack, including a new stack; its name alone if the id is unknown."""
     place = request.view_args or {}
     if "stack_name" in place:
         return "/".join(place[key] for key in ("stack_name", "stack_id") if key in place)

@@ -1,4 +1,4 @@
-"""What each view is called in the policy (`security/policy.py`), and the one rule that holds for them all."""
+"""The name of each view in the policy (`security/policy.py`), and the check for all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from flask import g, request
 from api.dependencies import caller, dependencies
 from orchestrator.security.policy import policy_of, require
 
-# Views that ask for themselves: what is to be done stands in the body, a signature says who asks, or it
-# depends on more than roles. Their names, if they have some, are for the audit of who was not let in.
+# Views with a check of their own: the operation is in the body, the caller is authenticated by a signature,
+# or roles alone do not decide. A name here is used by the audit of rejected requests.
 ASKING: Final = frozenset(
     {"stacks.act", "stacks.update", "cfn.query", "cfn.signal", "cfn.wait_condition", "catalogue.services"}
 )
@@ -92,32 +92,32 @@ NAMES: Final = MappingProxyType(
 
 
 def name_of(endpoint: str, method: str) -> str | None:
-    """Return what a view is called in the policy, None when it has no name."""
+    """Return the name of a view in the policy; None if it has none."""
     if endpoint.startswith("lookup."):
         return "stacks:lookup"
     return NAMES.get(endpoint) or NAMES.get(f"{endpoint} {method}")
 
 
 def enforce() -> None:
-    """Return when the caller may have this view.
+    """Return if the caller may use this view.
 
     Raises:
-        Forbidden: they may not.
+        Forbidden: the policy does not allow it.
     """
     endpoint = request.endpoint or ""
     if endpoint in ASKING:
         return
     name = name_of(endpoint, request.method)
-    if name is None:  # a test finds it; until then it is as reading or changing a stack
+    if name is None:  # a test finds such a view; it is treated like reading or changing a stack
         name = "stacks:show" if request.method == "GET" else "stacks:update"
     require_named(name)
 
 
 def require_named(name: str) -> None:
-    """Return when the caller may do what has that name in the policy.
+    """Return if the policy allows the caller the operation of that name.
 
     Raises:
-        Forbidden: they may not.
+        Forbidden: the policy does not allow it.
     """
     g.policy_name = name  # for the audit
     require(policy_of(dependencies().settings), name, caller())

@@ -1,7 +1,7 @@
-"""How many requests a caller and a project may send: buckets that fill evenly and hold a burst.
+"""Rate limits per caller and per project: token buckets with a burst.
 
-Each API process counts for itself, so that the limit holds while the broker is away and costs no round trip:
-with several of them an installation takes so many times as much.
+Each API process counts separately, so the limits work without the broker and cost no round trip. An
+installation with several processes accepts a multiple of the rate.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from api.dependencies import dependencies
 from orchestrator import metrics
 from orchestrator.errors import TooManyRequests
 
-KEPT: Final = 10_000  # buckets; those that were not used for longest are full again anyway
+KEPT: Final = 10_000  # buckets; the least recently used buckets are full again anyway
 
 
 @dataclass(slots=True)
 class TokenBuckets:
-    """Buckets of one size, by whose they are."""
+    """Buckets of the same size, by owner."""
 
-    rate: float  # requests a second
-    burst: float  # requests at once
-    _levels: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)  # level, when
+    rate: float  # requests per second
+    burst: float  # burst size in requests
+    _levels: OrderedDict[str, tuple[float, float]] = field(
+        default_factory=OrderedDict
+    )  # level and time of the last update
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, whose: str) -> float:
-        """Take one request out of a bucket; return the seconds until there is one, 0 when there was."""
+        """Take a token; return the seconds until the next token is available, 0 on success."""
         now = time.monotonic()
         with self._lock:
             level, at = self._levels.pop(whose, (self.burst, now))
@@ -46,11 +48,10 @@ class TokenBuckets:
 
 
 def take_for_caller(request: Request) -> None:
-    """Count a request of whoever shows this token, or comes from this address without one; nobody is looked
-    up for it.
+    """Count a request of a token, or of a client address without a token. No authentication is needed.
 
     Raises:
-        TooManyRequests: there were too many of them.
+        TooManyRequests: the rate is exceeded.
     """
     buckets = _buckets("caller", dependencies().settings.request_rate_per_caller)
     if buckets is not None:
@@ -63,7 +64,7 @@ def take_for_project(project_id: str) -> None:
     """Count a request of a project.
 
     Raises:
-        TooManyRequests: there were too many of them.
+        TooManyRequests: the rate is exceeded.
     """
     buckets = _buckets("project", dependencies().settings.request_rate_per_project)
     if buckets is not None:

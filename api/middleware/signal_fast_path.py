@@ -1,9 +1,9 @@
-"""The short way of a signal: what is plainly good is taken on without what a request goes through otherwise.
+"""Fast path for signals: accept a valid signal without Flask's request handling (adr/0001).
 
-Signals come hundreds a second, and most of what one costs is Flask. Whatever is not plainly good (another
-version of the address, a limit that counts, a hook to be cleared, any refusal) goes the long way as it came:
-there alone are refusals worked out and told. What a signal leaves behind is the same on both: its row, the
-line of the audit, the line of the request, its figures.
+Signals arrive by the hundreds per second, and Flask is most of the cost of a signal. Everything else falls
+back to the ordinary path with the unchanged request: another URL format, rate limits, hooks, and every
+rejected signal, so error responses are built in a single place. Both paths have the same effects: row, audit
+line, access log line, metrics. The setting `signal_fast_path` turns it off.
 """
 
 from __future__ import annotations
@@ -51,15 +51,17 @@ SIGNED: Final = re.compile(
 )
 VIEWS: Final = {("PUT", "waitcondition"): "cfn.wait_condition", ("POST", "signal"): "cfn.signal"}
 JSON_CONTENT_TYPES: Final = frozenset({"", "application/json", "application/json; charset=utf-8"})
-MAX_PATH_LENGTH: Final = 2_000  # characters of an address
-LOST_DATABASE: Final = "orchestrator.gone"  # in the environment: how the database went away
+MAX_PATH_LENGTH: Final = 2_000  # characters of a path or query
+LOST_DATABASE: Final = (
+    "orchestrator.gone"  # key in the WSGI environment: the error that interrupted the commit
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SignalRequest:
-    """A signal that may go the short way."""
+    """A signal that qualifies for the fast path."""
 
-    view: str  # that would answer it otherwise
+    view: str  # endpoint of the ordinary path
     stack: str
     stack_id: str
     project: str
@@ -67,14 +69,14 @@ class SignalRequest:
 
 
 class NotEligible(Exception):
-    """This one goes the long way."""
+    """The request falls back to the ordinary path; nothing was changed."""
 
 
 class SignalFastPath:
-    """WSGI: answer a signal that is plainly good, and pass all else on."""
+    """WSGI middleware that answers valid signals and passes all other requests on."""
 
     def __init__(self, app: Flask, inner: WSGI) -> None:
-        """Stand in front of `inner`, with what `app` is made of."""
+        """Wrap `inner`, with the dependencies of `app`."""
         self.inner = inner
         self.parts = cast(Dependencies, app.extensions["parts"])
         self.door = cast(Authenticator, app.extensions["door"])
@@ -83,7 +85,7 @@ class SignalFastPath:
         self.fast_signal = None if counted else self.parts.operations.signal_fast
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer, or pass the request on as it came."""
+        """Answer the signal, or pass the unchanged request on."""
         asked = _signal_request(environ) if self.fast_signal is not None else None
         if asked is None:
             return self.inner(environ, start_response)
@@ -91,16 +93,14 @@ class SignalFastPath:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            who, rings, answer = self._take(environ, asked)
+            who, rings, answer = self._accept(environ, asked)
         except psycopg.OperationalError as error:
-            environ[LOST_DATABASE] = (
-                error  # the signal may be written down: to do it again would be a second one
-            )
+            environ[LOST_DATABASE] = error  # the signal may be committed: a fallback could store it twice
             return self.inner(environ, start_response)
         except (NotEligible, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
         self.parts.publish(rings)
-        self._note(environ, asked, who)
+        self._record(environ, asked, who)
         text = orjson.dumps(answer)
         headers = [
             ("Content-Type", "application/json"),
@@ -110,11 +110,13 @@ class SignalFastPath:
         start_response("200 OK", headers)
         return [text]
 
-    def _take(self, environ: WSGIEnvironment, asked: SignalRequest) -> tuple[Caller, Sequence[Message], Any]:
-        """Take the signal on; return who sent it, whom to ring for, and the answer.
+    def _accept(
+        self, environ: WSGIEnvironment, asked: SignalRequest
+    ) -> tuple[Caller, Sequence[Message], Any]:
+        """Accept the signal; return the caller, the messages to publish, and the response.
 
         Raises:
-            _Elsewhere: it is not to be answered here; nothing has come of it.
+            NotEligible: the request falls back; nothing was changed.
         """
         has = self.parts
         if asked.view == "signals.send":
@@ -143,21 +145,21 @@ class SignalFastPath:
         return who, rings, shown if asked.view == "cfn.wait_condition" else None
 
     def _caller(self, environ: WSGIEnvironment, asked: SignalRequest) -> Caller:
-        """Return who calls, when they may signal."""
+        """Return the caller if the policy allows the signal."""
         settings = self.parts.settings
         who = for_project(self.door(environ), asked.project, admin=settings.anonymous_admin)
         if who.is_admin or not allowed(policy_of(settings), POLICY, who):
             raise NotEligible
         return who
 
-    def _note(self, environ: WSGIEnvironment, asked: SignalRequest, who: Caller) -> None:
+    def _record(self, environ: WSGIEnvironment, asked: SignalRequest, who: Caller) -> None:
         native = asked.view == "signals.send"
         environ[access_log.ENDPOINT] = asked.view
         environ[access_log.ABOUT] = {
             "project": asked.project if native else None,
             "stack": asked.stack_id if native else None,
         }
-        audit.tell(
+        audit.log_change(
             POLICY,
             who,
             stack=f"{asked.stack}/{asked.stack_id}",
@@ -170,7 +172,7 @@ class SignalFastPath:
 
 
 def _signal_request(environ: Mapping[str, Any]) -> SignalRequest | None:
-    """Return the signal that a request is; None for all else, and for what is out of the ordinary."""
+    """Return the signal in a request; None for other requests and for unusual forms."""
     method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
     if method not in ("POST", "PUT") or len(path) > MAX_PATH_LENGTH or not path.isascii():
         return None
@@ -192,10 +194,10 @@ def _signal_request(environ: Mapping[str, Any]) -> SignalRequest | None:
 
 
 def _signed_request(environ: Mapping[str, Any]) -> SignedRequest:
-    """Return a request as it was signed.
+    """Return the request in the form for signature checks.
 
     Raises:
-        _Elsewhere: what it says is said in a way that has to be looked at twice.
+        NotEligible: the query is ambiguous.
     """
     query = environ.get("QUERY_STRING", "")
     pairs = parse_qsl(query, keep_blank_values=True) if query.isascii() else []
@@ -215,10 +217,10 @@ def _signed_request(environ: Mapping[str, Any]) -> SignedRequest:
 
 
 def _body(environ: WSGIEnvironment, longest: int) -> Body:
-    """Read the body; who comes after this one finds it as it was.
+    """Read the body and rewind it for the ordinary path.
 
     Raises:
-        _Elsewhere: it is long, or does not come.
+        NotEligible: the body is large or incomplete.
     """
     length = int(environ["CONTENT_LENGTH"])
     if length > longest:
@@ -235,7 +237,7 @@ def _body(environ: WSGIEnvironment, longest: int) -> Body:
 
 
 class _UnreadableBody(io.RawIOBase):
-    """A body that could not be read, and cannot be now."""
+    """A body whose read failed; reading it again raises the same error."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()

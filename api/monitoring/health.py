@@ -1,7 +1,7 @@
-"""Whether this process lives (`/livez`), and whether it can do its work (`/readyz`).
+"""Liveness (`/livez`, and Heat's `/healthcheck`) and readiness (`/readyz`) of this process.
 
-Who restarts processes asks the first, who sends requests to them the second: a database that is away is no
-reason to restart anything. `/healthcheck` is Heat's word for the first.
+Process managers use liveness, load balancers readiness: an unreachable database is no reason to restart a
+process.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ health = Blueprint("health", __name__)
 
 
 @cache
-def needed() -> str:
-    """Return the schema that this code needs."""
+def required_schema() -> str:
+    """Return the schema version that this code requires."""
     return head()
 
 
 @health.get("/livez")
 def live() -> Response:
-    """Say that this process answers."""
+    """Report that this process is alive."""
     return json_response({"status": "ok"})
 
 
 @health.get("/readyz")
 def ready() -> Response:
-    """Say how each part is; 503 unless requests can be answered.
+    """Report the state of each dependency; 503 unless requests can be served.
 
-    Without the broker they can: what was accepted waits in the database, and is found there.
+    The API works without the broker: the sweep enqueues accepted work later.
     """
     made_of = dependencies()
-    found = {"database": _look(lambda: _schema(made_of)), "broker": _look(lambda: _broker(made_of))}
+    found = {"database": _probe(lambda: _schema(made_of)), "broker": _probe(lambda: _broker(made_of))}
     if found["database"]["status"] == "ok":
         schema = found["database"].pop("said")
-        found["schema"] = {"status": "ok" if schema == needed() else "failed", "version": schema}
-        if schema != needed():
-            found["schema"]["reason"] = f"this code needs {needed()}"
+        found["schema"] = {"status": "ok" if schema == required_schema() else "failed", "version": schema}
+        if schema != required_schema():
+            found["schema"]["reason"] = f"this code needs {required_schema()}"
     essential = [part["status"] for name, part in found.items() if name != "broker"]
     well = all(part["status"] == "ok" for part in found.values())
     able = all(status == "ok" for status in essential)
@@ -57,16 +57,16 @@ def ready() -> Response:
     return response
 
 
-def _look(part: Callable[[], Any]) -> dict[str, Any]:
+def _probe(part: Callable[[], Any]) -> dict[str, Any]:
     begun = time.perf_counter()
     try:
         said = part()
     except Exception as error:
-        return {"status": "failed", "reason": type(error).__name__, "seconds": _since(begun)}
-    return {"status": "ok", "seconds": _since(begun), **({} if said is None else {"said": said})}
+        return {"status": "failed", "reason": type(error).__name__, "seconds": _seconds_since(begun)}
+    return {"status": "ok", "seconds": _seconds_since(begun), **({} if said is None else {"said": said})}
 
 
-def _since(begun: float) -> float:
+def _seconds_since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
 
 

@@ -1,7 +1,7 @@
-"""`/metrics`: what this installation does, as Prometheus reads it.
+"""`/metrics` in Prometheus' text format.
 
-What its processes have counted comes from `orchestrator/metrics.py`; what is asked of the database and the
-broker here is asked once in a while, however many read it.
+Counters come from `orchestrator/metrics.py`. Gauges of the database and the broker are sampled here at most
+every CACHE_SECONDS, however many clients read them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlalchemy.pool import QueuePool
 
 import orchestrator
 from api.dependencies import dependencies
-from api.monitoring.health import needed
+from api.monitoring.health import required_schema
 from orchestrator import metrics as counted
 from orchestrator.config import Settings
 from orchestrator.engine.states import STACK_ACTIONS
@@ -41,62 +41,62 @@ DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
 
 @metrics.get("/metrics")
 def show() -> Response:
-    """Show all figures to whom they are open."""
+    """Return all metrics."""
     require_reader(request, dependencies().settings)
     return Response(counted.exposition([_sampler()]), content_type=counted.CONTENT_TYPE)
 
 
 def require_reader(asked: Request, settings: Settings) -> None:
-    """Return for who may read figures: who has the token, or without one who is on this very machine.
+    """Return if the request may read metrics: with the token, or from this machine if no token is set.
 
-    A proxy on this machine speaks for others: what it passed on is not from here.
+    A request that a proxy on this machine forwarded does not count as local.
 
     Raises:
-        Forbidden: all others.
+        Forbidden: any other request.
     """
     if settings.metrics_token is not None:
         given = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
         if not hmac.compare_digest(given, settings.metrics_token.get_secret_value().encode()):
             raise Forbidden("Access was denied to this resource.")
         return
-    passed_on = not settings.trusted_proxies and _is_passed_on(asked)
+    passed_on = not settings.trusted_proxies and _is_forwarded(asked)
     if passed_on or not _is_local(asked.remote_addr):
         raise Forbidden("Access was denied to this resource.")
 
 
-def _is_passed_on(asked: Request) -> bool:
+def _is_forwarded(asked: Request) -> bool:
     return any(name in asked.headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
 
 
 def _is_local(address: str | None) -> bool:
     try:
         return address is not None and ip_address(address).is_loopback
-    except ValueError:  # a unix socket has none, and is a proxy's
+    except ValueError:  # a unix socket has no address; its client is a proxy
         return False
 
 
 @dataclass(slots=True, eq=False)
 class Sampler(Collector):
-    """Figures that are asked for, as they were at most FRESH_SECONDS ago."""
+    """Sampled gauges, at most CACHE_SECONDS old."""
 
     database: Database
-    depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues, where one is known
+    depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues; None without a broker
     _seen: Gauges | None = None
     _messages: Mapping[str, int] | None = None
     _seen_at: float = -CACHE_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
-        """Yield what is known just now; what cannot be reached has no figures."""
+        """Yield the current values; an unreachable dependency has none."""
         with self._lock:
             if time.monotonic() - self._seen_at >= CACHE_SECONDS:
-                self._look()
+                self._sample()
                 self._seen_at = time.monotonic()
             seen, messages = self._seen, self._messages
         yield InfoMetricFamily(
             "orchestrator_build",
             "What is running.",
-            {"version": orchestrator.__version__, "schema": needed()},
+            {"version": orchestrator.__version__, "schema": required_schema()},
         )
         yield GaugeMetricFamily(
             "orchestrator_database_reachable", "1 when the database answered.", float(seen is not None)
@@ -109,7 +109,7 @@ class Sampler(Collector):
         if messages is not None:
             yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
         if seen is not None:
-            rung, oldest = {**_none(QUEUES), **seen.rung}, {**_none(QUEUES), **seen.oldest_seconds}
+            rung, oldest = {**_zeros(QUEUES), **seen.rung}, {**_zeros(QUEUES), **seen.oldest_seconds}
             yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", rung)
             yield _gauge(
                 "orchestrator_queue_oldest_node_seconds",
@@ -118,7 +118,7 @@ class Sampler(Collector):
                 oldest,
             )
             yield _gauge("orchestrator_nodes", "Nodes that are not at their end.", "state", seen.nodes)
-            stacks = {**_none(STACK_ACTIONS), **seen.stacks}
+            stacks = {**_zeros(STACK_ACTIONS), **seen.stacks}
             yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", stacks)
             said = (
                 "Webhooks with something to be told now, that failed the last time, and that were given up."
@@ -131,10 +131,10 @@ class Sampler(Collector):
             )
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Name nothing beforehand: registering asks nobody."""
+        """Return nothing: registration must not query the database."""
         return []
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         try:
             self._seen = figures(self.database)
         except DATABASE_ERRORS:
@@ -145,7 +145,7 @@ class Sampler(Collector):
             self._messages = None
 
     def _pool(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the connections of the process that answers."""
+        """Yield the connections of this process."""
         pool = self.database.engine.pool
         if isinstance(pool, QueuePool):
             counts = {"in_use": pool.checkedout(), "idle": pool.checkedin()}
@@ -156,8 +156,8 @@ class Sampler(Collector):
             )
 
 
-def _none(names: Iterable[str]) -> dict[str, float]:
-    """Return nought for each: what is not there is told, and no gap in a picture."""
+def _zeros(names: Iterable[str]) -> dict[str, float]:
+    """Return zero for each name, so that time series have no gaps."""
     return dict.fromkeys(names, 0.0)
 
 

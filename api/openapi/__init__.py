@@ -1,6 +1,6 @@
-"""The API described for programs and people: OpenAPI 3.1 made from the routes and the shapes beside them.
+"""OpenAPI 3.1 description of the API, built from the routes and the shapes in this package.
 
-`operation.py` says what a description is, the modules named after collections hold one for every route,
-`document.py` walks the application's routes and puts them together, `views.py` serves the result. Describing
-changes nothing: what the views accept and answer is decided there. Read `operation.py` first.
+`operation.py` defines the parts of a description, the modules named after collections describe the routes,
+`document.py` combines them with the application's routes, and `views.py` serves the result. The description
+has no effect on requests: the views validate and respond. Read `operation.py` first.
 """

@@ -1,4 +1,4 @@
-"""The OpenAPI document of an application: its routes, each with what is said of it."""
+"""The OpenAPI document of an application, built from its routes and their descriptions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from werkzeug.routing import Rule
 
-from api.openapi import cfn, documents, events, resource_types, resources, stacks
-from api.openapi.operation import Answer, Operation
+from api.openapi import cfn, documents, events, resource_types, resources, service, software, stacks
+from api.openapi.operation import Operation, Response
 from api.openapi.shapes import Fault, Unauthorized
 
 OPERATIONS: Final = {
@@ -20,41 +20,44 @@ OPERATIONS: Final = {
     **resources.OPERATIONS,
     **documents.OPERATIONS,
     **resource_types.OPERATIONS,
+    **software.OPERATIONS,
+    **service.OPERATIONS,
     **cfn.OPERATIONS,
     **events.OPERATIONS,
 }
 REF: Final = "#/components/schemas/{model}"
 VERB_ORDER: Final = ("get", "post", "put", "patch", "delete")
 
-ABOUT: Final = """\
-Heat's v1 API and what is beside it. `/v1.0` is the same as `/v1`, and links echo the one that was asked.
+DESCRIPTION: Final = """\
+Heat's orchestration API v1 with extensions, which are marked "Extension". `/v1.0` is the same as `/v1`; links
+use the prefix of the request.
 
-A body is a JSON object; `Content-Type` is `application/json`, `text/plain` or absent, anything else means no
-body. Names in a query may come several times: one of them is enough. An empty value is an absent one, and an
-integer is not negative. `OPTIONS` answers 204 with `Allow`; `HEAD` is 405. Every answer has a
-`x-openstack-request-id`. Answers may have more keys than are named here.
+A request body is a JSON object with the `Content-Type` `application/json`, `text/plain` or none; a body of
+any other type is ignored. A repeated filter matches any of its values. An empty query value counts as absent,
+and integers are not negative. `OPTIONS` returns 204 with `Allow`; `HEAD` returns 405. Every response has the
+header `x-openstack-request-id`. Responses may have further keys.
 """
 
 TAGS: Final = {
-    "stacks": "Make, change, look at and remove stacks.",
-    "lookup": "From a name, an id or an ARN to the stack's own place: repeat the request there.",
-    "resources": "What a stack is made of, and what is told to it.",
-    "events": "What happened.",
-    "webhooks": "Who is told of what happens. Ours, beside what Heat has.",
-    "documents": "What a stack was made from.",
-    "snapshots": "Copies of a stack to go back to.",
-    "history": "Every definition a stack had, and why it failed. Ours, beside what Heat has.",
-    "why": "Why a stack is not done. Ours, beside what Heat has.",
-    "catalogue": "What there is to make stacks of.",
-    "software": "Configs and their deployments on machines.",
-    "service": "The service itself.",
-    "signed": "What servers ask in Amazon's way, known by a signature.",
+    "stacks": "Create, update, read and delete stacks.",
+    "lookup": "Redirects from a name, an id or an ARN to the stack's canonical URL.",
+    "resources": "Resources of a stack, signals, health marks and hooks.",
+    "events": "Events of stacks, as lists and as streams.",
+    "webhooks": "Webhooks that receive events. An extension of Heat's API.",
+    "documents": "Template, environment and files of a stack.",
+    "snapshots": "Snapshots of a stack, and restore.",
+    "history": "Revisions of a stack, rollback, and causes of failure. An extension of Heat's API.",
+    "why": "Explanations of unfinished stacks, and progress. An extension of Heat's API.",
+    "catalogue": "Template validation, resource types, template versions and functions.",
+    "software": "Software configs and their deployments to servers.",
+    "service": "Versions, health, metrics and workers of the service.",
+    "signed": "Amazon-compatible requests, authenticated by a signature.",
 }
 
-# What stands in a path: what it is, and one such.
-IN_PATHS: Final = {
+# Path parameters: description and example.
+PATH_PARAMETERS: Final = {
     "project_id": ("The caller's project.", "demo"),
-    "stack_name": ("The stack's name; where there is no id, also the id.", "web"),
+    "stack_name": ("The stack's name; in a path without an id, name or id.", "web"),
     "stack_id": ("The stack's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "resource_name": ("The resource's name.", "one"),
     "event_id": ("The event's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
@@ -62,41 +65,47 @@ IN_PATHS: Final = {
     "snapshot_id": ("The snapshot's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "config_id": ("The config's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "deployment_id": ("The deployment's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
-    "server_id": ("The machine's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
+    "server_id": ("The server's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "key": ("The output's name.", "it"),
     "type_name": ("The type's name.", "OS::Heat::RandomString"),
-    "version": ("The version of the language.", "heat_template_version.2021-04-16"),
+    "version": ("The template version.", "heat_template_version.2021-04-16"),
     "number": ("The revision's number.", "1"),
-    "before": ("The number of the one.", "1"),
-    "after": ("The number of the other.", "2"),
+    "before": ("The number of the first revision.", "1"),
+    "after": ("The number of the second revision.", "2"),
     "rest": (
-        "The rest of the ARN, from the project on.",
+        "The rest of the ARN, starting with the project.",
         "openstack:heat::demo:stacks/web/7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01",
     ),
 }
 
-REFUSALS: Final = {
-    400: Answer("Malformed, or refused in this state; every fault at once.", Fault),
-    401: Answer(
-        "Nobody is known by this token.", Unauthorized, headers={"WWW-Authenticate": "What would do."}
+ERROR_RESPONSES: Final = {
+    400: Response(
+        "The request is malformed or not allowed in this state; `errors` lists every fault.", Fault
     ),
-    403: Answer("The caller may not.", Fault),
-    404: Answer("There is none, or it is somebody else's.", Fault),
-    405: Answer("The path knows other methods.", Fault, headers={"Allow": "Which."}),
-    408: Answer("The body came too slowly.", Fault),
-    409: Answer("Busy, or the name is taken.", Fault),
-    500: Answer("Our mistake; `error.id` is in the log.", Fault),
-    503: Answer("The database cannot be reached; try again.", Fault),
+    401: Response(
+        "Credentials are missing or invalid.",
+        Unauthorized,
+        headers={"WWW-Authenticate": "The accepted authentication scheme."},
+    ),
+    403: Response("The caller lacks the permission.", Fault),
+    404: Response("The object does not exist or is not visible to the caller.", Fault),
+    405: Response(
+        "The path does not support this method.", Fault, headers={"Allow": "The supported methods."}
+    ),
+    408: Response("The request body arrived too slowly.", Fault),
+    409: Response("An action is in progress, or the name is taken.", Fault),
+    500: Response("Internal error; `error.id` is also in the server's log.", Fault),
+    503: Response("The database is unreachable; retry later.", Fault),
 }
-EVERYWHERE: Final = {
+COMMON_STATUSES: Final = {
     "token": (400, 401, 403, 404, 405, 500, 503),
     "signature": (404, 405, 500, 503),
-    "nobody": (400, 405, 500),
+    "none": (400, 405, 500),
 }
 SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
     "token": [{"token": []}, {"basic": []}],
     "signature": [{"signature": []}],
-    "nobody": [],
+    "none": [],
 }
 SCHEMES: Final = {
     "token": {
@@ -110,13 +119,13 @@ SCHEMES: Final = {
         "type": "apiKey",
         "in": "query",
         "name": "Signature",
-        "description": "HMAC-SHA256 by a resource's key: version 2 here, or version 4 in `Authorization`.",
+        "description": "HMAC-SHA256 with a resource's key: version 2 here, or version 4 in `Authorization`.",
     },
 }
 
 
 class Undescribed(LookupError):
-    """Nothing is said of a route, or of something in its path: see CONTRIBUTING.md, "A new route"."""
+    """A route or path parameter has no description: see CONTRIBUTING.md, "A new route"."""
 
 
 class _Schemas(GenerateJsonSchema):
@@ -139,7 +148,8 @@ def document(app: Flask, version: str) -> dict[str, Any]:
         said = _operation(app, rule, verb, operation, schemas, shapes)
         paths.setdefault(path, {})[verb] = said
     refusals = {
-        f"Refused{status}": _answer(answer, schemas, shapes, status) for status, answer in REFUSALS.items()
+        f"Refused{status}": _answer(answer, schemas, shapes, status)
+        for status, answer in ERROR_RESPONSES.items()
     }
     return {
         "openapi": "3.1.0",
@@ -147,7 +157,7 @@ def document(app: Flask, version: str) -> dict[str, Any]:
             "title": "Stack orchestrator",
             "version": version,
             "summary": "Declarative stacks over HTTP.",
-            "description": ABOUT,
+            "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -158,7 +168,7 @@ def document(app: Flask, version: str) -> dict[str, Any]:
 
 
 def undescribed(app: Flask) -> list[str]:
-    """Return the routes of which nothing is said, and what is said of routes there are not."""
+    """Return routes without a description, and descriptions without a route."""
     keys = {key for rule in app.url_map.iter_rules() for verb in _verbs(rule) for key in _keys(rule, verb)}
     missing = [
         f"{verb} {rule.endpoint} ({rule.rule})"
@@ -170,7 +180,7 @@ def undescribed(app: Flask) -> list[str]:
 
 
 def _described(app: Flask) -> Iterator[tuple[str, str, Rule, Operation]]:
-    """Yield every route and verb with what is said of it."""
+    """Yield every route and method with its description."""
     for rule in app.url_map.iter_rules():
         for verb in _verbs(rule):
             said = next((OPERATIONS[key] for key in _keys(rule, verb) if key in OPERATIONS), None)
@@ -191,7 +201,7 @@ def _path(rule: Rule, operation: Operation) -> str:
     if operation.path is not None:
         return operation.path
     path = re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
-    return path if operation.secured == "nobody" else f"/v1{path}"
+    return path if operation.secured == "none" else f"/v1{path}"
 
 
 def _operation(
@@ -211,7 +221,7 @@ def _operation(
     }
     if operation.text:
         said["description"] = operation.text
-    parameters = [*_in_path(_path(rule, operation)), *_in_query(operation, schemas, shapes)]
+    parameters = [*_path_parameters(_path(rule, operation)), *_query_parameters(operation, schemas, shapes)]
     if parameters:
         said["parameters"] = parameters
     if operation.body is not None:
@@ -223,7 +233,7 @@ def _operation(
         str(status): _answer(answer, schemas, shapes, status) for status, answer in operation.answers.items()
     }
     slow = () if operation.body is None else (408,)
-    refused = {*EVERYWHERE[operation.secured], *operation.refuses, *slow} - operation.answers.keys()
+    refused = {*COMMON_STATUSES[operation.secured], *operation.refuses, *slow} - operation.answers.keys()
     for status in sorted(refused):
         answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
     said["responses"] = answers
@@ -231,11 +241,11 @@ def _operation(
     return said
 
 
-def _in_path(path: str) -> Iterator[dict[str, Any]]:
+def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"{([^}]+)}", path):
-        if name not in IN_PATHS:
+        if name not in PATH_PARAMETERS:
             raise Undescribed(f"{{{name}}} in {path}")
-        text, example = IN_PATHS[name]
+        text, example = PATH_PARAMETERS[name]
         yield {
             "name": name,
             "in": "path",
@@ -246,7 +256,7 @@ def _in_path(path: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _in_query(
+def _query_parameters(
     operation: Operation, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     if operation.query is None:
@@ -273,7 +283,7 @@ def _in_query(
 
 
 def _answer(
-    answer: Answer, schemas: Mapping[Any, Any], shapes: Mapping[str, Any], status: int
+    answer: Response, schemas: Mapping[Any, Any], shapes: Mapping[str, Any], status: int
 ) -> dict[str, Any]:
     said: dict[str, Any] = {"description": answer.text}
     if answer.headers:
@@ -284,7 +294,7 @@ def _answer(
         kinds = {answer.media: answer.shape, **answer.also}
         said["content"] = {media: _content(shape, schemas, shapes) for media, shape in kinds.items()}
         if answer.shape is Fault and status != 400:
-            said["content"][answer.media].pop("example")  # which is of a 400
+            said["content"][answer.media].pop("example")  # the example is of status 400
     return said
 
 
@@ -298,7 +308,7 @@ _NONE: Final = object()
 
 
 def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    """Return what such a thing looks like, put together from the examples of its parts."""
+    """Return an example of a schema, composed of the examples of its parts."""
     schema = _resolved(schema, shapes)
     if "examples" in schema:
         return schema["examples"][0]
@@ -339,13 +349,13 @@ def _resolved(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[s
 
 
 def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], dict[str, Any]]:
-    """Return the schema of every shape that is named, and what those refer to by name."""
+    """Return the schemas of all named shapes, and the shared definitions."""
     named: dict[Any, None] = {}
     for operation in operations:
         named.update(dict.fromkeys(shape for shape in (operation.query, operation.body) if shape is not None))
         for answer in operation.answers.values():
             named.update(dict.fromkeys(s for s in (answer.shape, *answer.also.values()) if s is not None))
-    named.update(dict.fromkeys(answer.shape for answer in REFUSALS.values()))
+    named.update(dict.fromkeys(answer.shape for answer in ERROR_RESPONSES.values()))
     shapes = list(named)
     found, defined = TypeAdapter.json_schemas(
         [(number, "validation", TypeAdapter(shape)) for number, shape in enumerate(shapes)],

@@ -1,10 +1,10 @@
-"""What a stack was made of, its snapshots, its history, why it is not done."""
+"""Documents, snapshots, revisions and diagnosis of a stack."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from api.openapi.operation import Operation, Operations, Shape, done, maybe, ok, told
+from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
 from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, State, Time
 from api.openapi.stacks import BUSY, TEMPLATE, Progress
 
@@ -17,252 +17,258 @@ Files = dict[str, str]
 
 
 class Template(Shape):
-    """A template as it is stored, keys as they were written."""
+    """A template as stored, with its original keys."""
 
-    heat_template_version: Any = maybe("The version of the language, of a template in HOT.", "2021-04-16")
-    resources: Any = maybe("The resources.", TEMPLATE["resources"])
+    heat_template_version: Any = optional("Template version of a HOT template.", "2021-04-16")
+    resources: Any = optional("The resources.", TEMPLATE["resources"])
 
 
 class Environment(Shape):
     """An environment, values of hidden parameters masked."""
 
-    parameters: JsonMap = told("Values.", {"length": 8})
-    parameter_defaults: JsonMap = told("Values of parameters of that name, wherever.", {})
-    resource_registry: JsonMap = told("Types put in the place of others.", {"resources": {}})
-    encrypted_param_names: list[str] | None = maybe("Which are masked.", [])
-    event_sinks: list[Any] | None = maybe("Where events go too.", [])
+    parameters: JsonMap = described("Parameter values.", {"length": 8})
+    parameter_defaults: JsonMap = described("Default values of parameters of this name in all templates.", {})
+    resource_registry: JsonMap = described("Replacements of resource types.", {"resources": {}})
+    encrypted_param_names: list[str] | None = optional("Masked parameters.", [])
+    event_sinks: list[Any] | None = optional("Additional event sinks.", [])
 
 
 class Export(Shape):
-    """A whole stack as a document, from which `adopt_stack_data` makes one again."""
+    """A stack as a document for `adopt_stack_data`."""
 
-    name: str = told("Its name.", "web")
+    name: str = described("Name.", "web")
     id: Id
-    action: str = told("Its action.", "CREATE")
-    status: str = told("How that ended.", "COMPLETE")
-    template: JsonMap = told("The template.", TEMPLATE)
-    environment: JsonMap = told("The environment.", {})
-    files: Files = told("The files.", {})
-    resources: JsonMap = told("What every resource is in the world.", {})
+    action: str = described("Action.", "CREATE")
+    status: str = described("Status.", "COMPLETE")
+    template: JsonMap = described("The template.", TEMPLATE)
+    environment: JsonMap = described("The environment.", {})
+    files: Files = described("The files.", {})
+    resources: JsonMap = described("Physical resources.", {})
 
 
 class SnapshotHead(Shape):
     """A snapshot."""
 
     id: Id
-    name: str | None = told("Its name.", "before the upgrade")
-    action: str | None = told("CREATE or DELETE.", "CREATE")
-    status: str | None = told("How far it is.", "IN_PROGRESS")
-    status_reason: str | None = told("Why.", None)
+    name: str | None = described("Name.", "before the upgrade")
+    action: str | None = described("CREATE or DELETE.", "CREATE")
+    status: str | None = described("Status.", "IN_PROGRESS")
+    status_reason: str | None = described("Reason.", None)
     creation_time: Time
-    data: Any = told("The stack as it was, in the form of an export.", None)
+    data: Any = described("The stack in the format of an export.", None)
 
 
 class SnapshotList(Shape):
     """A stack's snapshots."""
 
-    snapshots: list[SnapshotHead] = told("The oldest first.")
-    links: list[Link] | None = maybe("`next`, when the page is full. Ours.")
+    snapshots: list[SnapshotHead] = described("Oldest first.")
+    links: list[Link] | None = optional("`next`, if the page is full. Extension.")
 
 
 class SnapshotShow(Shape):
-    """One snapshot."""
+    """A snapshot."""
 
-    snapshot: SnapshotHead = told("The snapshot.")
+    snapshot: SnapshotHead = described("The snapshot.")
 
 
 class SnapshotCreate(Shape):
-    """What to call it."""
+    """Options of a snapshot."""
 
-    name: str | None = maybe("Its name.", "before the upgrade")
+    name: str | None = optional("Name.", "before the upgrade")
 
 
 class Revision(Shape):
-    """What a stack was once asked to be."""
+    """A revision of a stack."""
 
-    number: int = told("Counted from 1.", 1)
-    action: str = told("What asked for it.", "CREATE")
-    outcome: str | None = told("How it ended; null while it is carried out.", "complete")
-    is_desired: bool = told("Whether the stack is to be this.", True)
-    is_last_good: bool = told("Whether it was the last that was complete.", True)
-    copy_of: int | None = told("The revision it goes back to.", None)
-    created_by: str | None = told("Who asked.", "somebody")
+    number: int = described("Revision number, starting with 1.", 1)
+    action: str = described("Requested action.", "CREATE")
+    outcome: str | None = described("Result; null while in progress.", "complete")
+    is_desired: bool = described("Whether this is the stack's desired revision.", True)
+    is_last_good: bool = described("Whether this is the last successful revision.", True)
+    copy_of: int | None = described("The revision that a rollback restored.", None)
+    created_by: str | None = described("Requesting user.", "alice")
     creation_time: Time
-    ended_time: Time | None = told("When it ended.", "2026-01-01T12:00:09Z")
-    seconds: float | None = told("How long it took.", 9.25)
-    links: list[Link] = told("`self` and `stack`.")
+    ended_time: Time | None = described("End time.", "2026-01-01T12:00:09Z")
+    seconds: float | None = described("Duration in seconds.", 9.25)
+    links: list[Link] = described("`self` and `stack`.")
 
 
 class RevisionDetail(Revision):
-    """A revision and what it did."""
+    """A revision and its effects."""
 
-    reason: str | None = told("Why it ended so.", "Stack CREATE completed successfully")
-    resources: JsonMap | None = told(
-        "How many it created, updated, replaced, deleted, and that failed.", {"created": 2}
+    reason: str | None = described("Reason of the result.", "Stack CREATE completed successfully")
+    resources: JsonMap | None = described(
+        "Numbers of created, updated, replaced, deleted and failed resources.", {"created": 2}
     )
-    failures: int = told("How many causes of failure there are.", 0)
-    description: str = told("The template's.", "Two of them")
-    parameters: dict[str, str] = told("Every parameter as a text; hidden ones masked.", {"length": "8"})
-    files: list[str] = told("The names of its files.", [])
+    failures: int = described("Number of causes of failure.", 0)
+    description: str = described("Description in the template.", "Two random strings")
+    parameters: dict[str, str] = described("All parameters as texts, hidden values masked.", {"length": "8"})
+    files: list[str] = described("Names of its files.", [])
 
 
 class RevisionList(Shape):
     """A page of revisions."""
 
-    revisions: list[Revision] = told("The newest first.")
+    revisions: list[Revision] = described("Newest first.")
 
 
 class RevisionShow(Shape):
-    """One revision."""
+    """A revision."""
 
-    revision: RevisionDetail = told("The revision.")
+    revision: RevisionDetail = described("The revision.")
 
 
 class RevisionQuery(Shape):
-    """How to page through revisions."""
+    """Pagination of revisions."""
 
-    limit: int | None = maybe("At most so many.", 100, ge=0)
-    marker: int | None = maybe("Go on below this number.", 7, ge=0)
+    limit: int | None = optional("Maximum number of results.", 100, ge=0)
+    marker: int | None = optional("Return revisions below this number.", 7, ge=0)
 
 
 class Differences(Shape):
-    """What differs between two revisions."""
+    """Differences between two revisions."""
 
-    before: int = told("The one.", 1)
-    after: int = told("The other.", 2)
-    sections: JsonMap = told("By section of the template.", {})
+    before: int = described("First revision.", 1)
+    after: int = described("Second revision.", 2)
+    sections: JsonMap = described("Differences by section of the template.", {})
 
 
 class DiffShow(Shape):
-    """What differs between two revisions."""
+    """Differences between two revisions."""
 
-    diff: Differences = told("The differences.")
+    diff: Differences = described("The differences.")
 
 
 class Failure(Shape):
     """A cause of failure."""
 
-    id: int = told("Its number, as the marker.", 12)
-    resource_name: str | None = told("Of which resource.", "one")
-    reason: str = told("The whole reason.", "ResourceInError: resources.one: no space left")
+    id: int = described("Number, used as marker.", 12)
+    resource_name: str | None = described("Failed resource.", "one")
+    reason: str = described("Full reason.", "ResourceInError: resources.one: no space left")
     failure_time: Time
-    revision: int | None = told("What was being made.", 2)
-    resource_type: str | None = told("Of which type.", "OS::Heat::RandomString")
-    physical_resource_id: str | None = told("The id of the thing, if there was one.", "web-one-x3f9")
-    action: str | None = told("What was being done to it.", "CREATE")
-    attempts: int | None = told("How often it was tried.", 1)
-    error_type: str | None = told("The error's own name.", "ResourceInError")
-    request_id: str | None = told("The service's, when the reason names one.", f"req-{UUID}")
-    next_step: str = told("What may be done about it.", "free what is not needed")
-    path: list[str] = told("With `nested_depth`: the resources that lead there.", ["one"], default=[])
-    nested_stack: JsonMap | None = maybe("With `nested_depth`: the stack that failed in its place.")
-    causes: list[JsonMap] = told("With `nested_depth`: why, in that stack.", [], default=[])
-    links: list[Link] = told("`resource` and `stack`.")
+    revision: int | None = described("Revision of the action.", 2)
+    resource_type: str | None = described("Resource type.", "OS::Heat::RandomString")
+    physical_resource_id: str | None = described("Physical resource id, if any.", "web-one-x3f9")
+    action: str | None = described("Action on the resource.", "CREATE")
+    attempts: int | None = described("Number of attempts.", 1)
+    error_type: str | None = described("Error type.", "ResourceInError")
+    request_id: str | None = described(
+        "Request id of the service, if the reason contains one.", f"req-{UUID}"
+    )
+    next_step: str = described("Suggested next step.", "free storage space")
+    path: list[str] = described("With `nested_depth`: path of resources.", ["one"], default=[])
+    nested_stack: JsonMap | None = optional("With `nested_depth`: the failed nested stack.")
+    causes: list[JsonMap] = described("With `nested_depth`: causes in the nested stack.", [], default=[])
+    links: list[Link] = described("`resource` and `stack`.")
 
 
 class FailureList(Shape):
-    """Why a stack failed."""
+    """Causes of failure of a stack."""
 
-    failures: list[Failure] = told("In the order they happened.")
-    more: bool = told("With `nested_depth`: whether there are more.", False, default=False)
+    failures: list[Failure] = described("In chronological order.")
+    more: bool = described("With `nested_depth`: whether further causes exist.", False, default=False)
 
 
 class FailureQuery(Shape):
-    """Whose failures, and how to page."""
+    """Filter and pagination of failures."""
 
-    revision: str | None = maybe("Those of this revision.", "2")
-    limit: int | None = maybe("At most so many.", 100, ge=0)
-    marker: str | None = maybe("Go on after this one.", "12")
-    nested_depth: int | None = maybe("With the causes so many levels of nested stacks down.", 0, ge=0)
+    revision: str | None = optional("Only failures of this revision.", "2")
+    limit: int | None = optional("Maximum number of results.", 100, ge=0)
+    marker: str | None = optional("Return failures after this number.", "12")
+    nested_depth: int | None = optional("Include causes in nested stacks up to this depth.", 0, ge=0)
 
 
 class Summary(Shape):
-    """A stack's state in a word and a sentence."""
+    """State of a stack."""
 
-    stack_name: str = told("Its name.", "web")
+    stack_name: str = described("Name.", "web")
     stack_status: State
-    stack_status_reason: str | None = told("Why.", "Stack CREATE started")
-    word: str = told("Stable: for programs.", "running")
-    text: str = told("For people.", "1 of 2 resources is being worked at.")
-    since: Time | None = told("Since when.", "2026-01-01T12:00:00Z")
-    timeout_at: Time | None = told("When it is given up.", "2026-01-01T13:00:00Z")
+    stack_status_reason: str | None = described("Reason.", "Stack CREATE started")
+    word: str = described("Stable identifier for programs.", "running")
+    text: str = described("Explanation for users.", "1 of 2 resources is in progress.")
+    since: Time | None = described("Start time.", "2026-01-01T12:00:00Z")
+    timeout_at: Time | None = described("Time of the timeout.", "2026-01-01T13:00:00Z")
 
 
 class ProgressDetail(Summary, Progress):
-    """How far an action is."""
+    """Progress of an action."""
 
 
 class ProgressShow(Shape):
-    """How far an action is."""
+    """Progress of an action."""
 
-    progress: ProgressDetail = told("The counts.")
+    progress: ProgressDetail = described("Progress counts.")
 
 
 class Cause(Shape):
-    """What failed first."""
+    """A cause of failure."""
 
-    resource_name: str | None = told("Of which resource.", "one")
-    reason: str | None = told("Why.", "no space left")
-    at: Time | None = told("When.", "2026-01-01T12:00:00Z")
+    resource_name: str | None = described("Failed resource.", "one")
+    reason: str | None = described("Reason.", "no space left")
+    at: Time | None = described("Time.", "2026-01-01T12:00:00Z")
 
 
 class WaitingNode(Shape):
-    """A resource that is not done."""
+    """An unfinished resource."""
 
-    resource_name: str | None = told("Its name.", "one")
-    resource_type: str | None = told("Its type.", "OS::Heat::RandomString")
-    visit: str = told("What for: update or cleanup.", "update")
-    word: str = told("Stable: for programs.", "waits")
-    text: str = told("For people.", "waits for two")
-    since: Time | None = told("Since when.", "2026-01-01T12:00:00Z")
+    resource_name: str | None = described("Name.", "one")
+    resource_type: str | None = described("Resource type.", "OS::Heat::RandomString")
+    visit: str = described("Purpose of the visit: update or cleanup.", "update")
+    word: str = described("Stable identifier for programs.", "waits")
+    text: str = described("Explanation for users.", "waits for two")
+    since: Time | None = described("Start time.", "2026-01-01T12:00:00Z")
 
 
 class Why(Summary):
-    """What a stack waits for."""
+    """Explanation of an unfinished stack."""
 
-    progress: Progress = told("How far it is.")
-    running: Any = maybe("How many are worked at.", 1)
-    causes: list[Cause] = told("What failed.")
-    causes_count: int = told("How many causes there are.", 0)
-    accepts: list[str] = told("What may be asked of it now.", ["update", "delete"])
-    waiting: list[WaitingNode] = told("Who holds others up first.")
+    progress: Progress = described("Status.")
+    running: Any = optional("Number of resources in progress.", 1)
+    causes: list[Cause] = described("Causes of failure.")
+    causes_count: int = described("Number of causes.", 0)
+    accepts: list[str] = described("Actions that are accepted now.", ["update", "delete"])
+    waiting: list[WaitingNode] = described("Nodes that block further nodes first.")
 
 
 class WhyShow(Shape):
-    """What a stack waits for."""
+    """Explanation of an unfinished stack."""
 
-    why: Why = told("The answer.")
-    links: list[Link] | None = maybe("`next`, when there is more.")
+    why: Why = described("The explanation.")
+    links: list[Link] | None = optional("`next`, if further nodes exist.")
 
 
 class WhyQuery(Shape):
-    """How to page."""
+    """Pagination."""
 
-    limit: int | None = maybe("At most so many, up to 200.", 50, ge=0)
-    marker: str | None = maybe("From the link of the page before.", "update.7.12")
+    limit: int | None = optional("Maximum number of results, at most 200.", 50, ge=0)
+    marker: str | None = optional("Marker from the link of the previous page.", "update.7.12")
 
 
-EXPORTED: Final = "Only where the operator allows it."
+EXPORTED: Final = "Requires permission of the operator."
 OPERATIONS: Final[Operations] = {
     "documents.template": Operation(TAG, ok("The template.", Template)),
     "documents.environment": Operation(TAG, ok("The environment.", Environment)),
-    "documents.files": Operation(TAG, ok("Name to content.", Files)),
+    "documents.files": Operation(TAG, ok("Content by name.", Files)),
     "adoption.export": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
     "adoption.abandon": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
-    "snapshots.create": Operation(SNAPSHOTS, ok("Begun.", SnapshotHead), body=SnapshotCreate, refuses=BUSY),
+    "snapshots.create": Operation(SNAPSHOTS, ok("Started.", SnapshotHead), body=SnapshotCreate, refuses=BUSY),
     "snapshots.index": Operation(SNAPSHOTS, ok("A page of snapshots.", SnapshotList), Page),
     "snapshots.show": Operation(SNAPSHOTS, ok("The snapshot.", SnapshotShow)),
-    "snapshots.delete": Operation(SNAPSHOTS, done(204, "Taken on."), refuses=BUSY),
-    "snapshots.restore": Operation(SNAPSHOTS, done(202, "Taken on; the work goes on."), refuses=BUSY),
+    "snapshots.delete": Operation(SNAPSHOTS, no_content(204, "Accepted."), refuses=BUSY),
+    "snapshots.restore": Operation(
+        SNAPSHOTS, no_content(202, "Accepted; processing continues."), refuses=BUSY
+    ),
     "revisions.index": Operation(HISTORY, ok("The revisions.", RevisionList), RevisionQuery),
     "revisions.show": Operation(HISTORY, ok("The revision.", RevisionShow)),
     "revisions.template": Operation(HISTORY, ok("The template.", Template)),
     "revisions.environment": Operation(HISTORY, ok("The environment.", Environment)),
-    "revisions.files": Operation(HISTORY, ok("Name to content.", Files)),
+    "revisions.files": Operation(HISTORY, ok("Content by name.", Files)),
     "revisions.diff": Operation(HISTORY, ok("The differences.", DiffShow)),
-    "revisions.rollback": Operation(HISTORY, done(202, "Taken on; the work goes on."), refuses=BUSY),
+    "revisions.rollback": Operation(
+        HISTORY, no_content(202, "Accepted; processing continues."), refuses=BUSY
+    ),
     "revisions.failures": Operation(HISTORY, ok("The causes.", FailureList), FailureQuery),
-    "why.of_stack": Operation(WHY, ok("What it waits for.", WhyShow), WhyQuery),
-    "why.of_resource": Operation(WHY, ok("What it waits for.", WhyShow)),
-    "why.progress": Operation(WHY, ok("The counts.", ProgressShow)),
+    "why.of_stack": Operation(WHY, ok("The explanation.", WhyShow), WhyQuery),
+    "why.of_resource": Operation(WHY, ok("The explanation.", WhyShow)),
+    "why.progress": Operation(WHY, ok("Progress counts.", ProgressShow)),
 }

@@ -1,10 +1,10 @@
-"""Events as they happen, and webhooks."""
+"""Event streams and webhooks."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, ok, told
+from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
 from api.openapi.resources import Event
 from api.openapi.shapes import UUID, Id, Page, Sent, Time
 
@@ -13,148 +13,149 @@ WEBHOOKS: Final = "webhooks"
 STREAM: Final = "text/event-stream"
 
 
-class LiveQuery(Shape):
-    """Which events are followed, and from where on."""
+class StreamFilter(Shape):
+    """Filter and start of a stream."""
 
-    after: str | None = maybe(
-        "What comes after this `sequence`; `0.0` from the start, `now` from now on.", "0.0"
+    after: str | None = optional(
+        "Return events after this `sequence`; `0.0`: from the start, `now`: only new events.", "0.0"
     )
-    nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
-    resource_status: list[str] | None = maybe("The status alone.", ["COMPLETE"])
-    resource_action: list[str] | None = maybe("One of these actions.", ["CREATE"])
-    resource_name: list[str] | None = maybe("Of one of these resources.", ["one"])
-    resource_type: list[str] | None = maybe("Of one of these types.", ["OS::Heat::RandomString"])
+    nested_depth: int | None = optional("Include nested stacks up to this depth.", 0, ge=0)
+    resource_status: list[str] | None = optional("Filter by status.", ["COMPLETE"])
+    resource_action: list[str] | None = optional("Filter by action.", ["CREATE"])
+    resource_name: list[str] | None = optional("Filter by resource.", ["one"])
+    resource_type: list[str] | None = optional("Filter by resource type.", ["OS::Heat::RandomString"])
 
 
-class StreamQuery(LiveQuery):
-    """What a stream tells."""
+class StreamQuery(StreamFilter):
+    """Filter of a stack's stream."""
 
-    until_end: bool | None = maybe("End with the action that is under way. Of one stack only.", True)
+    until_end: bool | None = optional(
+        "End the stream with the current action; only for a single stack.", True
+    )
 
 
-class ProjectQuery(LiveQuery):
+class ProjectQuery(StreamFilter):
     """A page of a project's events."""
 
-    limit: int | None = maybe("At most so many.", 100, ge=0)
+    limit: int | None = optional("Maximum number of results.", 100, ge=0)
 
 
-class ToldEvent(Event):
-    """An event, and of which stack."""
+class StackEvent(Event):
+    """An event with its stack."""
 
-    resource_type: str = told("The type.", "OS::Heat::RandomString")
+    resource_type: str = described("Resource type.", "OS::Heat::RandomString")
     stack_id: Id
-    stack_name: str = told("The stack's name.", "web")
+    stack_name: str = described("The stack's name.", "web")
 
 
 class ProjectEvents(Shape):
-    """A page of a project's events, in the order of writing."""
+    """A page of a project's events in commit order."""
 
-    events: list[ToldEvent] = told("The events; there may be none, and more behind.")
-    sequence: str = told("Where the next page begins: `after`.", "812.41")
-    more: bool = told("Whether there is one just now.", False)
+    events: list[StackEvent] = described("Events; a page may be empty without being the last.")
+    sequence: str = described("Value of `after` for the next page.", "812.41")
+    more: bool = described("Whether further events exist now.", False)
 
 
 class WebhookCreate(Shape):
-    """Who is to be told of what."""
+    """A new webhook."""
 
-    url: str = told("Where to: http or https; a public address.", "https://example.org/hook")
-    secret: str | None = maybe(
-        "Signs what is sent: `whsec_` and 24 to 64 bytes in base64. Without it we make one."
+    url: str = described("URL, http or https, with a public address.", "https://example.org/hook")
+    secret: str | None = optional(
+        "Signing secret: `whsec_` and 24 to 64 bytes in base64. Default: generated."
     )
-    stack: str | None = maybe("Of this stack only: its name or id.", "web")
-    nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
-    events: Literal["all", "stack"] | None = maybe("All, or only what stacks tell of themselves.", "stack")
-    after: str | None = maybe("From this `sequence` on; from now on unless said.", "now")
+    stack: str | None = optional("Only events of this stack, by name or id.", "web")
+    nested_depth: int | None = optional("Include nested stacks up to this depth.", 0, ge=0)
+    events: Literal["all", "stack"] | None = optional(
+        "All events, or only events of stacks themselves.", "stack"
+    )
+    after: str | None = optional("Start after this `sequence`; default: new events only.", "now")
 
 
 class Webhook(Shape):
     """A webhook."""
 
     id: Id
-    url: str = told("The address; what it asks for is masked.", "https://example.org/hook?******")
-    secret: str = told("Masked, but in the answer that made it.", "******")
-    stack_id: str | None = told("Of this stack only.", UUID)
-    stack_name: str | None = told("Its name.", "web")
-    nested_depth: int = told("So many levels of nested stacks too.", 0)
-    events: Literal["all", "stack"] = told("All, or only what stacks tell of themselves.", "all")
-    state: Literal["active", "dead"] = told("`dead` after too many deliveries in vain.", "active")
-    sequence: str = told("Everything up to here was taken.", "812.41")
-    tries: int = told("Deliveries in vain, one after the other.", 0)
-    failing_since: Time | None = told("Since when deliveries are in vain.", "2026-01-01T12:00:00Z")
-    last_error: str | None = told("What went wrong the last time.", "it answered 500")
-    next_attempt_at: Time | None = told("When the next one is.", "2026-01-01T12:00:00Z")
-    delivered: int = told("Events that were taken.", 12)
-    delivered_at: Time | None = told("When something was taken last.", "2026-01-01T12:00:00Z")
-    event_sink: bool = told("Whether an environment names it as an event sink.", False)
-    created_by: str | None = told("By whom it was made.", "somebody")
+    url: str = described("URL with masked query.", "https://example.org/hook?******")
+    secret: str = described("Secret; unmasked only in the response to its creation.", "******")
+    stack_id: str | None = described("Only events of this stack.", UUID)
+    stack_name: str | None = described("Name.", "web")
+    nested_depth: int = described("Depth of included nested stacks.", 0)
+    events: Literal["all", "stack"] = described("All events, or only events of stacks themselves.", "all")
+    state: Literal["active", "dead"] = described("`dead` after too many failed deliveries.", "active")
+    sequence: str = described("Position of the last delivered event.", "812.41")
+    tries: int = described("Consecutive failed deliveries.", 0)
+    failing_since: Time | None = described("Start of the failures.", "2026-01-01T12:00:00Z")
+    last_error: str | None = described("Last error.", "it answered 500")
+    next_attempt_at: Time | None = described("Time of the next attempt.", "2026-01-01T12:00:00Z")
+    delivered: int = described("Number of delivered events.", 12)
+    delivered_at: Time | None = described("Time of the last successful delivery.", "2026-01-01T12:00:00Z")
+    event_sink: bool = described("Whether it is an event sink of an environment.", False)
+    created_by: str | None = described("Creating user.", "alice")
     creation_time: Time
 
 
 class WebhookList(Shape):
     """Webhooks."""
 
-    webhooks: list[Webhook] = told("The oldest first.")
+    webhooks: list[Webhook] = described("Oldest first.")
 
 
 class WebhookShow(Shape):
-    """One webhook."""
+    """A webhook."""
 
-    webhook: Webhook = told("The webhook.")
+    webhook: Webhook = described("The webhook.")
 
 
 class WebhookQuery(Page):
-    """Which webhooks are listed."""
+    """Filter of webhooks."""
 
-    state: Literal["active", "dead"] | None = maybe("In this state only.", "dead")
+    state: Literal["active", "dead"] | None = optional("Filter by state.", "dead")
 
 
 class Rearm(Shape):
-    """From where on."""
+    """Start position."""
 
-    after: str | None = maybe("From this `sequence`; from where it stands unless said.", "now")
-
-
-class Test(Shape):
-    """How a delivery went."""
-
-    delivered: bool = told("Whether it was taken.", True)
-    status: int | None = told("What was answered.", 204)
-    error: str | None = told("Why it was not taken.", "it answered 500")
+    after: str | None = optional("Start after this `sequence`; default: resume at its position.", "now")
 
 
-class TestShow(Shape):
-    """How a delivery went."""
+class Delivery(Shape):
+    """Result of a delivery."""
 
-    test: Test = told("The delivery.")
-
-
-def _stream(text: str) -> dict[int, Answer]:
-    return {200: Answer(text, Sent, STREAM)}
+    delivered: bool = described("Whether the receiver accepted it.", True)
+    status: int | None = described("Status code of the receiver.", 204)
+    error: str | None = described("Error.", "it answered 500")
 
 
-ABOUT_STREAMS: Final = (
-    "Each message is an event, its id the event's `sequence`: come again with `Last-Event-ID` after a cut. "
-    "`caught-up` and `end` are messages of their own. 503 with `Retry-After` when there is no room."
-)
+class DeliveryShow(Shape):
+    """Result of a delivery."""
+
+    test: Delivery = described("The delivery.")
+
+
+def _stream(text: str) -> dict[int, Response]:
+    return {200: Response(text, Sent, STREAM)}
+
+
+ABOUT_STREAMS: Final = "Each message is an event; its id is the event's `sequence`. After a disconnect, resume with "
+    "`Last-Event-ID`. `caught-up` and `end` are separate message types. The response is 503 with "
+    "`Retry-After` if the server has too many streams."
 OPERATIONS: Final[Operations] = {
     "events.of_project": Operation(
         EVENTS,
-        {200: Answer("A page of events.", ProjectEvents, also={STREAM: Sent})},
+        {200: Response("A page of events.", ProjectEvents, also={STREAM: Sent})},
         ProjectQuery,
-        text="Ours. With `Accept: text/event-stream` as they happen.",
+        text="Extension. With `Accept: text/event-stream` as a stream.",
     ),
     "events.stream": Operation(EVENTS, _stream("The events."), StreamQuery, text=ABOUT_STREAMS),
-    "events.stream_of_project": Operation(EVENTS, _stream("The events."), LiveQuery, text=ABOUT_STREAMS),
+    "events.stream_of_project": Operation(EVENTS, _stream("The events."), StreamFilter, text=ABOUT_STREAMS),
     "webhooks.index": Operation(WEBHOOKS, ok("The webhooks.", WebhookList), WebhookQuery),
     "webhooks.create": Operation(
         WEBHOOKS,
-        {201: Answer("Made.", WebhookShow, headers={"Location": "The webhook's place."})},
+        {201: Response("Created resources.", WebhookShow, headers={"Location": "The webhook's URL."})},
         body=WebhookCreate,
     ),
     "webhooks.show": Operation(WEBHOOKS, ok("The webhook.", WebhookShow)),
-    "webhooks.delete": Operation(WEBHOOKS, {204: Answer("Gone.")}),
-    "webhooks.test": Operation(WEBHOOKS, ok("How it went.", TestShow)),
-    "webhooks.rearm": Operation(
-        WEBHOOKS, ok("It tries again.", WebhookShow), body=Rearm, body_required=False
-    ),
+    "webhooks.delete": Operation(WEBHOOKS, {204: Response("Deleted.")}),
+    "webhooks.test": Operation(WEBHOOKS, ok("Result of the delivery.", DeliveryShow)),
+    "webhooks.rearm": Operation(WEBHOOKS, ok("Reactivated.", WebhookShow), body=Rearm, body_required=False),
 }

@@ -1,6 +1,6 @@
-"""What is said of one route: its query, its body, its answers.
+"""Description of a route: query, body and responses.
 
-Paths, methods and summaries are the route's own.
+Path, method and summary are taken from the route and its view.
 """
 
 from __future__ import annotations
@@ -12,48 +12,48 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 JSON: Final = "application/json"
-Secured = Literal["token", "nobody", "signature"]  # by what it is known who asks
+Secured = Literal["token", "none", "signature"]  # authentication
 
 
 class Shape(BaseModel):
-    """A JSON object; there may always be more keys than are named."""
+    """A JSON object; further keys are possible."""
 
     model_config = ConfigDict(extra="allow")
 
 
-def told(text: str, *example: Any, **more: Any) -> Any:
-    """Return a field that `text` describes; required unless a `default` is given."""
+def described(text: str, *example: Any, **more: Any) -> Any:
+    """Return a field with a description; required unless a `default` is given."""
     if example:
         more["examples"] = list(example)
     return Field(description=text, **more)
 
 
-def maybe(text: str, *example: Any, **more: Any) -> Any:
-    """Return a field that may be left out."""
-    return told(text, *example, default=None, **more)
+def optional(text: str, *example: Any, **more: Any) -> Any:
+    """Return an optional field."""
+    return described(text, *example, default=None, **more)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer: `shape` is any type that pydantic knows, None when there is no body."""
+class Response:
+    """A response; `shape` is any pydantic type, None without a body."""
 
     text: str
     shape: Any = None
     media: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)  # name -> what it says
+    headers: Mapping[str, str] = field(default_factory=dict)  # name -> description
     also: Mapping[str, Any] = field(default_factory=dict)  # other media types -> shape
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route and method.
+    """A route and method.
 
-    `refuses` are the statuses beside those that every route may answer. `path` stands in for the route's own
-    where that is not what callers ask; `text` adds to the view's first line.
+    `refuses` are error statuses in addition to those of every route. `path` replaces the route's path if
+    callers use another; `text` extends the first line of the view's docstring.
     """
 
     tag: str
-    answers: Mapping[int, Answer]
+    answers: Mapping[int, Response]
     query: type[Shape] | None = None
     body: Any = None
     body_required: bool = True
@@ -64,14 +64,14 @@ class Operation:
     text: str = ""
 
 
-Operations = Mapping[str, Operation]  # by endpoint, or by "METHOD endpoint" where they differ
+Operations = Mapping[str, Operation]  # by endpoint, or by "METHOD endpoint" if methods differ
 
 
-def ok(text: str, shape: Any, media: str = JSON) -> dict[int, Answer]:
-    """Return the answers of a route that answers 200."""
-    return {200: Answer(text, shape, media)}
+def ok(text: str, shape: Any, media: str = JSON) -> dict[int, Response]:
+    """Return a single 200 response."""
+    return {200: Response(text, shape, media)}
 
 
-def done(status: int, text: str, **headers: str) -> dict[int, Answer]:
-    """Return the answers of a route that answers without a body."""
-    return {status: Answer(text, headers=headers)}
+def no_content(status: int, text: str, **headers: str) -> dict[int, Response]:
+    """Return a single response without a body."""
+    return {status: Response(text, headers=headers)}

@@ -1,11 +1,11 @@
-"""A stack's resources, what is told to them, what waits at hooks, and the events."""
+"""Resources of a stack, signals, hooks and events."""
 
 from __future__ import annotations
 
 from types import NoneType
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Answer, Operation, Operations, Shape, maybe, ok, told
+from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
 from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, Reason, Sent, State, Time
 from api.openapi.stacks import BUSY
 
@@ -16,148 +16,152 @@ EVENTS: Final = "events"
 class Resource(Shape):
     """A resource."""
 
-    resource_name: str = told("Its name in the template.", "one")
-    logical_resource_id: str = told("The same.", "one")
-    physical_resource_id: str = told("The id of the thing made; empty when there is none.", "web-one-x3f9")
-    resource_type: str = told("Its type, as the template has it.", "OS::Heat::RandomString")
+    resource_name: str = described("Name in the template.", "one")
+    logical_resource_id: str = described("Same value.", "one")
+    physical_resource_id: str = described("Physical resource id; empty if none.", "web-one-x3f9")
+    resource_type: str = described("Resource type in the template.", "OS::Heat::RandomString")
     resource_status: State
     resource_status_reason: Reason
     creation_time: Time
     updated_time: Time
-    required_by: list[str] | None = maybe("Its direct dependents; not on a page.", ["two"])
-    links: list[Link] = told("`self`, `stack`, and `nested` when it owns a stack.")
-    parent_resource: str | None = maybe("The resource that owns the stack it is in.")
-    description: str | None = maybe("The template's; in lists `with_detail`.", "")
-    attributes: JsonMap | None = maybe(
-        "As last observed, secrets masked; in lists `with_detail`.", {"value": "******"}
+    required_by: list[str] | None = optional("Direct dependents; omitted in pages.", ["two"])
+    links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
+    parent_resource: str | None = optional("Resource of the parent stack.")
+    description: str | None = optional("Description in the template; in lists only `with_detail`.", "")
+    attributes: JsonMap | None = optional(
+        "Last observed attributes, secrets masked; in lists only `with_detail`.", {"value": "******"}
     )
 
 
 class ResourceList(Shape):
-    """A stack's resources, one a name."""
+    """Resources of a stack, by name."""
 
-    resources: list[Resource] = told("The resources.")
+    resources: list[Resource] = described("The resources.")
 
 
 class ResourceShow(Shape):
     """A resource."""
 
-    resource: Resource = told("The resource.")
+    resource: Resource = described("Resource.")
 
 
 class Metadata(Shape):
     """A resource's metadata."""
 
-    metadata: Any = told("As it is now.", {})
+    metadata: Any = described("Current metadata.", {})
 
 
 class ResourceQuery(Shape):
-    """Which resources are listed; any other key is refused."""
+    """Filter of resources; other keys are rejected."""
 
-    nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
-    with_detail: bool | None = maybe("With description and attributes.", False)
-    limit: int | None = maybe("A page of so many, of one stack, without who requires each.", 100, ge=0)
-    marker: str | None = maybe("The page after the resource of this name.", "one")
-    type: list[str] | None = maybe("One of these types.", ["OS::Heat::RandomString"])
-    status: list[str] | None = maybe("In one of these statuses.", ["COMPLETE"])
-    name: list[str] | None = maybe("One of these names.", ["one"])
-    action: list[str] | None = maybe("In one of these actions.", ["CREATE"])
-    id: list[str] | None = maybe("One of these ids.", [UUID])
-    physical_resource_id: list[str] | None = maybe("Made as one of these.", ["web-one-x3f9"])
+    nested_depth: int | None = optional("Include nested stacks up to this depth.", 0, ge=0)
+    with_detail: bool | None = optional("Include description and attributes.", False)
+    limit: int | None = optional("Page size, for a single stack; omits `required_by`.", 100, ge=0)
+    marker: str | None = optional("Return resources after this name.", "one")
+    type: list[str] | None = optional("Filter by type.", ["OS::Heat::RandomString"])
+    status: list[str] | None = optional("Filter by status.", ["COMPLETE"])
+    name: list[str] | None = optional("Filter by name.", ["one"])
+    action: list[str] | None = optional("Filter by action.", ["CREATE"])
+    id: list[str] | None = optional("Filter by id.", [UUID])
+    physical_resource_id: list[str] | None = optional("Filter by physical resource id.", ["web-one-x3f9"])
 
 
 class ShowResourceQuery(Shape):
-    """What is shown beside the default attributes."""
+    """Options of a resource."""
 
-    with_attr: list[str] | None = maybe("Attributes by name.", ["value"])
-    with_diagnostics: bool | None = maybe("`diagnostics`: why it failed. Ours.", False)
+    with_attr: list[str] | None = optional("Additional attributes by name.", ["value"])
+    with_diagnostics: bool | None = optional(
+        "Include `diagnostics`: the causes of a failure. Extension.", False
+    )
 
 
 class Mark(Shape):
-    """Whether a resource is to be replaced by the next update."""
+    """Health mark of a resource."""
 
-    mark_unhealthy: bool | Literal["true", "false"] = told("true: CHECK_FAILED; false: CHECK_COMPLETE.", True)
-    resource_status_reason: str | None = maybe("Why.", "disk is gone")
+    mark_unhealthy: bool | Literal["true", "false"] = described(
+        "true: CHECK_FAILED; false: CHECK_COMPLETE.", True
+    )
+    resource_status_reason: str | None = optional("Reason.", "disk is gone")
 
 
 class Hook(Shape):
-    """A resource that waits at a hook."""
+    """A resource paused at a hook."""
 
-    resource_name: str = told("Its name.", "one")
-    hook: str = told("Which hook: cleared by a signal with `unset_hook`.", "pre-create")
+    resource_name: str = described("Name.", "one")
+    hook: str = described("Hook; cleared by a signal with `unset_hook`.", "pre-create")
     resource_status: State
-    waiting_since: Time | None = told("Since when.", "2026-01-01T12:00:00Z")
+    waiting_since: Time | None = described("Start time.", "2026-01-01T12:00:00Z")
 
 
 class HookQuery(Shape):
-    """How to page."""
+    """Pagination."""
 
-    limit: int | None = maybe("At most so many.", 100, ge=0)
-    marker: str | None = maybe("Where to go on: from the link to the next page.", "")
+    limit: int | None = optional("Maximum number of results.", 100, ge=0)
+    marker: str | None = optional("Marker from the link to the next page.", "")
 
 
 class HookList(Shape):
-    """The resources that wait at a hook."""
+    """Resources paused at a hook."""
 
-    hooks: list[Hook] = told("Who has waited longest first.")
-    links: list[Link] | None = maybe("`next`, when the page is full.")
+    hooks: list[Hook] = described("Longest wait first.")
+    links: list[Link] | None = optional("`next`, if the page is full.")
 
 
 class Event(Shape):
-    """Something that happened."""
+    """An event."""
 
     id: Id
     event_time: Time
-    resource_name: str = told("Of which resource, or the stack's own name.", "one")
-    logical_resource_id: str = told("The same.", "one")
-    physical_resource_id: str | None = told("The thing, or the stack's id.", "web-one-x3f9")
-    resource_status: str = told("Action and status.", "CREATE_COMPLETE")
-    resource_status_reason: str | None = told("Why, never cut.", "state changed")
-    sequence: str = told("Where it stands in the order of writing: `after` goes on from here. Ours.", "734.1")
-    links: list[Link] = told("`self`, `resource`, `stack`, and `root_stack` with `nested_depth`.")
+    resource_name: str = described("Resource name, or the stack's name.", "one")
+    logical_resource_id: str = described("Same value.", "one")
+    physical_resource_id: str | None = described("Physical resource id, or the stack's id.", "web-one-x3f9")
+    resource_status: str = described("Action and status.", "CREATE_COMPLETE")
+    resource_status_reason: str | None = described("Full reason.", "state changed")
+    sequence: str = described("Position in commit order, for `after`. Extension.", "734.1")
+    links: list[Link] = described("`self`, `resource`, `stack`, and `root_stack` with `nested_depth`.")
 
 
 class EventDetail(Event):
-    """One event in full."""
+    """An event with all fields."""
 
-    resource_type: str = told("The resource's type.", "OS::Heat::RandomString")
-    resource_properties: JsonMap = told("What it was made with, secrets masked.", {"length": 12})
+    resource_type: str = described("Resource type.", "OS::Heat::RandomString")
+    resource_properties: JsonMap = described("Properties, secrets masked.", {"length": 12})
 
 
 class EventList(Shape):
     """A page of events."""
 
-    events: list[Event] = told("The newest first unless asked otherwise.")
+    events: list[Event] = described("Newest first by default.")
 
 
 class EventShow(Shape):
-    """One event."""
+    """An event."""
 
-    event: EventDetail = told("The event.")
+    event: EventDetail = described("The event.")
 
 
 class EventQuery(Page):
-    """Which events are listed."""
+    """Filter of events."""
 
-    sort_keys: list[str] | None = maybe("event_time or resource_type.", ["event_time"])
-    sort_dir: Literal["asc", "desc"] | None = maybe("desc unless said.", "asc")
-    nested_depth: int | None = maybe("How many levels of nested stacks too.", 0, ge=0)
-    after: str | None = maybe(
-        "Only what was written after this `sequence`; `0.0`: from the start, `now`: what comes. Ours.",
+    sort_keys: list[str] | None = optional("event_time or resource_type.", ["event_time"])
+    sort_dir: Literal["asc", "desc"] | None = optional("Default: desc.", "asc")
+    nested_depth: int | None = optional("Include nested stacks up to this depth.", 0, ge=0)
+    after: str | None = optional(
+        "Return events after this `sequence`; `0.0`: from the start, `now`: only new events. Extension.",
         "0.0",
     )
-    resource_status: list[str] | None = maybe("The status alone.", ["COMPLETE"])
-    resource_action: list[str] | None = maybe("One of these actions.", ["CREATE"])
-    resource_name: list[str] | None = maybe("Of one of these resources.", ["one"])
-    resource_type: list[str] | None = maybe("Of one of these types.", ["OS::Heat::RandomString"])
+    resource_status: list[str] | None = optional("Filter by status.", ["COMPLETE"])
+    resource_action: list[str] | None = optional("Filter by action.", ["CREATE"])
+    resource_name: list[str] | None = optional("Filter by resource.", ["one"])
+    resource_type: list[str] | None = optional("Filter by resource type.", ["OS::Heat::RandomString"])
 
 
 Signal = JsonMap | None
-NOTHING: Final = ok("Done; the answer is `null`.", NoneType)
+NOTHING: Final = ok("Accepted; the response is `null`.", NoneType)
 
 OPERATIONS: Final[Operations] = {
     "resources.index": Operation(TAG, ok("The resources.", ResourceList), ResourceQuery),
-    "resources.show": Operation(TAG, ok("The resource.", ResourceShow), ShowResourceQuery),
+    "resources.show": Operation(TAG, ok("Resource.", ResourceShow), ShowResourceQuery),
     "resources.metadata": Operation(TAG, ok("The metadata.", Metadata)),
     "signals.send": Operation(
         TAG,
@@ -165,15 +169,15 @@ OPERATIONS: Final[Operations] = {
         body=Signal,
         body_required=False,
         refuses=BUSY,
-        text="Any object, or none; `unset_hook` names a hook to clear.",
+        text="Any object, or no body; `unset_hook` names a hook to clear.",
     ),
     "signals.mark_unhealthy": Operation(TAG, NOTHING, body=Mark, refuses=BUSY),
-    "signals.hooks": Operation(TAG, ok("Who waits.", HookList), HookQuery),
+    "signals.hooks": Operation(TAG, ok("The paused resources.", HookList), HookQuery),
     "events.index": Operation(
         EVENTS,
-        {200: Answer("The events.", EventList, also={"text/event-stream": Sent})},
+        {200: Response("The events.", EventList, also={"text/event-stream": Sent})},
         EventQuery,
-        text="With `Accept: text/event-stream` as they happen, as under `events/stream`. Ours.",
+        text="With `Accept: text/event-stream` as a stream, like `events/stream`. Extension.",
     ),
     "events.of_resource": Operation(EVENTS, ok("The events.", EventList), EventQuery),
     "events.show": Operation(EVENTS, ok("The event.", EventShow)),

@@ -1,4 +1,4 @@
-"""Shapes that many routes share: links, times, refusals."""
+"""Shapes shared by many routes: links, times, errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from api.openapi.operation import Shape, maybe, told
+from api.openapi.operation import Shape, described, optional
 
 UUID = "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"
 STACK = f"http://127.0.0.1:8004/v1/demo/stacks/web/{UUID}"
@@ -15,12 +15,12 @@ Time = Annotated[
     str,
     Field(
         pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
-        description="UTC, whole seconds.",
+        description="Time in UTC, in seconds.",
         examples=["2026-01-01T12:00:00Z"],
     ),
 ]
 Id = Annotated[str, Field(description="A UUID.", examples=[UUID])]
-Reason = Annotated[str, Field(description="Why it is in this state.", examples=["state changed"])]
+Reason = Annotated[str, Field(description="Reason of the status.", examples=["state changed"])]
 State = Annotated[
     str,
     Field(pattern=r"^[A-Z]+_(IN_PROGRESS|COMPLETE|FAILED)$", examples=["CREATE_COMPLETE"]),
@@ -30,86 +30,86 @@ JsonMap = dict[str, Any]
 
 
 class Link(Shape):
-    """Where something is."""
+    """A link."""
 
-    rel: str = told("What it is to this one: self, stack, resource, nested, root_stack or next.", "self")
-    href: str = told("The absolute address, under the version prefix the caller used.", STACK)
+    rel: str = described("Relation: self, stack, resource, nested, root_stack or next.", "self")
+    href: str = described("Absolute URL with the version prefix of the request.", STACK)
 
 
 class Problem(Shape):
-    """One fault of a request."""
+    """A fault of a request."""
 
-    code: str = told("Stable: for programs.", "unknown-property")
-    message: str = told("For people.", "Unknown Property lenght")
-    path: str = told(
-        "Where in the template, with dots; empty when it is in none.", "resources.one.properties"
+    code: str = described("Stable identifier for programs.", "unknown-property")
+    message: str = described("Explanation for users.", "Unknown Property lenght")
+    path: str = described(
+        "Dotted path in the template; empty outside of templates.", "resources.one.properties"
     )
-    line: int | None = told("The line in the text.", 6)
-    column: int | None = told("The column in the text.", 7)
-    hint: str = told("What may have been meant.", "did you mean length?")
-    file: str = told("The file it is in; empty for the template itself.", "")
-    excerpt: str = told("The text around it.", "lenght: 12")
-    severity: str = told("error or warning.", "error")
+    line: int | None = described("Line.", 6)
+    column: int | None = described("Column.", 7)
+    hint: str = described("Suggestion.", "did you mean length?")
+    file: str = described("File; empty for the template itself.", "")
+    excerpt: str = described("Excerpt of the text.", "lenght: 12")
+    severity: str = described("error or warning.", "error")
 
 
 class FaultDetail(Shape):
-    """What happened."""
+    """Details of an error."""
 
-    type: str = told("The name of the error.", "StackValidationFailed")
-    message: str | None = maybe(
-        "What happened; left out of an error nobody raised on purpose.", "No such property."
-    )
-    traceback: str | None = told("Always null.", None)
-    errors: list[Problem] | None = maybe("Every fault at once; ours, beside what Heat has.")
-    id: str | None = maybe("Of an internal error: the log has it too.", UUID)
+    type: str = described("Error type.", "StackValidationFailed")
+    message: str | None = optional("Message; omitted for internal errors.", "No such property.")
+    traceback: str | None = described("Always null.", None)
+    errors: list[Problem] | None = optional("Every fault. Extension.")
+    id: str | None = optional("Id of an internal error, which is also in the server's log.", UUID)
 
 
 class Fault(Shape):
-    """Every refusal but a 401: the status in general, and in `error` what happened."""
+    """Error response, except 401: the status, and details in `error`."""
 
-    code: int = told("The status.", 400)
-    title: str = told("The status in words.", "Bad Request")
-    explanation: str = told(
-        "What the status means.",
+    code: int = described("Status code.", 400)
+    title: str = described("Title of the status.", "Bad Request")
+    explanation: str = described(
+        "Explanation of the status.",
         "The server could not comply with the request since it is either malformed or otherwise incorrect.",
     )
-    error: FaultDetail = told("What happened.")
+    error: FaultDetail = described("Events of stacks, as lists and as streams.")
 
 
 class UnauthorizedDetail(Shape):
-    """Why nobody is known."""
+    """Details of a 401 response."""
 
-    code: int = told("The status.", 401)
-    title: str = told("The status in words.", "Unauthorized")
-    message: str = told("What happened.", "The request you have made requires authentication.")
+    code: int = described("Status code.", 401)
+    title: str = described("Title of the status.", "Unauthorized")
+    message: str = described(
+        "Events of stacks, as lists and as streams.", "The request you have made requires authentication."
+    )
 
 
 class Unauthorized(Shape):
-    """The refusal of who is not known, from before the API."""
+    """Response to missing or invalid credentials."""
 
-    error: UnauthorizedDetail = told("What happened.")
+    error: UnauthorizedDetail = described("Events of stacks, as lists and as streams.")
 
 
 class Found(Shape):
-    """A redirection: the same request, method and body, is to be made at `Location`."""
+    """A redirect: repeat the request with method and body at `Location`."""
 
-    message: str = told(
-        "For people.", "The resource was found at a different location; repeat the request there."
+    message: str = described(
+        "Explanation for users.", "The resource was found at a different location; repeat the request there."
     )
-    code: str = told("The status.", "302 Found")
-    title: str = told("The status in words.", "Found")
+    code: str = described("Status code.", "302 Found")
+    title: str = described("Title of the status.", "Found")
 
 
 class Page(Shape):
-    """How to page."""
+    """Pagination."""
 
-    limit: int | None = maybe("At most so many.", 100, ge=0)
-    marker: str | None = maybe("Go on after the one with this id.", UUID)
+    limit: int | None = optional("Maximum number of results.", 100, ge=0)
+    marker: str | None = optional("Return results after the object with this id.", UUID)
 
 
 class Sent(Shape):
     """A server-sent message."""
 
-    data: str = told("An event as in a list, in JSON.", '{"sequence": "734.1"}')
-    id: str | None = maybe("Its `sequence`: `Last-Event-ID` goes on from here.", "734.1")
-    event: str | None = maybe("What kind it is, when it is not an event of a stack.")
+    data: str = described("An event in the format of the list, as JSON.", '{"sequence": "734.1"}')
+    id: str | None = optional("Its `sequence`; `Last-Event-ID` resumes after it.", "734.1")
+    event: str | None = optional("Message type, if it is not a stack event.")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.openapi.operation import Answer, Operation, Operations, Shape, done, maybe, ok, told
-from api.openapi.shapes import STACK, UUID, Found, Id, JsonMap, Link, Page, State, Time
+from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
+from api.openapi.shapes import UUID, Found, Id, JsonMap, Link, Page, State, Time
 
 TAG: Final = "stacks"
 TEMPLATE: Final = {
@@ -23,293 +23,317 @@ TEMPLATE: Final = {
 Flag = bool | Literal["true", "false", "True", "False"]
 
 
-class Made(Shape):
-    """What a request makes a stack of."""
+class StackDefinition(Shape):
+    """Fields of create and update requests."""
 
-    template: JsonMap | str | None = maybe(
-        "The template: an object, or a text in YAML or JSON. This or `template_url`.", TEMPLATE
+    template: JsonMap | str | None = optional(
+        "Template: an object, or a text in YAML or JSON. Alternative: `template_url`.", TEMPLATE
     )
-    template_url: str | None = maybe(
-        "Where the server fetches the template: http or https, public addresses."
+    template_url: str | None = optional(
+        "URL from which the server fetches the template: http or https, public addresses."
     )
-    files: dict[str, str] | None = maybe("What `get_file` and types named by a file refer to.", {})
-    files_container: str | None = maybe("A container of the object store with more files.")
-    environment: JsonMap | str | None = maybe(
-        "The environment: an object, or a text in YAML or JSON. Not read when there are `environment_files`.",
+    files: dict[str, str] | None = optional(
+        "Contents of the files that `get_file` and nested templates refer to, by name.", {}
+    )
+    files_container: str | None = optional("Object store container with further files.")
+    environment: JsonMap | str | None = optional(
+        "Environment: an object, or a text in YAML or JSON. Ignored if `environment_files` is given.",
         {"parameters": {}},
     )
-    environment_files: list[str] | None = maybe("Names among `files`, merged in this order.", [])
-    parameters: JsonMap | None = maybe(
-        "Values of parameters; they win over the environment's.", {"length": 8}
+    environment_files: list[str] | None = optional(
+        "Names of environments in `files`, merged in this order.", []
     )
-    disable_rollback: Flag | None = maybe("Keep what was made when it fails; true unless said.", True)
-    timeout_mins: int | None = maybe("Minutes for the whole action; 0 or null: the server's.", 60, ge=0)
-    tags: str | None = maybe("One text, commas between the tags, each up to 80 characters.", "blue,green")
-    keep_going: Flag | None = maybe("A failure stops only what requires it. Ours.", False)
-    parameters_win: Flag | None = maybe("`parameters` win over `environment_files` too. Ours.", False)
+    parameters: JsonMap | None = optional(
+        "Parameter values; they take precedence over the environment.", {"length": 8}
+    )
+    disable_rollback: Flag | None = optional("Keep created resources after a failure. Default: true.", True)
+    timeout_mins: int | None = optional(
+        "Timeout of the action in minutes; 0 or null: the server's default.", 60, ge=0
+    )
+    tags: str | None = optional("Comma-separated tags of at most 80 characters each.", "blue,green")
+    keep_going: Flag | None = optional("A failure stops only dependent resources. Extension.", False)
+    parameters_win: Flag | None = optional(
+        "`parameters` also take precedence over `environment_files`. Extension.", False
+    )
 
 
-class StackCreate(Made):
+class StackCreate(StackDefinition):
     """A new stack."""
 
-    stack_name: str = told(
-        "Unique among the project's live stacks.", "web", pattern=r"^[a-zA-Z][a-zA-Z0-9_.\-]{0,254}$"
+    stack_name: str = described(
+        "Name, unique among the project's live stacks.", "web", pattern=r"^[a-zA-Z][a-zA-Z0-9_.\-]{0,254}$"
     )
-    delete_on_failure: Flag | None = maybe("Delete the stack when its create fails. Ours.", False)
-    adopt_stack_data: str | None = maybe("A stack as export gives it, as a text: its things are taken over.")
+    delete_on_failure: Flag | None = optional("Delete the stack if its create fails. Extension.", False)
+    adopt_stack_data: str | None = optional(
+        "Text of an exported stack, whose physical resources are adopted."
+    )
 
 
-class StackUpdate(Made):
-    """A whole new definition: what is left out is gone."""
+class StackUpdate(StackDefinition):
+    """A complete new definition: omitted fields are reset."""
 
-    converge: Flag | None = maybe("Look at what is there before comparing.", False)
-    existing: Flag | None = maybe("As PATCH does it.", False)
+    converge: Flag | None = optional("Observe the real resources before the comparison.", False)
+    existing: Flag | None = optional("Merge with the current definition, like PATCH.", False)
 
 
 class StackPatch(StackUpdate):
-    """Changes to the definition there is: what is left out stays. An empty one runs the update again."""
+    """Changes to the current definition: omitted fields are kept. An empty request repeats the update."""
 
-    clear_parameters: list[str] | None = maybe("Parameters that fall back to their defaults.", [])
+    clear_parameters: list[str] | None = optional("Parameters to reset to their defaults.", [])
 
 
 class StackPlace(Shape):
-    """A stack's id and place."""
+    """Id and URL of a stack."""
 
     id: Id
-    links: list[Link] = told("`self`.")
+    links: list[Link] = described("`self`.")
 
 
 class StackMade(Shape):
-    """A stack that was taken on."""
+    """An accepted stack."""
 
-    stack: StackPlace = told("The stack.")
+    stack: StackPlace = described("The stack.")
 
 
 class StackCommon(StackPlace):
-    """What lists and shows have in common."""
+    """Fields in lists and in single stacks."""
 
-    stack_name: str = told("Its name.", "web")
+    stack_name: str = described("Name.", "web")
     creation_time: Time
-    updated_time: Time | None = told(
-        "When the last action but the create was asked for.", "2026-01-01T12:00:00Z"
+    updated_time: Time | None = described(
+        "Request time of the last action, except the create.", "2026-01-01T12:00:00Z"
     )
-    deletion_time: Time | None = told("When it was gone.", None)
-    stack_owner: str | None = told("Who made it.", "somebody")
-    parent: str | None = told("The stack it is nested in.", None)
-    stack_user_project_id: str | None = told("The project of its users.", None)
+    deletion_time: Time | None = described("End of the deletion.", None)
+    stack_owner: str | None = described("Creating user.", "alice")
+    parent: str | None = described("Parent stack.", None)
+    stack_user_project_id: str | None = described("Project of the stack users.", None)
 
 
 class StackListed(StackCommon):
     """A stack in a list."""
 
-    description: str = told("Always empty here.", "")
-    stack_status: State = told("Action and status.")
-    stack_status_reason: str | None = told("Why.", "Stack CREATE completed successfully")
-    tags: list[str] | None = told("Null when there are none.", ["blue"])
-    project: str | None = maybe("For administrators.", "demo")
+    description: str = described("Always empty in lists.", "")
+    stack_status: State = described("Action and status.")
+    stack_status_reason: str | None = described("Reason.", "Stack CREATE completed successfully")
+    tags: list[str] | None = described("Tags; null if none.", ["blue"])
+    project: str | None = optional("For administrators.", "demo")
 
 
 class StackList(Shape):
     """A page of stacks."""
 
-    stacks: list[StackListed] = told("The stacks.")
-    links: list[Link] | None = maybe("`next`, when the page is full.")
-    count: int | None = maybe("How many there are on all pages, when asked.", 1)
+    stacks: list[StackListed] = described("The stacks.")
+    links: list[Link] | None = optional("`next`, if the page is full.")
+    count: int | None = optional("Total number of results, with `with_count`.", 1)
 
 
 class StackDetailed(StackListed):
-    """A stack in a list, with more of it."""
+    """A stack in a list, with further fields."""
 
-    disable_rollback: bool = told("Whether what was made stays when making it fails.", True)
-    timeout_mins: int | None = told("Minutes an action may take.", None)
-    capabilities: list[Any] = told("Always empty.", [])
-    notification_topics: list[Any] = told("Always empty.", [])
+    disable_rollback: bool = described("Whether created resources are kept after a failure.", True)
+    timeout_mins: int | None = described("Timeout of an action in minutes.", None)
+    capabilities: list[Any] = described("Always empty.", [])
+    notification_topics: list[Any] = described("Always empty.", [])
 
 
 class StackDetails(Shape):
     """All stacks of the project."""
 
-    stacks: list[StackDetailed] = told("The stacks.")
+    stacks: list[StackDetailed] = described("The stacks.")
 
 
 class Progress(Shape):
-    """How far an action is, counted in resources."""
+    """Progress of an action in resources."""
 
-    total: int = told("All that are to be visited.", 2)
-    ready: int = told("Done.", 1)
-    failed: int = told("Failed.", 0)
-    running: int = told("Worked at.", 1)
-    waiting: int = told("About to be worked at.", 0)
-    blocked: int = told("Waiting for others.", 0)
-    counted_at: Time | None = told("When this was counted.", "2026-01-01T12:00:00Z")
+    total: int = described("Resources to visit.", 2)
+    ready: int = described("Finished resources.", 1)
+    failed: int = described("Failed resources.", 0)
+    running: int = described("Resources in progress.", 1)
+    waiting: int = described("Queued resources.", 0)
+    blocked: int = described("Resources that wait for their requirements.", 0)
+    counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")
 
 
 class OutputListed(Shape):
     """An output without its value."""
 
-    output_key: str = told("Its name.", "it")
-    description: str = told("What the template says of it.", "That one")
+    output_key: str = described("Name.", "it")
+    description: str = described("Description in the template.", "The first string")
 
 
 class Output(OutputListed):
     """An output."""
 
-    output_value: Any = told("Its value, null when it has none.", "web-one-x3f9")
-    output_error: str | None = maybe("Why it has none.")
+    output_value: Any = described("Value; null if it has none.", "web-one-x3f9")
+    output_error: str | None = optional("Reason for a missing value.")
 
 
 class StackDetail(StackCommon):
-    """All that is known of a stack, whether it exists or is previewed."""
+    """Fields of existing and previewed stacks."""
 
-    description: str = told("The template's.", "Two of them")
-    template_description: str = told("The same.", "Two of them")
-    parameters: dict[str, str] = told(
-        "Every parameter as a text; hidden ones masked.", {"OS::stack_name": "web"}
+    description: str = described("Description in the template.", "Two random strings")
+    template_description: str = described("Same value.", "Two random strings")
+    parameters: dict[str, str] = described(
+        "All parameters as texts, hidden values masked.", {"OS::stack_name": "web"}
     )
-    disable_rollback: bool = told("Whether what was made is kept when it fails.", True)
-    timeout_mins: int | None = told("Minutes for an action.", 60)
-    tags: list[str] = told("Its tags.", ["blue"])
-    capabilities: list[str] = told("Always empty.", [])
-    notification_topics: list[str] = told("Always empty.", [])
-    outputs: list[Output] | None = maybe("Left out when not wanted, and of a deleted stack.")
+    disable_rollback: bool = described("Whether created resources are kept after a failure.", True)
+    timeout_mins: int | None = described("Timeout of an action in minutes.", 60)
+    tags: list[str] = described("Tags.", ["blue"])
+    capabilities: list[str] = described("Always empty.", [])
+    notification_topics: list[str] = described("Always empty.", [])
+    outputs: list[Output] | None = optional("Omitted with `resolve_outputs=false` and for a deleted stack.")
 
 
 class StackShown(StackDetail):
     """A stack."""
 
-    stack_status: State = told("Action and status.")
-    stack_status_reason: str | None = told("Why.", "Stack CREATE completed successfully")
-    keep_going: bool = told("Whether a failure stops only what requires it. Ours.", False)
-    progress: Progress | None = maybe("How far the action is. Ours.")
+    stack_status: State = described("Action and status.")
+    stack_status_reason: str | None = described("Reason.", "Stack CREATE completed successfully")
+    keep_going: bool = described("Whether a failure stops only dependent resources. Extension.", False)
+    progress: Progress | None = optional("Progress of the action. Extension.")
 
 
 class StackShow(Shape):
     """A stack."""
 
-    stack: StackShown = told("The stack.")
+    stack: StackShown = described("The stack.")
 
 
 class StackPreviewed(StackDetail):
-    """The stack that a create would make."""
+    """Preview of a new stack."""
 
-    id: str = told("No id: it does not exist.", "None")
-    resources: list[Any] = told("In the engine's form; what stands for a stack is a list of what is in that.")
+    id: str = described("Always `None`: the stack does not exist.", "None")
+    resources: list[Any] = described(
+        "Resources in the engine's format; a nested stack is the list of its resources."
+    )
 
 
 class StackPreview(Shape):
-    """The stack that a create would make."""
+    """Preview of a new stack."""
 
-    stack: StackPreviewed = told("The stack.")
+    stack: StackPreviewed = described("The stack.")
 
 
 class ResourceChange(Shape):
-    """What would become of one resource, in the engine's form."""
+    """Effect on a resource, in the engine's format."""
 
-    resource_name: str = told("Its name.", "one")
-    resource_type: str = told("Its type.", "OS::Heat::RandomString")
-    because: Any = maybe("Why. Ours.")
-    unchanged: bool | None = maybe("Of one that stands for a stack: nothing in it changes. Ours.", True)
-    certain: bool | None = maybe("Whether nothing that is not known yet decides it. Ours.", True)
-    restricted_action: Literal["update", "replace"] | None = maybe(
-        "What the environment's restricted_actions forbid: for that the update would fail. Ours.", "replace"
+    resource_name: str = described("Name.", "one")
+    resource_type: str = described("Resource type.", "OS::Heat::RandomString")
+    because: Any = optional("Reason of the change. Extension.")
+    unchanged: bool | None = optional("For a nested stack: nothing inside changes. Extension.", True)
+    certain: bool | None = optional(
+        "Whether the forecast does not depend on unknown values. Extension.", True
+    )
+    restricted_action: Literal["update", "replace"] | None = optional(
+        "Action that `restricted_actions` in the environment forbids; the update would fail. Extension.",
+        "replace",
     )
 
 
 class Changes(Shape):
-    """What would become of every resource."""
+    """Effects on all resources."""
 
-    unchanged: list[ResourceChange] = told("Stay as they are.")
-    updated: list[ResourceChange] = told("Changed in place.")
-    replaced: list[ResourceChange] = told("Made anew, then the old one removed.")
-    added: list[ResourceChange] = told("Made.")
-    deleted: list[ResourceChange] = told("Removed.")
+    unchanged: list[ResourceChange] = described("Unchanged resources.")
+    updated: list[ResourceChange] = described("Resources updated in place.")
+    replaced: list[ResourceChange] = described(
+        "Resources to be replaced; the old resource is deleted after the new one is created."
+    )
+    added: list[ResourceChange] = described("Created resources.")
+    deleted: list[ResourceChange] = described("Deleted resources.")
 
 
 class UpdatePreview(Shape):
-    """What an update would do."""
+    """Effects of an update."""
 
-    resource_changes: Changes = told("Every resource, by what would become of it.")
+    resource_changes: Changes = described("All resources, by the effect of the update.")
 
 
 class Action(Shape):
-    """Exactly one key names the action; its value is not read."""
+    """A single key names the action; its value is ignored."""
 
     model_config = ConfigDict(
         extra="allow",
         json_schema_extra={"minProperties": 1, "maxProperties": 1, "example": {"check": None}},
     )
-    suspend: Any = maybe("Suspend every resource.")
-    resume: Any = maybe("Resume every resource.")
-    check: Any = maybe("Look at every resource.")
-    cancel_update: Any = maybe("Stop the update and go back.")
-    cancel_without_rollback: Any = maybe("Stop, and stay where it is.")
+    suspend: Any = optional("Suspend every resource.")
+    resume: Any = optional("Resume every resource.")
+    check: Any = optional("Check every resource.")
+    cancel_update: Any = optional("Cancel the update and roll back.")
+    cancel_without_rollback: Any = optional("Cancel without rollback.")
 
 
-Comma = Annotated[str, Field(description="Commas between them.", examples=["blue,green"])]
+Comma = Annotated[str, Field(description="Comma-separated list.", examples=["blue,green"])]
 
 
 class StackQuery(Page):
-    """Which stacks are listed; keys that are not known are not read."""
+    """Filter of stacks; unknown keys are ignored."""
 
-    sort_keys: list[str] | None = maybe(
+    sort_keys: list[str] | None = optional(
         "stack_name, stack_status, creation_time or updated_time.", ["stack_name"]
     )
-    sort_dir: Literal["asc", "desc"] | None = maybe("For all keys.", "asc")
-    show_deleted: bool | None = maybe("Deleted ones too.", False)
-    show_nested: bool | None = maybe("Nested ones too.", False)
-    show_hidden: bool | None = maybe("Those with a hidden tag too.", False)
-    global_tenant: bool | None = maybe("Those of all projects: for nobody unless a policy says so.", False)
-    with_count: bool | None = maybe("With their number.", False)
-    tags: Comma | None = maybe("That have all of these tags.")
-    tags_any: Comma | None = maybe("That have one of these tags.")
-    not_tags: Comma | None = maybe("That do not have all of these tags.")
-    not_tags_any: Comma | None = maybe("That have none of these tags.")
-    id: list[str] | None = maybe("One of these ids.", [UUID])
-    name: list[str] | None = maybe("One of these names; also `stack_name`.", ["web"])
-    status: list[str] | None = maybe(
-        "`COMPLETE`, or with the action `CREATE_COMPLETE`; also `stack_status`.", ["CREATE_COMPLETE"]
+    sort_dir: Literal["asc", "desc"] | None = optional("Sort direction of all keys.", "asc")
+    show_deleted: bool | None = optional("Include deleted stacks.", False)
+    show_nested: bool | None = optional("Include nested stacks.", False)
+    show_hidden: bool | None = optional("Include stacks with a hidden tag.", False)
+    global_tenant: bool | None = optional("Include all projects; requires a policy that allows it.", False)
+    with_count: bool | None = optional("Include the total number.", False)
+    tags: Comma | None = optional("Stacks with all of these tags.")
+    tags_any: Comma | None = optional("Stacks with any of these tags.")
+    not_tags: Comma | None = optional("Stacks that lack some of these tags.")
+    not_tags_any: Comma | None = optional("Stacks with none of these tags.")
+    id: list[str] | None = optional("Filter by id.", [UUID])
+    name: list[str] | None = optional("Filter by name; alias `stack_name`.", ["web"])
+    status: list[str] | None = optional(
+        "Filter by status: `COMPLETE`, or with action `CREATE_COMPLETE`; alias `stack_status`.",
+        ["CREATE_COMPLETE"],
     )
-    action: list[str] | None = maybe("One of these actions; also `stack_action`.", ["CREATE"])
-    tenant: list[str] | None = maybe("One of these projects.", ["demo"])
-    username: list[str] | None = maybe("Made by one of these; also `stack_owner`.", ["somebody"])
-    owner_id: list[str] | None = maybe("Nested in one of these; also `parent`.", [UUID])
-    stack_status_reason: list[str] | None = maybe("With one of these reasons.")
-    disable_rollback: list[str] | None = maybe("That keep what was made.", ["true"])
-    timeout_mins: list[str] | None = maybe("With one of these limits.", ["60"])
-    stack_user_project_id: list[str] | None = maybe("Whose users are in one of these projects.")
+    action: list[str] | None = optional("Filter by action; alias `stack_action`.", ["CREATE"])
+    tenant: list[str] | None = optional("Filter by project.", ["demo"])
+    username: list[str] | None = optional("Filter by user; alias `stack_owner`.", ["alice"])
+    owner_id: list[str] | None = optional("Filter by parent stack; alias `parent`.", [UUID])
+    stack_status_reason: list[str] | None = optional("Filter by status reason.")
+    disable_rollback: list[str] | None = optional("Filter by `disable_rollback`.", ["true"])
+    timeout_mins: list[str] | None = optional("Filter by timeout.", ["60"])
+    stack_user_project_id: list[str] | None = optional("Filter by the project of the stack users.")
 
 
 class ShowQuery(Shape):
-    """How a stack is shown."""
+    """Options of a stack."""
 
-    resolve_outputs: bool | None = maybe("false leaves the outputs out.", True)
-    with_diagnostics: bool | None = maybe("`diagnostics`: why it failed, the causes alone. Ours.", False)
+    resolve_outputs: bool | None = optional("false omits the outputs.", True)
+    with_diagnostics: bool | None = optional(
+        "Include `diagnostics`: the causes of a failure. Extension.", False
+    )
 
 
 class NestedQuery(Shape):
-    """How deep to look."""
+    """Options of a preview."""
 
-    show_nested: bool | None = maybe("What is inside nested stacks too.", False)
+    show_nested: bool | None = optional("Include nested stacks.", False)
 
 
 class OutputList(Shape):
-    """What a stack tells its author."""
+    """Outputs of a stack."""
 
-    outputs: list[OutputListed] = told("The outputs, without their values.")
+    outputs: list[OutputListed] = described("Outputs without values.")
 
 
 class OutputShow(Shape):
-    """One output."""
+    """An output."""
 
-    output: Output = told("The output.")
+    output: Output = described("The output.")
 
 
 BUSY: Final = frozenset({409})
-ACCEPTED: Final = done(202, "Taken on; the work goes on.")
-BEGUN: Final = ok("Begun; the answer is `null`.", NoneType)
-PREVIEWED: Final = ok("What would become of each resource.", UpdatePreview)
-MOVED: Final = {
-    302: Answer("Repeat the request there.", Found, headers={"Location": f"The stack's place, as {STACK}."})
+ACCEPTED: Final = no_content(202, "Accepted; processing continues.")
+STARTED: Final = ok("Started; the response is `null`.", NoneType)
+PREVIEWED: Final = ok("The effect on each resource.", UpdatePreview)
+REDIRECTED: Final = {
+    302: Response(
+        "Repeat the request at `Location`.",
+        Found,
+        headers={"Location": "The stack's canonical URL, such as "},
+    )
 }
 
 OPERATIONS: Final[Operations] = {
@@ -317,25 +341,25 @@ OPERATIONS: Final[Operations] = {
     "stacks.detail": Operation(TAG, ok("All stacks.", StackDetails)),
     "stacks.create": Operation(
         TAG,
-        {201: Answer("Taken on; the work goes on.", StackMade, headers={"Location": "The stack's place."})},
+        {201: Response("Accepted.", StackMade, headers={"Location": "The stack's URL."})},
         body=StackCreate,
         refuses=BUSY,
-        text="Every fault of the template is in the one answer 400.",
+        text="A 400 response lists every fault of the template.",
     ),
     "stacks.show": Operation(TAG, ok("The stack.", StackShow), ShowQuery),
     "PUT stacks.update": Operation(TAG, ACCEPTED, body=StackUpdate, refuses=BUSY),
     "PATCH stacks.update": Operation(TAG, ACCEPTED, body=StackPatch, refuses=BUSY),
-    "stacks.delete": Operation(TAG, done(204, "Taken on; the work goes on."), refuses=BUSY),
-    "stacks.act": Operation(TAG, BEGUN, body=Action, refuses=BUSY),
-    "previews.create": Operation(TAG, ok("Not made.", StackPreview), body=StackCreate, refuses=BUSY),
+    "stacks.delete": Operation(TAG, no_content(204, "Accepted; processing continues."), refuses=BUSY),
+    "stacks.act": Operation(TAG, STARTED, body=Action, refuses=BUSY),
+    "previews.create": Operation(TAG, ok("The preview.", StackPreview), body=StackCreate, refuses=BUSY),
     "PUT previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackUpdate, refuses=BUSY),
     "PATCH previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackPatch, refuses=BUSY),
     "outputs.index": Operation(TAG, ok("The outputs.", OutputList)),
     "outputs.show": Operation(TAG, ok("The output.", OutputShow)),
-    "lookup.by_name": Operation("lookup", MOVED, text="By its name or its id; the query is kept."),
-    "lookup.by_arn": Operation("lookup", MOVED),
+    "lookup.by_name": Operation("lookup", REDIRECTED, text="By name or id; the query is kept."),
+    "lookup.by_arn": Operation("lookup", REDIRECTED),
     **{
-        f"lookup.below_{word}": Operation("lookup", MOVED)
+        f"lookup.below_{word}": Operation("lookup", REDIRECTED)
         for word in (
             "resources", "events", "template", "actions", "environment", "files", "revisions", "failures",
             "why", "progress", "hooks",

@@ -1,4 +1,4 @@
-"""The description, served: a document for programs, a page for people. The same for everybody."""
+"""Views of the API description: a document for programs and a page for readers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def document() -> Response:
 
 @openapi.get("/docs")
 def page() -> Response:
-    """Describe the API as a page that loads nothing else."""
+    """Describe the API as a page without external resources."""
     text = render_template(
         "docs.html", api=orjson.loads(document().get_data()), style=STYLE, shown=_shown, prose=_prose
     )
@@ -65,14 +65,14 @@ def page() -> Response:
 
 @cache
 def _text(app: Flask) -> bytes:
-    """Return the document: made when it is first asked for, so that nobody waits for it at the start."""
+    """Return the document, created on first use to keep the start fast."""
     from api.openapi.document import document as made  # noqa: PLC0415 - as above
 
     return orjson.dumps(made(app, version(PACKAGE)))
 
 
 def _prose(text: str) -> Markup:
-    """Return a text with what stands between backquotes as code."""
+    """Return a text as HTML, with backquoted parts as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 

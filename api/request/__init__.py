@@ -1,1 +1,1 @@
-"""Reading of requests: body, query parameters, stack lookup."""
+"""Parsing of requests: body, query parameters, stack lookup."""

@@ -1,4 +1,4 @@
-"""Request bodies: counted while they are read, kept small in memory, and never read past the limit."""
+"""Request bodies: size is checked while reading, and memory use is bounded."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from orchestrator.errors import LimitExceeded
 from orchestrator.operations.context import Body
 
 CHUNK = 64 * 1024
-SMALL = 1 << 20  # bytes; more than anything needs that holds no template: it is read in this process
+MAX_SMALL_BODY = 1 << 20  # bytes; maximum for bodies without a template, which are read in this process
 
 
 @contextmanager
 def read_body(
     request: Request, settings: Settings, *, small: bool = False, any_type: bool = False
 ) -> Iterator[Body]:
-    """Read the body and hand it on: its bytes when small, otherwise a private file that is gone at the end.
+    """Read the body: small bodies into memory, larger bodies into a private temporary file.
 
-    A content type that is neither JSON nor plain text means no body (docs/internals/rest-api.md §1), unless
-    `any_type` is good. A `small` one is of a request that holds no template.
+    A content type other than JSON or plain text means no body (docs/internals/rest-api.md §1), unless
+    `any_type` is set. `small` is for requests that carry no template.
 
     Raises:
-        LimitExceeded: it is larger than `max_json_body_size`, or not small; no more of it was read.
-        RequestTimeout, BadRequest: it came too slowly, ended too early or is no body of HTTP.
+        LimitExceeded: the body is larger than `max_json_body_size`, or than SMALL; the rest was not read.
+        RequestTimeout, BadRequest: the body is too slow, incomplete or malformed.
     """
     limit, inline = settings.max_json_body_size, settings.inline_body_size
     if small:
-        limit = min(limit, SMALL)
+        limit = min(limit, MAX_SMALL_BODY)
     if not any_type and not _is_text(request.mimetype):
         yield Body()
         return
@@ -44,28 +44,28 @@ def read_body(
         raise _too_large(request.content_length, limit)
     data = _read(request.stream, inline + 1, limit)
     if len(data) <= inline:
-        _whole(len(data), request)
+        _require_complete(len(data), request)
         yield Body(data=data)
         return
     with _private_file() as (file, path):
         size = file.write(data)
         del data
-        while chunk := _next(request.stream, CHUNK):
+        while chunk := _read_slice(request.stream, CHUNK):
             size += len(chunk)
             if size > limit:
                 raise _too_large(size, limit)
             file.write(chunk)
         file.close()
-        _whole(size, request)
+        _require_complete(size, request)
         yield Body(path=path)
 
 
 @contextmanager
 def spooled_body(document: Mapping[str, Any], settings: Settings) -> Iterator[Body]:
-    """Hand on a body that was put together here, as `received` does one that came.
+    """Return a body built by this process in the form of `read_body`.
 
     Raises:
-        LimitExceeded: it is larger than `max_json_body_size`.
+        LimitExceeded: the body is larger than `max_json_body_size`.
     """
     data = orjson.dumps(document)
     if len(data) > settings.max_json_body_size:
@@ -81,7 +81,7 @@ def spooled_body(document: Mapping[str, Any], settings: Settings) -> Iterator[Bo
 
 @contextmanager
 def _private_file() -> Iterator[tuple[IO[bytes], Path]]:
-    """Lend a file that is gone at the end."""
+    """Create a temporary file and delete it at the end."""
     handle, name = tempfile.mkstemp(prefix="orchestrator-body-")
     path = Path(name)
     try:
@@ -98,25 +98,25 @@ def _is_text(mimetype: str) -> bool:
 def _read(stream: IO[bytes], most: int, limit: int) -> bytes:
     """Read up to `most` bytes."""
     data = bytearray()
-    while len(data) < most and (chunk := _next(stream, min(CHUNK, most - len(data)))):
+    while len(data) < most and (chunk := _read_slice(stream, min(CHUNK, most - len(data)))):
         data += chunk
         if len(data) > limit:
             raise _too_large(len(data), limit)
     return bytes(data)
 
 
-def _next(stream: IO[bytes], most: int) -> bytes:
+def _read_slice(stream: IO[bytes], most: int) -> bytes:
     """Read up to `most` bytes."""
-    with reading():
+    with client_read_errors():
         return stream.read(most)
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """Take what cannot be read for the sender's fault, whatever the server raises.
+def client_read_errors() -> Iterator[None]:
+    """Convert read errors of any server to client errors.
 
     Raises:
-        RequestTimeout, BadRequest: it came too slowly, ended too early or is no body of HTTP.
+        RequestTimeout, BadRequest: the body is too slow, incomplete or malformed.
     """
     try:
         yield
@@ -128,7 +128,7 @@ def reading() -> Iterator[None]:
         raise BadRequest("The request body could not be read to its end.") from error
 
 
-def _whole(size: int, request: Request) -> None:
+def _require_complete(size: int, request: Request) -> None:
     if request.content_length is not None and size < request.content_length:
         raise BadRequest("The request body could not be read to its end.")
 

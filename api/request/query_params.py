@@ -1,5 +1,5 @@
-"""Query strings: Heat's rules and refusals (docs/internals/rest-api.md §1). An empty value is an
-absent one.
+"""Query strings with Heat's rules and error messages (docs/internals/rest-api.md §1). An empty value counts
+as absent.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from api.dependencies import dependencies
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.stacks.stacks import Direction
 
-LARGEST = (1 << 31) - 1  # no listing is longer; a larger number means "all of it"
+LARGEST = (1 << 31) - 1  # larger limits are reduced to this: no listing is longer
 
 
 def text(name: str) -> str | None:
-    """Return the value of `name`, None when absent."""
+    """Return the value of `name`; None if absent."""
     return request.args.get(name) or None
 
 
 def texts(*names: str) -> list[str]:
-    """Return every value given under any of `names`."""
+    """Return all values of `names`."""
     return [value for name in names for value in request.args.getlist(name) if value]
 
 
@@ -31,10 +31,10 @@ def words(name: str) -> list[str]:
 
 
 def boolean(name: str, *, default: bool = False) -> bool:
-    """Return `true` or `false` in any case.
+    """Return the boolean value of `name`, case-insensitive.
 
     Raises:
-        InvalidRequest: it is something else.
+        InvalidRequest: the value is neither true nor false.
     """
     value = text(name)
     if value is None:
@@ -47,10 +47,10 @@ def boolean(name: str, *, default: bool = False) -> bool:
 
 
 def integer(name: str) -> int | None:
-    """Return a non-negative integer, None when absent; never more than LARGEST.
+    """Return a non-negative integer, at most LARGEST; None if absent.
 
     Raises:
-        InvalidRequest: it is no integer, or negative.
+        InvalidRequest: the value is negative or not an integer.
     """
     value = text(name)
     if value is None:
@@ -67,10 +67,10 @@ def integer(name: str) -> int | None:
 
 
 def levels() -> int:
-    """Return how many levels of nested stacks are asked for, never more than there may be.
+    """Return the requested levels of nested stacks, at most the configured depth.
 
     Raises:
-        InvalidRequest: `nested_depth` is no integer, or negative.
+        InvalidRequest: `nested_depth` is negative or not an integer.
     """
     return min(integer("nested_depth") or 0, dependencies().settings.max_nested_stack_depth)
 
@@ -79,7 +79,7 @@ def direction() -> Direction | None:
     """Return `sort_dir`.
 
     Raises:
-        InvalidRequest: neither asc nor desc.
+        InvalidRequest: it is neither asc nor desc.
     """
     match text("sort_dir"):
         case None | "asc" | "desc" as value:
@@ -89,15 +89,15 @@ def direction() -> Direction | None:
 
 
 def filters(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the filters among `names` that were given, each with its alternatives."""
+    """Return the given filters among `names`, each with its alternative values."""
     return {name: values for name in names if (values := texts(name))}
 
 
 def refuse_unknown(allowed: Iterable[str]) -> None:
-    """Refuse any query key but the allowed ones.
+    """Reject query parameters that are not allowed.
 
     Raises:
-        InvalidRequest: naming the others.
+        InvalidRequest: names the rejected parameters.
     """
     unknown = sorted(set(request.args) - set(allowed))
     if unknown:

@@ -1,4 +1,4 @@
-"""Which stack a path means: name and id; one of them, or an ARN, redirects there
+"""Resolution of stacks in paths. A path with name and id is canonical; name, id or ARN alone redirect to it
 (docs/internals/rest-api.md §3).
 """
 
@@ -25,10 +25,10 @@ POSTED_BELOW = ("resources", "events", "template", "actions")
 
 
 def get_stack(stack_name: str, stack_id: str) -> StackRow:
-    """Return the caller's stack of that name and id.
+    """Return the caller's stack of this name and id.
 
     Raises:
-        NotFound: there is none, or not under both.
+        NotFound: no stack matches both.
     """
     stack = stacks.get(dependencies().database, caller().scope, stack_name, stack_id)
     if stack is None or not _is_open(stack):
@@ -38,10 +38,10 @@ def get_stack(stack_name: str, stack_id: str) -> StackRow:
 
 
 def locate_stack(stack_name: str, stack_id: str) -> StackIdentity:
-    """Return where the caller's stack of that name and id is: `canonical` for requests that are many.
+    """Return the identity of the caller's stack; a cheaper `get_stack` for frequent requests.
 
     Raises:
-        NotFound: there is none, or not under both.
+        NotFound: no stack matches both.
     """
     bearer = caller().bearer
     if bearer is None:
@@ -58,27 +58,27 @@ def locate_stack(stack_name: str, stack_id: str) -> StackIdentity:
 
 
 def _act_within(project_id: str) -> None:
-    """Let an admin who has found another project's stack go on as one of that project."""
+    """Switch an admin to the project of the stack."""
     if caller().is_admin:
         g.caller = replace(caller(), project_id=project_id)
 
 
 def _is_open(stack: StackRow) -> bool:
-    """Whether the caller may know of a stack: who acts by what a resource gave knows that one's."""
+    """Whether the caller may see the stack: a resource credential sees only its own stack."""
     bearer = caller().bearer
     return bearer is None or bearer.stack_id == stack.id
 
 
 @lookup.route("/<project_id>/stacks/<stack_name>", methods=EVERY_VERB)
 def by_name(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Redirect to the stack of that name or id; the caller repeats the request there, body and all."""
+    """Redirect to the stack of this name or id; the caller repeats the request with its body."""
     return _redirect(_find(stack_name), stack_name)
 
 
 @lookup.route("/<project_id>/stacks/arn:<path:rest>", methods=EVERY_VERB)
 def by_arn(project_id: str, rest: str) -> Response:
-    """Redirect to the stack an ARN names, `arn:openstack:heat::<project>:stacks/<name>/<id>`, and to what
-    follows it there.
+    """Redirect to the stack of an ARN, `arn:openstack:heat::<project>:stacks/<name>/<id>`, and to the path
+    below it.
     """
     arn = f"arn:{rest}"
     head, _, path = arn.partition(":stacks/")
@@ -91,7 +91,7 @@ def by_arn(project_id: str, rest: str) -> Response:
 
 
 def _below(project_id: str, stack_name: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Redirect to the same collection of the stack of that name or id."""
+    """Redirect to the same collection of the stack of this name or id."""
     return _redirect(_find(stack_name), stack_name, request.path.rpartition("/")[2])
 
 
@@ -110,7 +110,7 @@ for _word in READ_BELOW:
 
 
 def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
-    """Return the 302: absolute, under the caller's own prefix, its query kept."""
+    """Return the 302 response: an absolute URL with the caller's prefix and query."""
     if stack is None or not _is_open(stack):
         raise NotFound("Stack", asked)
     place = below(Links().of(stack), *under)

@@ -1,1 +1,1 @@
-"""Shaping of answers: serialization, errors, failures."""
+"""Formatting of responses: serialization, errors, failures."""

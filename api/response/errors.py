@@ -1,8 +1,8 @@
-"""Our errors as Heat's error bodies (docs/internals/rest-api.md §2, §19): one table of statuses, one shape.
+"""Errors in Heat's response format (docs/internals/rest-api.md §2, §19), with a table of statuses.
 
-`explanation` is the same for every error of a status; only `error.message` says what happened. `error.errors`
-is ours: every fault of a template with its code and place. An error nobody raised on purpose shows no
-message, but an id that the log has too.
+`explanation` is fixed per status; only `error.message` describes the error. `error.errors` is our extension:
+every fault of a template with its code and location. An unexpected error has no message, only an id that is
+also in the log.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
-RETRY_SECONDS: Final = 5  # after which it is worth asking again
+RETRY_SECONDS: Final = 5  # seconds in Retry-After
 
 
 class HttpNotFound(errors.NotFound):
-    """A 404 of the HTTP layer, in words of its own."""
+    """A 404 of the HTTP layer with its own message."""
 
     heat_type = "HTTPNotFound"
 
     def __init__(self, message: str) -> None:
-        """Say `message` as it is."""
+        """Set the message."""
         errors.OrchestratorError.__init__(self, message)
 
 
@@ -78,22 +78,22 @@ class OutputNotFound(HttpNotFound):
 
 
 class TemplateVersionNotFound(HttpNotFound):
-    """The language has no such version."""
+    """The template language has no such version."""
 
     heat_type = "NotFound"
 
 
 def register(app: Flask) -> None:
-    """Answer every error of `app` in this shape."""
-    app.register_error_handler(errors.OrchestratorError, _ours)
-    app.register_error_handler(HTTPException, refused)
+    """Register the error handlers of `app`."""
+    app.register_error_handler(errors.OrchestratorError, _orchestrator_error)
+    app.register_error_handler(HTTPException, http_error)
     app.register_error_handler(Exception, _unexpected)
 
 
 def fault(
     status: int, kind: str, message: str | None, problems: list[dict[str, Any]] | None = None, **more: object
 ) -> Response:
-    """Return an error body; without a message the key is left out, as clients expect of an internal error."""
+    """Return an error response. Without a message the key is omitted, as clients of Heat expect."""
     error: dict[str, Any] = {"type": kind, "traceback": None, **more}
     if message is not None:
         error["message"] = message
@@ -108,21 +108,21 @@ def fault(
     return json_response(body, status)
 
 
-def _ours(error: errors.OrchestratorError) -> Response:
+def _orchestrator_error(error: errors.OrchestratorError) -> Response:
     status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
     if isinstance(error, errors.TooManyStreams):
         response = fault(503, error.heat_type, str(error))
         response.headers["Retry-After"] = str(RETRY_SECONDS)
         return response
-    if status == 500:  # nothing the caller did: the operator reads the log
+    if status == 500:  # not the caller's fault: details are in the log
         return _unexpected(error)
     if isinstance(error, errors.Unauthenticated):
         return _unauthenticated(error)
     if isinstance(error, errors.InvalidTemplate):
         kind, message = error.heat_type, as_parent_fault(error.diagnostics[0])
         if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
-            kind, message = "HTTPBadRequest", str(error)  # Heat's engine answers this one with a text
-        return fault(status, kind, message, [described(diagnostic) for diagnostic in error.diagnostics])
+            kind, message = "HTTPBadRequest", str(error)  # Heat's engine reports this error as a plain text
+        return fault(status, kind, message, [diagnostic_body(diagnostic) for diagnostic in error.diagnostics])
     response = fault(status, error.heat_type, str(error))
     if isinstance(error, errors.TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_seconds)
@@ -130,14 +130,14 @@ def _ours(error: errors.OrchestratorError) -> Response:
 
 
 def _unauthenticated(error: errors.Unauthenticated) -> Response:
-    """The token check answers before anything of Heat's does, in a shape of its own (§1)."""
+    """Return the response of the token check, which has its own format (§1)."""
     response = json_response({"error": {"code": 401, "title": TITLES[401], "message": str(error)}}, 401)
     response.headers["WWW-Authenticate"] = error.challenge
     return response
 
 
-def refused(error: HTTPException) -> Response | HTTPException:
-    """Answer what HTTP itself refuses."""
+def http_error(error: HTTPException) -> Response | HTTPException:
+    """Return the response to an HTTP error."""
     status = error.code or 500
     if status < 400:
         return error
@@ -162,8 +162,8 @@ def _unexpected(error: Exception) -> Response:
     return fault(500, type(error).__name__, None, id=error_id)
 
 
-def described(diagnostic: errors.Diagnostic) -> dict[str, Any]:
-    """Return a diagnostic as answers have it."""
+def diagnostic_body(diagnostic: errors.Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic in the response format."""
     problem = _problem(diagnostic.code, diagnostic.message)
     problem.update(path=diagnostic.path, line=diagnostic.line, column=diagnostic.column, hint=diagnostic.hint)
     problem.update(file=diagnostic.file, excerpt=diagnostic.excerpt, severity=diagnostic.severity)

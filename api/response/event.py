@@ -1,4 +1,4 @@
-"""An event as the API tells of it: in lists as Heat does, in streams and to webhooks with a little more."""
+"""Events in the response format: Heat's fields in lists, additional stack fields in streams and webhooks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 
 def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
-    """Return an event as a list has it (docs/internals/rest-api.md §8), and where it stands among the
-    others.
-    """
+    """Return an event as an entry of a list (docs/internals/rest-api.md §8), with its sequence."""
     place, told = links.of(stack), event_body(row, stack)
     resource = below(place, "resources", row.resource_name)
     told["links"] = linked = [
@@ -21,11 +19,11 @@ def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None
         link("resource", resource),
         link("stack", place),
     ]
-    if root is not None:  # clients take this link for "nested depth is understood here"
+    if root is not None:  # clients take this link as support for nested depth
         linked.append(link("root_stack", root))
     return told
 
 
 def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
-    """Return an event as those who follow several stacks hear of it: which stack's, and of what type."""
+    """Return an event with the fields of its stack, for streams of several stacks."""
     return event_in_list(row, stack, links, root) | event_stack_fields(row, stack)

@@ -1,4 +1,4 @@
-"""Why something failed, as answers tell it: one cause, a tree of them, or its leaves as diagnostics."""
+"""Failures in the response format: a single cause, a tree of causes, or its leaves as diagnostics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from api.dependencies import dependencies
-from api.response.errors import described
+from api.response.errors import diagnostic_body
 from api.response.serialization import Links, below, link, time
 from orchestrator.engine.history.failure_kinds import classify
 from orchestrator.errors import Diagnostic
@@ -16,11 +16,11 @@ from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
-LONGEST_FILE: Final = 1 << 20  # bytes of a template in which a line is looked for
+LONGEST_FILE: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
 
 
 def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
-    """Return one cause: what failed, where and when, in whose words, and what may be done about it."""
+    """Return a cause: resource, location, time, reason and suggested next step."""
     place, reading = links.of(stack), classify(row.reason)
     return {
         "id": row.id,
@@ -41,7 +41,7 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, An
 
 
 def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
-    """Return a cause with those below it."""
+    """Return a cause with the causes below it."""
     nested = None
     if node.nested is not None:
         nested = {"id": str(node.nested.uuid), "name": node.nested.name, "status": node.nested.state}
@@ -53,9 +53,9 @@ def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
 
 
 def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]]:
-    """Return why a stack failed, or one resource of it, as the faults of a template are told.
+    """Return the failures of a stack, or of a resource in it, in the format of template faults.
 
-    With the line in the template of a nested stack, where that is a file.
+    The line in the template of a nested stack is included if that template is a file.
     """
     database, levels = dependencies().database, dependencies().settings.max_nested_stack_depth
     found, _ = tree(database, stack, history.failures_of(database, stack), levels)
@@ -73,5 +73,5 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
             fault = replace(
                 fault, file=place.file, line=place.line, column=place.column, excerpt=place.excerpt
             )
-        told.append(described(fault))
+        told.append(diagnostic_body(fault))
     return told

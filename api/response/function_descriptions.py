@@ -1,7 +1,7 @@
-"""What clients are told of each function: one line, in Heat's words where Heat has the function.
+"""One-line descriptions of the template functions, in Heat's words where Heat has the function.
 
-Clients print the line and Heat's own tests compare it (docs/internals/rest-api.md §10.2), so it is a fact of
-the API and not the first line of our docstring, which says how a function is called.
+Clients print the line and Heat's own tests compare it (docs/internals/rest-api.md §10.2). It is therefore
+part of the API and independent of our docstrings, which document the arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ITEMS_OR_KEYS: Final = "A function for iterating over a list of items or a dict
 _JOIN: Final = "A function for joining strings."
 _JOIN_LISTS: Final = "A function for joining one or more lists of strings."
 
-TOLD: Final[Mapping[str, str]] = {
+DESCRIPTIONS: Final[Mapping[str, str]] = {
     "get_param": "A function for resolving parameter references.",
     "get_resource": "A function for resolving resource references.",
     "get_attr": _ATTRIBUTE,
@@ -63,16 +63,16 @@ TOLD: Final[Mapping[str, str]] = {
     "Fn::And": "A function that acts as an AND operator on conditions.",
     "Fn::Or": "A function that acts as an OR operator on conditions.",
 }
-# Functions that grew: what is told up to a version of HOT's rules, and from it on.
+# Functions with an extended form: description up to a version of HOT, and from that version on.
 GREW: Final[Mapping[str, tuple[str, str, str]]] = {
     "list_join": (_JOIN, "2015-10-15", _JOIN_LISTS),
     "repeat": (_ITEMS, WITH_CONDITIONS, _ITEMS_OR_KEYS),
 }
 
 
-def told(name: str, function: Function, form: Format) -> str:
-    """Return the line about a function of a format; of one that a package brings, its docstring's first."""
+def description_of(name: str, function: Function, form: Format) -> str:
+    """Return the description of a function; for a plugin's function the first line of its docstring."""
     if name in GREW:
         before, since, after = GREW[name]
         return after if form.rules >= since else before
-    return TOLD.get(name) or (function.call.__doc__ or "").strip().partition("\n")[0]
+    return DESCRIPTIONS.get(name) or (function.call.__doc__ or "").strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""How times, links and JSON are written, short answers whole and long ones as they are read."""
+"""Serialization of times, links and JSON. Short responses are sent whole, long responses are streamed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 Items = Generator[dict[str, Any], None, None]
 
-WHOLE: Final = 1_000  # rows; an answer with more of them is streamed
+WHOLE: Final = 1_000  # rows; longer responses are streamed
 
 
 def time(value: dt.datetime | None) -> str | None:
@@ -26,17 +26,17 @@ def time(value: dt.datetime | None) -> str | None:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """Return `value` as an answer."""
+    """Return `value` as a JSON response."""
     return Response(orjson.dumps(value, default=str), status, mimetype="application/json")
 
 
 def json_list(
     name: str, items: Items, tail: Callable[[int, dict[str, Any]], Mapping[str, Any]] | None = None
 ) -> Response:
-    """Return `{name: [items…]}`; `tail` gives further keys from how many there were and the last of them.
+    """Return `{name: [items…]}`; `tail` adds keys computed from the number of items and the last item.
 
-    The first WHOLE items are read before anything is answered, so that whatever fails at once fails with a
-    status. The rest is written as it is read: memory does not grow with the answer.
+    The first WHOLE items are read before the response starts, so that an early error has an error status. The
+    rest is streamed: memory does not grow with the response.
     """
     first = list(islice(items, WHOLE))
     if len(first) < WHOLE:
@@ -63,46 +63,46 @@ def json_list(
 
 
 class Links:
-    """Absolute links of one request: under the scheme, host and version prefix the caller used."""
+    """Absolute links with the scheme, host and version prefix of the request."""
 
     def __init__(self) -> None:
-        """Take the base from the request."""
+        """Take the base URL from the request."""
         self.base = request.root_url.rstrip("/")
         self._last: tuple[StackRow, str] | None = None
 
     def stack(self, project_id: str, name: str, stack_id: object) -> str:
-        """Return a stack's canonical place."""
+        """Return a stack's canonical URL."""
         return f"{self.base}/{_part(project_id)}/stacks/{_part(name)}/{stack_id}"
 
     def of(self, stack: StackRow) -> str:
-        """Return `stack`'s canonical place."""
-        if self._last is None or self._last[0] is not stack:  # a listing asks for the same one on every line
+        """Return `stack`'s canonical URL."""
+        if self._last is None or self._last[0] is not stack:  # listings ask for the same URL repeatedly
             self._last = stack, self.stack(stack.project_id, stack.name, stack.uuid)
         return self._last[1]
 
 
 class NextPage:
-    """The request's own address with another marker; a long answer ends after the request is gone."""
+    """The URL of the next page. It outlives the request, since long responses are streamed."""
 
     def __init__(self) -> None:
-        """Keep what was asked."""
+        """Keep the URL and query of the request."""
         self.place, self.given = request.base_url, request.args.to_dict(flat=False)
 
     def after(self, marker: str) -> str:
-        """Return the address of what comes after `marker`."""
+        """Return the URL of the page after `marker`."""
         return f"{self.place}?{urlencode({**self.given, 'marker': [marker]}, doseq=True)}"
 
 
 def below(place: str, *parts: str) -> str:
-    """Return the place under `place` that `parts` name."""
+    """Return the URL below `place` with the path segments `parts`."""
     return "/".join((place, *map(_part, parts)))
 
 
 def link(rel: str, href: str) -> dict[str, str]:
-    """Return one link."""
+    """Return a link."""
     return {"href": href, "rel": rel}
 
 
-@lru_cache(maxsize=4096)  # the names on a page, of one stack after the other
+@lru_cache(maxsize=4096)  # consecutive rows of a page have the same stack
 def _part(text: str) -> str:
     return quote(text, safe="")

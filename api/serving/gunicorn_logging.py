@@ -1,7 +1,6 @@
-"""How gunicorn logs: like everything else, a line of JSON each (`--logger-class
-api.serving.gunicorn_logging.Logs`).
+"""Gunicorn's logger: JSON lines like all other logs (`--logger-class api.serving.gunicorn_logging.Logs`).
 
-It writes no access log of its own: `access_log.py` knows more of a request.
+The access log is written by `access_log.py`, which has more information about a request.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from orchestrator import logs
 
 
 class Logs(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Hands gunicorn's records to the root logger, which has our format."""
+    """Passes gunicorn's records to the root logger, which has our format."""
 
     def setup(self, cfg: Any) -> None:
-        """Take gunicorn's own handlers away."""
+        """Remove gunicorn's own handlers."""
         super().setup(cfg)
         logs.configure_logs()
         for log in (self.error_log, self.access_log):

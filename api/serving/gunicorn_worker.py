@@ -1,9 +1,9 @@
-"""How gunicorn serves the API: a thread is lent to no client before its request's head is in, nor for ever.
+"""Gunicorn worker that assigns a thread to a client only after a whole request head arrived (adr/0001).
 
-`gunicorn -k api.serving.gunicorn_worker.Worker "api.app:create_app()"`. The loop that accepts connections
-gathers each head without waiting: thousands of idle or dripping clients cost a socket each and nobody's time.
-A body must keep coming (`Patient.SLOWEST`), an answer must be taken, and the end of a connection is waited
-for in the loop.
+`gunicorn -k api.serving.gunicorn_worker.Worker "api.app:create_app()"`. The accepting loop collects each head
+without blocking: thousands of idle or slow clients cost a socket each but no thread. A body has a minimum
+rate (`BufferedSocket.SLOWEST`), a response has a send timeout, and the loop waits for the end of a
+connection.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import ThreadWorker
 
-LONGEST_URL: Final = 50_000  # bytes of the first line, docs/internals/rest-api.md §17
-LONGEST_HEAD: Final = LONGEST_URL + 128 * 1024  # with the headers
+LONGEST_URL: Final = 50_000  # bytes of the request line, docs/internals/rest-api.md §17
+LONGEST_HEAD: Final = LONGEST_URL + 128 * 1024  # bytes including headers
 CHUNK: Final = 64 * 1024
 END: Final = b"\r\n\r\n"
 
 
 class TooLong(Exception):
-    """A head that is not read to its end; the status says what is too long."""
+    """A head that exceeds its limit, with the status for the response."""
 
     def __init__(self, status: int) -> None:
-        """414 or 431."""
+        """Take the status: 414 or 431."""
         super().__init__(status)
         self.status = status
 
 
 class BufferedSocket(socket.socket):
-    """A client's connection: what was read ahead of its request's head, and how long the rest may take."""
+    """A client connection with buffered input and time limits for reading and writing."""
 
-    IDLE = 30.0  # seconds without a byte of a body, or for taking one slice of an answer
-    GRACE = 20.0  # seconds of a body before its rate counts
-    SLOWEST = 4 * 1024  # bytes a second
+    IDLE = 30.0  # seconds without a byte of a body, or for sending a slice of a response
+    GRACE = 20.0  # seconds of a body before its minimum rate applies
+    SLOWEST = 4 * 1024  # minimum rate in bytes per second
 
     ahead: bytearray
-    scanned: int  # bytes of it in which the end of the head is not
+    scanned: int  # offset up to which the buffer has no end of a head
     begun: float
     received: int
-    until: float | None  # when no more of a body is waited for
+    until: float | None  # deadline of the body
 
     @classmethod
     def of(cls, client: socket.socket) -> BufferedSocket:
-        """Take a connection over."""
+        """Wrap a connection."""
         mine = cls(client.family, client.type, client.proto, fileno=client.detach())
         mine.ahead, mine.scanned = bytearray(), 0
         mine.restart()
         return mine
 
     def restart(self) -> None:
-        """A request's head is in: what follows is its body."""
+        """Start the body limits after a complete head."""
         self.begun, self.received, self.scanned, self.until = time.monotonic(), 0, 0, None
 
     def gather(self) -> bool:
-        """Read what there is; return whether a thread can go on from there without waiting.
+        """Read available input; return whether a thread can handle the request without waiting for its head.
 
         Raises:
-            TooLong: it is longer than any head.
+            TooLong: the head exceeds its limit.
         """
         while not self._whole():
             try:
@@ -72,14 +72,14 @@ class BufferedSocket(socket.socket):
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError:
-                return True  # the thread finds out, too
+                return True  # the thread handles the error
             if not data:
                 return True
             self.ahead += data
         return True
 
     def _whole(self) -> bool:
-        """Whether a head is in, or what can be none."""
+        """Whether the buffer has a complete or invalid head."""
         start, size = max(0, self.scanned - len(END) + 1), len(self.ahead)
         if start < LONGEST_URL <= size and self.ahead.find(b"\r\n", 0, LONGEST_URL) < 0:
             raise TooLong(414)
@@ -90,14 +90,14 @@ class BufferedSocket(socket.socket):
         return end >= 0
 
     def setblocking(self, blocking: bool) -> None:
-        """Never block for ever."""
+        """Set a timeout instead of blocking without limit."""
         self.settimeout(self.IDLE if blocking else 0.0)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Return what was read ahead, then what comes.
+        """Return buffered input, then further input.
 
         Raises:
-            TimeoutError: nothing does, or too little.
+            TimeoutError: no input, or a rate below the minimum.
         """
         if self.ahead:
             data = bytes(self.ahead[:size])
@@ -115,23 +115,23 @@ class BufferedSocket(socket.socket):
 
 
 class Worker(ThreadWorker):
-    """Threads for whole requests. Everything but `handle` and what it calls runs in the loop."""
+    """Thread worker for complete requests. Everything except `handle` and its callees runs in the loop."""
 
-    HEAD_SECONDS = 10.0  # for a whole head
-    LINGER_SECONDS = 2.0  # until a client has taken the end of its answer
-    DRAIN_SECONDS = 0.2  # for what is left of a body that nobody wanted
-    NEAR_MILLISECONDS = 4  # for the next request on a connection, which is mostly sent at once
+    HEAD_SECONDS = 10.0  # for a complete head
+    LINGER_SECONDS = 2.0  # until a client has received the end of its response
+    DRAIN_SECONDS = 0.2  # for the unread rest of a body
+    NEAR_MILLISECONDS = 4  # for the next request on a connection, usually sent at once
     connection: type[BufferedSocket] = BufferedSocket
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As gunicorn does; the length of a URL is looked at here."""
+        """Initialize as gunicorn does; the URL length is checked here."""
         super().__init__(*args, **kwargs)
         self.cfg.set("limit_request_line", 0)
         self.lingering: deque[tuple[float, Any]] = deque()
-        self.lent = 0  # threads
+        self.lent = 0  # number of threads
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
-        """Stop in an orderly way."""
+        """Stop gracefully."""
         _end_streams()
         return super().handle_exit(sig, frame)
 
@@ -141,13 +141,13 @@ class Worker(ThreadWorker):
         return super().handle_quit(sig, frame)
 
     def enqueue_req(self, conn: Any) -> None:
-        """Give the connection to a thread once a whole head is in."""
+        """Pass the connection to a thread once it has a complete head."""
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
         if not isinstance(conn.sock, BufferedSocket):
             conn.sock = self.connection.of(conn.sock)
-        if conn.parser is not None:  # what came behind the request before
+        if conn.parser is not None:  # pipelined input after the previous request
             conn.sock.ahead[:0] = conn.parser.unreader.take_buffered()
         conn.sock.setblocking(False)
         if not self._gathered(conn):
@@ -156,13 +156,13 @@ class Worker(ThreadWorker):
             self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
     def on_pending_socket_readable(self, conn: Any, client: Any) -> None:
-        """More of a head came."""
+        """Read more of a head."""
         if self._gathered(conn):
             self.poller.unregister(client)
             self.pending_conns.remove(conn)
 
     def _gathered(self, conn: Any) -> bool:
-        """Return whether no more is to be waited for."""
+        """Return whether the head needs no further input."""
         try:
             whole: bool = conn.sock.gather()
         except TooLong as long:
@@ -178,16 +178,14 @@ class Worker(ThreadWorker):
         return whole
 
     def handle(self, conn: Any) -> Any:
-        """Serve a request, and those that come right behind it: the way back through the loop costs as much
-        as a small request.
-        """
+        """Handle a request and pipelined requests: returning to the loop costs as much as a small request."""
         kept = super().handle(conn)
         while kept is True and self._comes_more(conn):
             kept = super().handle(conn)
         return kept
 
     def _comes_more(self, conn: Any) -> bool:
-        """Return whether the next request's head is in, after waiting a moment where threads are plenty."""
+        """Return whether the head of the next request arrived, after a short wait if threads are free."""
         sock = conn.sock
         if not (self.alive and isinstance(sock, BufferedSocket)):
             return False
@@ -203,25 +201,25 @@ class Worker(ThreadWorker):
             if not sock.gather():
                 return False
         except TooLong:
-            return False  # the loop refuses it
+            return False  # the loop rejects it
         sock.restart()
         return True
 
     def finish_request(self, conn: Any, fs: Any) -> None:
-        """Keep the connection, or let it go without waiting."""
+        """Keep the connection alive, or close it without blocking."""
         kept = not fs.cancelled() and fs.exception() is None and fs.result()
         mine = isinstance(conn.sock, BufferedSocket)
         if mine:
             self.lent -= 1
         if kept and mine and conn.sock.ahead:
-            self.enqueue_req(conn)  # a part of the next head, which the poller would not see
+            self.enqueue_req(conn)  # part of the next head, which the poller would not report
         elif kept or not mine:
             super().finish_request(conn, fs)
         else:
             self._let_go(conn)
 
     def _let_go(self, conn: Any, *, registered: bool = False) -> None:
-        """Say that no more comes; close when the client saw it, or it might miss the end of its answer."""
+        """Shut down writing, and close once the client did, so that it receives the end of its response."""
         if registered:
             self.poller.unregister(conn.sock)
         try:
@@ -245,13 +243,13 @@ class Worker(ThreadWorker):
             self._close(conn)
 
     def _close(self, conn: Any) -> None:
-        """Close for good; told apart from what is closed already by its number."""
+        """Close the connection. Its file descriptor number distinguishes it from closed connections."""
         if conn.sock.fileno() >= 0:
             self.nr_conns -= 1
             conn.close()
 
     def murder_pending(self) -> None:
-        """Close what took too long."""
+        """Close connections past their deadline."""
         super().murder_pending()
         now = time.monotonic()
         while self.lingering and (self.lingering[0][0] < now or self.lingering[0][1].sock.fileno() < 0):
@@ -262,9 +260,10 @@ class Worker(ThreadWorker):
                 self._close(conn)
 
     def _keepalive_after(self, conn: Any, keepalive: Any) -> bool:
-        """Return whether the connection can be used again: not where more of a body must be waited for.
+        """Return whether the connection can be reused: not if the rest of its body would have to be awaited.
 
-        Time is taken only where more is to come: on a busy machine any time may be over at once.
+        A timeout applies only if more input is expected: on a busy machine any timeout may have passed
+        already.
         """
         if not keepalive:
             return False
@@ -277,14 +276,14 @@ class Worker(ThreadWorker):
 
 
 def _end_streams() -> None:
-    """Let go of who follows events, who would hold up the end for as long as it may take."""
-    from api.streaming import hub  # noqa: PLC0415 - not in gunicorn's master, which serves nobody
+    """End event streams, which would otherwise delay the shutdown up to its limit."""
+    from api.streaming import hub  # noqa: PLC0415 - not in gunicorn's master, which serves no requests
 
-    hub.let_go()
+    hub.end_streams()
 
 
 def _refusal(status: int) -> bytes:
-    """Return the whole answer to a head that is too long."""
+    """Return the complete response to a head that exceeds its limit."""
     from api.response.errors import fault  # noqa: PLC0415 - as above
 
     answer = fault(

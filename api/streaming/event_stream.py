@@ -1,12 +1,12 @@
-"""Events as they happen, as server-sent events: from a sequence on, for as long as somebody listens.
+"""Server-sent events: the events after a position and all further events, until the client disconnects.
 
-Each event is a message whose id is its sequence: who was cut off comes again with `Last-Event-ID`, as every
-browser does by itself, and misses nothing and hears nothing twice. Messages of other types say where the
-stream stands: `caught-up` once, when all that had happened was told, and `end` after the last one of a stream
-that was asked to end with the action. Between them a comment now and then shows that somebody is there; it
-moves the id on, so that a quiet reader does not begin far back.
+The id of each message is the sequence of its event. A client that reconnects sends it as `Last-Event-ID`, as
+browsers do, and receives every event exactly once. Messages of other types report the state of the stream:
+`caught-up` once, after all earlier events, and `end` after the last event of a stream that ends with the
+action. A comment is sent periodically as a keep-alive; it advances the id, so that a quiet client does not
+resume far back.
 
-A stream ends by itself after a while: whoever comes again is asked again who he is.
+A stream ends after a maximum duration; a client that reconnects is authenticated again.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 TYPE: Final = "text/event-stream"
 HEARTBEAT_SECONDS: Final = 15.0
 STREAM_SECONDS: Final = 600.0
-LOOK_SECONDS: Final = 1.0  # between two looks at whether the client is still there
-AGAIN_MILLISECONDS: Final = 500  # after which a client that was cut off comes again
-AT_ONCE: Final = 1_000  # events of one reading
+LOOK_SECONDS: Final = 1.0  # seconds between checks for a disconnected client
+AGAIN_MILLISECONDS: Final = 500  # milliseconds before a disconnected client reconnects
+AT_ONCE: Final = 1_000  # events per read
 
 Told = tuple[EventRow, StackRow]
 
 
 def asked_for() -> bool:
-    """Whether the request wants a stream rather than a list."""
+    """Whether the request asks for a stream instead of a list."""
     return TYPE in request.headers.get("Accept", "")
 
 
 def hub() -> EventHub:
-    """Return the application's hub."""
+    """Return the application's event hub."""
     has = dependencies()
     made: EventHub = current_app.extensions.setdefault(
         "live", EventHub(has.database, has.settings.max_event_streams)
@@ -58,11 +58,11 @@ def hub() -> EventHub:
 
 
 def stream(stack: StackRow | None, project_id: str, after: Position | None) -> Response:
-    """Return the events after a position, and those to come: of a stack, or of all of a project.
+    """Return the stream of events after a position, of a stack or of a project.
 
     Raises:
-        InvalidRequest: `Last-Event-ID` or a query value is none.
-        TooManyStreams: no room.
+        InvalidRequest: `Last-Event-ID` or a query value is invalid.
+        TooManyStreams: the limit of this process is reached.
     """
     has, room = dependencies(), hub()
     scope = Scope(project_id, query_params.levels(), stack)
@@ -73,13 +73,13 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
     answer.headers["Cache-Control"] = "no-store"
-    answer.headers["X-Accel-Buffering"] = "no"  # a proxy would hold back what is told
+    answer.headers["X-Accel-Buffering"] = "no"  # a proxy would buffer the events
     return answer
 
 
 @dataclass(slots=True)
 class Following:
-    """One stream on its way."""
+    """An open stream."""
 
     parts: Dependencies
     hub: EventHub
@@ -94,11 +94,11 @@ class Following:
 
     @property
     def scope(self) -> Scope:
-        """Whose events these are."""
+        """Return the stack or project of the stream."""
         return self.viewer.scope
 
     def frames(self) -> Iterator[bytes]:
-        """Yield what goes over the wire, until nobody listens."""
+        """Yield the encoded messages until the client disconnects."""
         yield b"retry: %d\n\n" % AGAIN_MILLISECONDS
         heard = time.monotonic()
         while not self._over():
@@ -122,10 +122,10 @@ class Following:
                 yield b": still here\n\n"
 
     def _over(self) -> bool:
-        return live.ending() or self.is_gone() or time.monotonic() - self._begun > STREAM_SECONDS
+        return live.is_ending() or self.is_gone() or time.monotonic() - self._begun > STREAM_SECONDS
 
     def _catch_up(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield everything that was settled when this began, each with whether the stream ends with it."""
+        """Yield all events that were settled at the start, each with whether it ends the stream."""
         self.hub.resume(self.viewer)
         own = self.scope.stack
         now = stacks.get(self.parts.database, own.project_id, own.name, str(own.uuid)) if own else None
@@ -139,7 +139,7 @@ class Following:
                     return
             if settled.xid > newest:
                 break
-            time.sleep(self.hub.poll_seconds)  # somebody else's transaction is open that began before
+            time.sleep(self.hub.poll_seconds)  # an earlier transaction is still open
         self.position = max(self.position, settled)
         if not self._caught_up:
             self._caught_up = True
@@ -148,7 +148,7 @@ class Following:
             yield self._ended(), True
 
     def _settled(self) -> Iterator[Told]:
-        """Yield what is settled and after the position, a page at a time."""
+        """Yield settled events after the position, page by page."""
         database, own = self.parts.database, self.scope.stack
         if own is None:
             within, drained = EventScope(self.scope.project_id, self.scope.levels, self.filters), False
@@ -208,7 +208,7 @@ class Following:
 
 
 def _is_gone() -> Callable[[], bool]:
-    """Return what tells whether the client has hung up."""
+    """Return a function that reports whether the client has disconnected."""
     connection = request.environ.get("gunicorn.socket")
     if not isinstance(connection, socket.socket):
         return lambda: False
@@ -218,7 +218,7 @@ def _is_gone() -> Callable[[], bool]:
 
     def gone() -> bool:
         try:
-            # Not its own `recv`, which minds how fast a body comes; and it waits, where there is nothing.
+            # Not the connection's own `recv`, which enforces the body rate and blocks without data.
             return bool(heard.poll(0)) and not socket.socket.recv(connection, 1, socket.MSG_PEEK)
         except OSError:
             return True

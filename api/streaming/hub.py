@@ -1,10 +1,9 @@
-"""Who follows events as they happen: one thread of the process reads for all of them.
+"""Distribution of new events: one thread per process reads for all streams.
 
-`Hub.join` gives a `Viewer`. What was settled when it joined it reads for itself, from wherever it was; what
-is written afterwards the hub puts before it, in the order of `store/events/stream.py`. So nobody asks the
-database again and again for each who waits, and what one reading brings is shared. A viewer that does not
-take what is put before it is told that it fell behind, and reads for itself again: what is kept for one is
-bounded.
+`EventHub.join` returns a `Subscriber`. It reads the events settled before it joined by itself; the hub adds
+later events to its queue in the order of `store/events/stream.py`. So the database is polled once for all
+streams of a process. A subscriber that does not drain its queue is marked as behind and reads by itself
+again, which bounds its memory.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
 POLL_SECONDS: Final = 0.25
-KEPT: Final = 4_000  # events put before one viewer and not taken
-KNOWN: Final = 20_000  # stacks remembered
-FORGET_SECONDS: Final = 60.0  # one may have become a root since
+KEPT: Final = 4_000  # maximum queued events per subscriber
+KNOWN: Final = 20_000  # cached stacks
+FORGET_SECONDS: Final = 60.0  # a cached stack may have become a root
 
 log = logger()
-_ending = threading.Event()  # this process is
+_ending = threading.Event()  # set at shutdown
 
 
-def let_go() -> None:
-    """Let every stream of this process end; for a signal handler, so nothing is waited for."""
+def end_streams() -> None:
+    """End all streams of this process. Called from a signal handler, so it does not block."""
     _ending.set()
 
 
-def ending() -> bool:
-    """Whether streams are to end."""
+def is_ending() -> bool:
+    """Whether streams must end."""
     return _ending.is_set()
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose events: one stack's, with so many levels of those nested in it; or a whole project's."""
+    """The scope of a stream: a stack with `levels` of its nested stacks, or a whole project."""
 
     project_id: str
     levels: int
@@ -57,7 +56,7 @@ class Scope:
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """One who follows. `behind` means: read for yourself what comes after what you have."""
+    """A stream's queue. `behind` means that events were skipped and must be read from the database."""
 
     scope: Scope
     waiting: deque[tuple[EventRow, StackRow]] = field(default_factory=deque)
@@ -65,7 +64,7 @@ class Subscriber:
     _woken: threading.Condition = field(default_factory=threading.Condition)
 
     def put(self, told: Iterable[tuple[EventRow, StackRow]]) -> None:
-        """Put events before it, unless it has to read for itself anyway."""
+        """Queue events, unless the subscriber is behind."""
         with self._woken:
             if self.behind:
                 return
@@ -76,7 +75,7 @@ class Subscriber:
             self._woken.notify()
 
     def take(self, seconds: float) -> list[tuple[EventRow, StackRow]]:
-        """Return what was put before it, once there is something or so many seconds have passed."""
+        """Return the queued events, waiting up to `seconds` for the first."""
         with self._woken:
             if not self.waiting and not self.behind:
                 self._woken.wait(seconds)
@@ -86,10 +85,10 @@ class Subscriber:
 
 
 class EventHub:
-    """Reads what is written, once for all who follow in this process, and while there are any."""
+    """Reads new events once for all streams of this process, while streams are open."""
 
     def __init__(self, database: Database, most: int, poll_seconds: float = POLL_SECONDS) -> None:
-        """Let so many follow at a time."""
+        """Set the maximum number of streams."""
         self.database, self.most, self.poll_seconds = database, most, poll_seconds
         self._viewers: set[Subscriber] = set()
         self._lock = threading.Lock()
@@ -99,10 +98,10 @@ class EventHub:
         self._forget_at = 0.0
 
     def join(self, scope: Scope) -> Subscriber:
-        """Return a viewer; it has to `leave`.
+        """Return a new subscriber, which must be released with `leave`.
 
         Raises:
-            TooManyStreams: as many follow as may.
+            TooManyStreams: the limit is reached.
         """
         viewer = Subscriber(scope)
         with self._lock:
@@ -112,12 +111,12 @@ class EventHub:
         return viewer
 
     def leave(self, viewer: Subscriber) -> None:
-        """Follow no longer; once is enough."""
+        """Remove a subscriber; repeated calls have no effect."""
         with self._lock:
             self._viewers.discard(viewer)
 
     def resume(self, viewer: Subscriber) -> None:
-        """Put before a viewer what is written from now on. What was settled by now it reads afterwards."""
+        """Queue new events for a subscriber again. It reads the events settled before this call by itself."""
         with self._lock:
             if self._thread is None:
                 self._position = stream.end_position(self.database)
@@ -130,27 +129,27 @@ class EventHub:
         while True:
             time.sleep(self.poll_seconds)
             with self._lock:
-                if not self._viewers or ending():
+                if not self._viewers or is_ending():
                     self._thread = None
                     return
             try:
                 self._read()
             except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
                 log.warning("events_read_failed", error=str(error))
-                time.sleep(1.0)  # it goes on where it was
+                time.sleep(1.0)  # continue from the same position
             except Exception:
                 log.exception("event_stream_error")
                 self._fall_behind()
                 time.sleep(1.0)
 
     def _read(self) -> None:
-        """Hand on what was written since the last time."""
+        """Distribute the events written since the last read."""
         while True:
             walked = stream.all_projects(self.database, self._position)
             if walked.rows:
                 self._learn({row.stack_id for row in walked.rows})
             told = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
-            with self._lock:  # whoever resumes now reads for itself what is handed on here
+            with self._lock:  # a subscriber that resumes now reads these events by itself
                 self._position = walked.position
                 for viewer in self._viewers if told else ():
                     mine = [one for one in told if self._concerns(viewer.scope, one[1])]
@@ -167,7 +166,7 @@ class EventHub:
                 viewer.behind = True
 
     def _learn(self, ids: set[int]) -> None:
-        """Get to know stacks, and those around them."""
+        """Load stacks and their ancestors into the cache."""
         if time.monotonic() > self._forget_at or len(self._known) > KNOWN:
             self._known, self._forget_at = {}, time.monotonic() + FORGET_SECONDS
         wanted = ids - self._known.keys()
@@ -178,7 +177,7 @@ class EventHub:
             wanted = owners - self._known.keys()
 
     def _concerns(self, scope: Scope, stack: StackRow) -> bool:
-        """Whether a stack is among those of a scope."""
+        """Whether a stack belongs to a scope."""
         if stack.project_id != scope.project_id and scope.stack is None:
             return False
         if scope.stack is None:

@@ -1,1 +1,1 @@
-"""The views of the orchestration API v1, one module per collection."""
+"""The views of the orchestration API v1, a module per collection."""

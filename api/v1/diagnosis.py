@@ -1,4 +1,4 @@
-"""Why a stack is not done, and how far it is: beside what Heat has (docs/diagnosis.md)."""
+"""Explanations of an unfinished stack and its progress; an extension of Heat's API (docs/diagnosis.md)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from orchestrator.store.stacks.stacks import StackRow
 
 why = Blueprint("why", __name__)
 
-LIMIT: Final = 50  # nodes of a page, unless asked otherwise
+LIMIT: Final = 50  # default page size in nodes
 MOST: Final = 200
 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Tell what a stack waits for, those that hold others up first."""
+    """Return the unfinished nodes of a stack, those that block further nodes first."""
     stack = get_stack(stack_name, stack_id)
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MOST))
@@ -44,7 +44,7 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/why")
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
-    """Tell what one resource waits for; nothing when it is not to be visited."""
+    """Return the explanation of a resource; empty if it has no pending visit."""
     stack = get_stack(stack_name, stack_id)
     found = stored.of_resource(dependencies().database, stack, resource_name)
     if found is None:
@@ -60,7 +60,7 @@ def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/progress")
 def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """Tell how far a stack's action is."""
+    """Return the progress counts of a stack's action."""
     stack = get_stack(stack_name, stack_id)
     summary = _summary(stack, stored.standing(dependencies().database, stack))
     told = progress_body(stored_progress.read(dependencies().database, stack)) | _summarized(stack, summary)
@@ -68,7 +68,7 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 
 
 def progress_body(found: Progress) -> dict[str, Any]:
-    """Return the counts as a stack shows them. What is none of these was given up after a failure."""
+    """Return the counts in the response format. Nodes in none of them were abandoned after a failure."""
     return {
         "total": found.total,
         "ready": found.of("ready"),
@@ -140,17 +140,17 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
 
 
 def _child(node: Unfinished) -> Mapping[str, Any] | None:
-    """Return the stack that a node waits for, of which the same can be asked."""
+    """Return the nested stack that a node waits for, which can be queried in the same way."""
     if node.child_uuid is None:
         return None
     return {"id": node.child_uuid, "stack_name": node.child_name, "stack_status": node.child_state}
 
 
 def _marker(given: str | None) -> Marker | None:
-    """Read where a page ended.
+    """Return the position where the previous page ended.
 
     Raises:
-        InvalidRequest: no page ever ended there.
+        InvalidRequest: the marker is invalid.
     """
     if given is None:
         return None

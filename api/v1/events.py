@@ -1,5 +1,5 @@
-"""What happened (docs/internals/rest-api.md §8): a stack's events, those of one resource, one event in full;
-and, ours, those of all stacks of a project. As a stream on request
+"""Events (docs/internals/rest-api.md §8) of a stack or a resource, and a single event with its properties.
+Events of all stacks of a project are an extension. Each list is also available as a stream
 (`streaming/event_stream.py`).
 """
 
@@ -25,12 +25,12 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 
 events = Blueprint("events", __name__)
 
-AT_ONCE: Final = 1_000  # events of one answer to `after`
+AT_ONCE: Final = 1_000  # maximum events per response to `after`
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the stack's events, the newest first unless asked otherwise."""
+    """List the stack's events, newest first by default."""
     stack = get_stack(stack_name, stack_id)
     return (
         event_stream.stream(stack, stack.project_id, _from())
@@ -41,17 +41,17 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events/stream")
 def stream(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """Tell the stack's events as they happen."""
+    """Stream the stack's events."""
     stack = get_stack(stack_name, stack_id)
     return event_stream.stream(stack, stack.project_id, _from())
 
 
 @events.get("/<project_id>/events")
 def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the events of all stacks of the project in the order of writing, a page at a time.
+    """List the events of all stacks of the project in commit order, page by page.
 
-    `sequence` says where the next page begins. A page may be empty without being the last: so much of what
-    happened was other people's.
+    `sequence` is the start of the next page. A page may be empty without being the last, because events of
+    other projects count towards it.
     """
     if event_stream.asked_for():
         return event_stream.stream(None, caller().project_id, _from())
@@ -68,19 +68,19 @@ def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @events.get("/<project_id>/events/stream")
 def stream_of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """Tell the events of all stacks of the project as they happen."""
+    """Stream the events of all stacks of the project."""
     return event_stream.stream(None, caller().project_id, _from())
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events")
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
-    """List one resource's events; none at all is a 404, as clients know it."""
+    """List the events of a resource. An empty list is a 404, as in Heat."""
     return _listing(get_stack(stack_name, stack_id), resource_name)
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/events/<event_id>")
 def show(project_id: str, stack_name: str, stack_id: str, resource_name: str, event_id: str) -> Response:  # noqa: ARG001
-    """Show one event with the type and the properties."""
+    """Return an event with the resource type and the properties."""
     stack = get_stack(stack_name, stack_id)
     row = get_event(dependencies().database, stack, resource_name, event_id)
     if row is None:
@@ -119,20 +119,20 @@ def _listing(stack: StackRow, resource_name: str | None) -> Response:
 
 
 def _from() -> Position | None:
-    """Return where a stream goes on: where it was cut off, or else after what the query names.
+    """Return the start of a stream: the last received event, or the sequence in the query.
 
     Raises:
-        InvalidRequest: that is no sequence.
+        InvalidRequest: the value is not a sequence.
     """
     last = request.headers.get("Last-Event-ID")
     return _position(last, "Last-Event-ID") if last else _after()
 
 
 def _after() -> Position | None:
-    """Return the sequence from which to go on, None when it is not asked for.
+    """Return the sequence after which the list starts; None if not given.
 
     Raises:
-        InvalidRequest: it is none, or the order asked for is another.
+        InvalidRequest: the value is not a sequence, or another sort order was requested.
     """
     given = query_params.text("after")
     if given is None:

@@ -1,5 +1,5 @@
-"""Outputs: what a stack tells its author (docs/internals/rest-api.md §9). Shown as they are: the author
-asked.
+"""Outputs of a stack (docs/internals/rest-api.md §9). Values are not masked: the template's author asked for
+them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs/<path:key>")
 def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:  # noqa: ARG001 - as above
-    """Show one output with its value."""
+    """Return an output with its value."""
     stack = get_stack(stack_name, stack_id)
     outline = _outline(stack)
-    if key in (unwanted := outline.get("unwanted_outputs") or {}):  # listed nowhere, but not unheard of
+    if key in (
+        unwanted := outline.get("unwanted_outputs") or {}
+    ):  # a deleted stack has no outputs, but their names are known
         body = {"output_key": key, "description": unwanted[key], "output_value": None}
         return json_response({"output": body})
     if key not in (outline.get("outputs") or {}):
@@ -46,7 +48,7 @@ def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:
 
 
 def output_body(output: Output) -> dict[str, Any]:
-    """Return one output with its value; a failing one has none and says why."""
+    """Return an output with its value; a failed output has an error instead."""
     body = {
         "output_key": output.key,
         "description": output.description or NO_DESCRIPTION,

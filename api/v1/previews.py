@@ -1,7 +1,7 @@
-"""What a create or an update would do (docs/internals/rest-api.md §5.5, §5.7).
+"""Previews of creates and updates (docs/internals/rest-api.md §5.5, §5.7).
 
-Resources have the form that Heat's engine gives them: action and status apart, identities in place of links.
-`because`, `certain`, `changed_properties` and `unknown_properties` are ours.
+Resources have the format of Heat's engine: separate action and status, identities instead of links.
+`because`, `certain`, `changed_properties` and `unknown_properties` are extensions.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Form = dict[str, Any]
 
 @previews.post("/<project_id>/stacks/preview")
 def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Show the stack that a create would make."""
+    """Return the stack that a create would make."""
     context = operation_context()
     with read_body(request, context.settings) as body:
         preview = dependencies().operations.preview_create(context, body)
-    identity = _Identity(context.caller.project_id, preview.name, "None")
+    identity = _EngineFormat(context.caller.project_id, preview.name, "None")
     described = preview.description or NO_DESCRIPTION
     shown = {
         "id": "None",
@@ -66,18 +66,20 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
     return json_response({"stack": shown})
 
 
-def _created(identity: _Identity, one: PlannedResource) -> Form | list[Any]:
-    """Return a resource that would be made; one that stands for a stack is the list of what is in that."""
+def _created(identity: _EngineFormat, one: PlannedResource) -> Form | list[Any]:
+    """Return a planned resource; a nested stack is the list of its resources."""
     if one.nested is not None:
-        inner = _Identity(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
+        inner = _EngineFormat(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
         return [_created(inner, two) for two in one.nested.resources]
-    form = identity.unmade(one.name, one.type, one.required_by, one.description, one.attributes, one.metadata)
+    form = identity.planned(
+        one.name, one.type, one.required_by, one.description, one.attributes, one.metadata
+    )
     return form | {"properties": one.properties}
 
 
 @previews.route("/<project_id>/stacks/<stack_name>/<stack_id>/preview", methods=["PUT", "PATCH"])
 def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Show what an update would do to each resource."""
+    """Return the effect of an update on each resource."""
     nested, patch = query_params.boolean("show_nested"), request.method == "PATCH"
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings) as body:
@@ -88,19 +90,19 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
     every = [preview, *preview.nested]
     if sum(sum(map(len, one.items.values()), len(one.unchanged)) for one in every) < WHOLE:
         return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
-    return Response(_written(lists), mimetype="application/json")
+    return Response(_streamed(lists), mimetype="application/json")
 
 
-class _Identity:
-    """One stack's resources in the engine's form."""
+class _EngineFormat:
+    """Formats the resources of one stack as Heat's engine does."""
 
     def __init__(self, project_id: str, name: str, stack_id: str, parent: str | None = None) -> None:
         self.nested = {} if parent is None else {"parent_resource": parent}
-        self.name, self.parts = name, dependencies()  # a long answer is written when its request is gone
+        self.name, self.parts = name, dependencies()  # the request has ended when a long response is written
         self.stack = {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}
 
-    def made(self, row: ResourceRow, required_by: Sequence[str]) -> Form:
-        """Return a resource that is there."""
+    def existing(self, row: ResourceRow, required_by: Sequence[str]) -> Form:
+        """Return an existing resource."""
         known = {
             "creation_time": time(row.created_at),
             "updated_time": time(row.updated_at or row.created_at),
@@ -111,9 +113,9 @@ class _Identity:
             "metadata": shown_metadata(row, self.parts.types, self.parts.cipher),
             "attributes": shown_attributes(row, self.parts.types, []),
         }
-        return self.unmade(row.name, row.type, required_by, row.description, (), None) | known
+        return self.planned(row.name, row.type, required_by, row.description, (), None) | known
 
-    def unmade(
+    def planned(
         self,
         name: str,
         type_name: str,
@@ -122,7 +124,7 @@ class _Identity:
         attributes: Sequence[str],
         metadata: Any,
     ) -> Form:
-        """Return a resource that is not."""
+        """Return a resource that does not exist yet."""
         return {
             "resource_name": name,
             "resource_type": type_name,
@@ -144,10 +146,10 @@ class _Identity:
 
 
 def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[Form]]:
-    """Return each list to be read when it is written, so that memory does not grow with what is unchanged.
+    """Return each list as a generator, so that memory does not grow with the number of unchanged resources.
 
-    A resource that stands for a stack is always among the updated: Heat asks the stack inside whatever there
-    is to change, and its clients look there. One for which nothing is to change says so with `unchanged`.
+    A nested stack is always listed under `updated`: Heat delegates to the nested stack in any case, and its
+    clients rely on that. A nested stack without changes has `unchanged`.
     """
     every = [
         (one, row, _identity(stack.project_id, one, row))
@@ -171,20 +173,22 @@ def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[For
     return {turn: of(turn) for turn in TURNS}
 
 
-def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -> _Identity:
+def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -> _EngineFormat:
     if stack is None:
-        return _Identity(project_id, preview.name, "None", parent=preview.parent)
-    return _Identity(project_id, stack.name, str(stack.uuid), parent=stack.parent_resource)
+        return _EngineFormat(project_id, preview.name, "None", parent=preview.parent)
+    return _EngineFormat(project_id, stack.name, str(stack.uuid), parent=stack.parent_resource)
 
 
-def _unchanged(stack: StackRow | None, identity: _Identity, names: Collection[str]) -> Iterator[Form]:
+def _unchanged(stack: StackRow | None, identity: _EngineFormat, names: Collection[str]) -> Iterator[Form]:
     if names and stack is not None:
         for row in list_resources(identity.parts.database, stack, with_values=True):
             if row.name in names:
-                yield identity.made(row, row.required_by)
+                yield identity.existing(row, row.required_by)
 
 
-def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[ResourceChange]) -> Iterator[Form]:
+def _touched(
+    stack: StackRow | None, identity: _EngineFormat, items: Sequence[ResourceChange]
+) -> Iterator[Form]:
     for start in range(0, len(items), WHOLE):
         part = items[start : start + WHOLE]
         ids = [item.row_id for item in part if item.row_id is not None]
@@ -194,14 +198,14 @@ def _touched(stack: StackRow | None, identity: _Identity, items: Sequence[Resour
             yield _touched_one(identity, item, row)
 
 
-def _touched_one(identity: _Identity, item: ResourceChange, row: ResourceRow | None) -> Form:
+def _touched_one(identity: _EngineFormat, item: ResourceChange, row: ResourceRow | None) -> Form:
     expected = item.expected
     if row is None:
-        form = identity.unmade(
+        form = identity.planned(
             expected.name, item.type, item.required_by, item.description, item.attributes, expected.metadata
         )
     else:
-        form = identity.made(row, item.required_by)
+        form = identity.existing(row, item.required_by)
     if expected.turn != "deleted":
         form["resource_type"] = item.type
         form["description"] = item.description
@@ -214,8 +218,8 @@ def _touched_one(identity: _Identity, item: ResourceChange, row: ResourceRow | N
     }
 
 
-def _written(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
-    """Yield the answer as it is read."""
+def _streamed(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
+    """Yield the response as it is read."""
     begun = b'{"resource_changes":{'
     for turn, forms in lists.items():
         yield begun + orjson.dumps(turn) + b":["

@@ -1,6 +1,4 @@
-"""What this installation knows: its resource types, its build, its workers (docs/internals/rest-api.md §10.2,
-§13).
-"""
+"""Resource types, build and workers of this installation (docs/internals/rest-api.md §10.2, §13)."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ BINARY: Final = "orchestrator-worker"
 
 @catalogue.get("/<project_id>/resource_types")
 def type_index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the types."""
+    """List the resource types."""
     listed = types.list_types(
         _offered(),
         support_status=query_params.text("support_status"),
@@ -40,14 +38,14 @@ def type_index(project_id: str) -> Response:  # noqa: ARG001 - every path starts
 
 @catalogue.get("/<project_id>/resource_types/<type_name>")
 def type_schema(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
-    """Show a type's properties and attributes."""
+    """Return the properties and attributes of a type."""
     described = query_params.boolean("with_description")
     return json_response(types.type_schema(_offered(), type_name, with_description=described))
 
 
 @catalogue.get("/<project_id>/resource_types/<type_name>/template")
 def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 - as above
-    """Show a template of one such resource."""
+    """Return a template with a single resource of the type."""
     return json_response(
         types.type_template(_offered(), type_name, query_params.text("template_type") or "cfn")
     )
@@ -60,14 +58,14 @@ def _offered() -> AvailableTypes:
 
 @catalogue.get("/<project_id>/build_info")
 def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """Say which builds answer."""
+    """Return the versions of the API and the engine."""
     return json_response({"api": {"revision": "unknown"}, "engine": {"revision": "unknown"}})
 
 
 @catalogue.get("/<project_id>/services")
 def services(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the workers, which Heat's clients know as engines: for whoever runs this installation."""
-    if dependencies().settings.auth != "none":  # without authentication whoever calls runs it
+    """List the workers, which Heat's clients know as engines; for operators."""
+    if dependencies().settings.auth != "none":  # without authentication every caller is the operator
         require_named("service:index")
     found = workers.list_workers(dependencies().database)
     if not any(worker.is_up for worker in found):
@@ -84,13 +82,13 @@ def _service(worker: WorkerRow) -> dict[str, Any]:
         "hostname": worker.hostname,
         "topic": worker.queues,
         "report_interval": worker.report_interval,
-        "created_at": _precisely(worker.created_at),
-        "updated_at": _precisely(worker.updated_at),
+        "created_at": _time_with_microseconds(worker.created_at),
+        "updated_at": _time_with_microseconds(worker.updated_at),
         "deleted_at": None,
         "status": "up" if worker.is_up else "down",
     }
 
 
-def _precisely(value: dt.datetime) -> str:
-    """Write a time as this one call has it: with microseconds, and without the zone, which is UTC."""
+def _time_with_microseconds(value: dt.datetime) -> str:
+    """Return a time in the format of this endpoint: microseconds, UTC without a zone."""
     return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec="microseconds")

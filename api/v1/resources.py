@@ -1,4 +1,4 @@
-"""A stack's resources: list, show, metadata (docs/internals/rest-api.md §7)."""
+"""Resources of a stack: list, show, metadata (docs/internals/rest-api.md §7)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ resources = Blueprint("resources", __name__)
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the resources, one a name; with `limit` (ours) a page of them, after the one named `marker`."""
+    """List the resources by name; with `limit` (extension) a page after the name `marker`."""
     query_params.refuse_unknown([*FILTERS, "nested_depth", "with_detail", "limit", "marker"])
     levels, detail = query_params.levels(), query_params.boolean("with_detail")
     limit, marker = query_params.integer("limit"), query_params.text("marker")
@@ -51,7 +51,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
 def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
-    """Show one resource with its attributes."""
+    """Return a resource with its attributes."""
     stack = get_stack(stack_name, stack_id)
     row = _found(stack, resource_name)
     body = _body(row, stack, Links(), dependencies().types, request.args.getlist("with_attr"))
@@ -62,7 +62,7 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/metadata")
 def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
-    """Show a resource's metadata as it is now."""
+    """Return a resource's current metadata."""
     stack, bearer = get_stack(stack_name, stack_id), caller().bearer
     if bearer is not None:
         require(dependencies().database, bearer, stack.id, resource_name)
@@ -71,7 +71,7 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
 
 
 def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> dict[str, Any]:
-    """Return a resource as a page has it, which does not know who of all the others requires it."""
+    """Return a resource as an entry of a page, which omits `required_by`."""
     body = _body(row, stack, links, types)
     del body["required_by"]
     return body
@@ -91,7 +91,7 @@ def _body(
     types: Registry | None,
     with_attr: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Return one resource; with `types`, its description and attributes too."""
+    """Return a resource; with `types`, also its description and attributes."""
     place = links.of(stack)
     linked = [link("self", below(place, "resources", row.name)), link("stack", place)]
     if row.child_uuid is not None and row.child_name is not None:
@@ -118,7 +118,7 @@ def _body(
 
 
 def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
-    """Return the attributes as last observed: null if not known, masked if secret or stored sealed."""
+    """Return the last observed attributes: null if unknown, masked if secret or encrypted."""
     kind = types.get(row.kind)
     declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
     known = row.attributes or {}
@@ -137,14 +137,14 @@ def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) ->
 
 
 def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
-    """Return the metadata as it is."""
+    """Return the unmasked metadata."""
     if row.sealed is None or row.metadata is not None:
         return dict(row.metadata or {})
     return dict(cipher.open(row.sealed).get("metadata") or {})
 
 
 def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) -> Any:
-    """Return the metadata as whoever asks may see it: as it is for whom it is meant, else masked."""
+    """Return the metadata as visible to the caller: unmasked for its intended reader, masked otherwise."""
     kind = context.types.get(row.kind)
     if kind is not None and kind.publishes:
         return machine_metadata(context, stack, row, kind)
@@ -157,9 +157,9 @@ def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) ->
 
 
 def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: Cipher) -> Any:
-    """Return the metadata; of a sealed row the shape, its values masked, wherever they are kept.
+    """Return the metadata with the values of an encrypted row masked.
 
-    What signals told is shown where the type says that it is no secret; the template's own may be one.
+    Data of signals is shown if the type declares it as not secret; metadata of the template may be secret.
     """
     if row.sealed is None:
         return row.metadata or {}

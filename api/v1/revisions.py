@@ -1,6 +1,6 @@
-"""What became of a stack: its revisions, what differs between them, back to one of them, and why it failed.
+"""Revisions of a stack: list, show, diff, rollback, and causes of failure.
 
-Ours, beside what Heat has: Heat keeps one template back and tells the first cause.
+An extension: Heat keeps only the previous template and reports only the first cause.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>"
 
 @revisions.get(f"{STACK}/revisions")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the revisions, the newest first; the marker is a number."""
+    """List the revisions, newest first; the marker is a revision number."""
     stack, links = get_stack(stack_name, stack_id), Links()
     marker, limit = query_params.integer("marker"), query_params.integer("limit")
     rows = history.list_chapters(dependencies().database, stack, before=marker, limit=limit)
@@ -41,7 +41,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 @revisions.get(f"{STACK}/revisions/<number>")
 def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
-    """Show one revision: what it did, and with which parameters."""
+    """Return a revision with its effects and parameters."""
     stack = get_stack(stack_name, stack_id)
     row, revision = _chapter(stack, number), _revision(stack, number)
     did = history.revision_effects(dependencies().database, stack, row)
@@ -61,25 +61,25 @@ def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Respon
 
 @revisions.get(f"{STACK}/revisions/<number>/template")
 def template(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
-    """Send a revision's template as it is stored."""
+    """Return a revision's template as stored."""
     return template_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<number>/environment")
 def environment(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001
-    """Show a revision's environment, values of hidden parameters masked."""
+    """Return a revision's environment with the values of hidden parameters masked."""
     return environment_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<number>/files")
 def files(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
-    """Send a revision's files, name to content."""
+    """Return a revision's files, name to content."""
     return files_of(_revision(get_stack(stack_name, stack_id), number))
 
 
 @revisions.get(f"{STACK}/revisions/<before>/diff/<after>")
 def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: str) -> Response:  # noqa: ARG001
-    """Show what differs between two revisions."""
+    """Return the differences between two revisions."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     one, other = _chapter(stack, before), _chapter(stack, after)
     found = dependencies().operations.diff_revisions(context, stack, one.number, other.number)
@@ -88,7 +88,7 @@ def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: st
 
 @revisions.post(f"{STACK}/revisions/<number>/rollback")
 def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
-    """Bring the stack back to a revision, whatever it is doing."""
+    """Roll the stack back to a revision, also during another action."""
     stack = get_stack(stack_name, stack_id)
     rings = dependencies().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
     dependencies().publish(rings)
@@ -97,10 +97,10 @@ def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Re
 
 @revisions.get(f"{STACK}/failures")
 def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """List every cause why the stack failed, or a revision, in the order they happened.
+    """List all causes of a failure of the stack or of a revision, in chronological order.
 
-    After a rollback it is what was rolled back that failed, after a deletion what failed last before. With
-    `nested_depth` each has the causes in the stack it stands for.
+    After a rollback these are the causes of the rolled back action; after a delete, of the last failed action
+    before it. With `nested_depth` each cause includes the causes in its nested stack.
     """
     stack, links = get_stack(stack_name, stack_id), Links()
     chosen = query_params.text("revision")
@@ -133,10 +133,10 @@ def _revision(stack: StackRow, number: str) -> RevisionRow:
 
 
 def _number(text: str) -> int:
-    """Return the number that a path or a query names.
+    """Return the revision number in a path or a query.
 
     Raises:
-        NotFound: it is none, and so there is no such revision.
+        NotFound: the value is not a number, so no such revision exists.
     """
     if not DIGITS.fullmatch(text):
         raise NotFound("Revision", text)
@@ -144,7 +144,7 @@ def _number(text: str) -> int:
 
 
 def _body(row: RevisionHistory, stack: StackRow, links: Links) -> dict[str, Any]:
-    """Return one revision in short; without an outcome it is being carried out."""
+    """Return the summary of a revision; a revision in progress has no outcome."""
     ended = row.ended_at
     return {
         "number": row.number,

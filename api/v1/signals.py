@@ -1,6 +1,4 @@
-"""Signals to a resource and marks on its health (docs/internals/rest-api.md §7.4, §7.5); who waits at
-a hook.
-"""
+"""Signals to resources, health marks (docs/internals/rest-api.md §7.4, §7.5), and pending hooks."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from api.response.serialization import NextPage, json_response, link, time
 
 signals = Blueprint("signals", __name__)
 
-LONGEST_ID: Final = 19  # digits of a row's id, at least
+LONGEST_ID: Final = 19  # minimum number of digits of a row id
 
 
 @signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
 def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Take on a signal; the resource takes it in after the answer."""
+    """Accept a signal; a worker processes it later."""
     stack, context = locate_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         rings = dependencies().operations.signal(context, stack, resource_name, body)
@@ -32,7 +30,7 @@ def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
 
 @signals.patch("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
 def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
-    """Mark a resource to be replaced by the next update, or unmark it."""
+    """Mark a resource for replacement by the next update, or unmark it."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         dependencies().operations.mark_unhealthy(context, stack, resource_name, body)
@@ -41,7 +39,7 @@ def mark_unhealthy(project_id: str, stack_name: str, stack_id: str, resource_nam
 
 @signals.get("/<project_id>/stacks/<stack_name>/<stack_id>/hooks")
 def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the resources that wait at a hook, the one that has waited longest first."""
+    """List the resources paused at a hook, longest wait first."""
     after, limit = _after(query_params.text("marker")), query_params.integer("limit")
     stack = get_stack(stack_name, stack_id)
     waiting = dependencies().operations.pending_hooks(operation_context(), stack, after, limit)
@@ -62,7 +60,7 @@ def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 
 def _after(marker: str | None) -> tuple[dt.datetime, int] | None:
-    """Return the moment and the node that a marker names; the start for one that names none."""
+    """Return the time and node of a marker; the start of the list if the marker is unknown."""
     moment, _, node = (marker or "").partition("/")
     try:
         return dt.datetime.fromisoformat(moment), int(node) if len(node) < LONGEST_ID else 0

@@ -1,4 +1,4 @@
-"""A stack's snapshots: take, list, show, remove, restore (docs/internals/rest-api.md §11)."""
+"""Snapshots of a stack: create, list, show, delete, restore (docs/internals/rest-api.md §11)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.request import query_params
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.serialization import NextPage, link, time
-from api.v1.stack_documents import begun
+from api.v1.stack_documents import read_first_slice
 from orchestrator.errors import NotFound
 from orchestrator.operations import offload
 from orchestrator.operations.adoption import export
@@ -25,7 +25,7 @@ snapshots = Blueprint("snapshots", __name__)
 
 @snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Begin a snapshot; the work goes on after the answer."""
+    """Start a snapshot; workers complete it later."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         taken = operations.take(context, stack, body)
@@ -35,7 +35,7 @@ def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the snapshots, the oldest first."""
+    """List the snapshots, oldest first."""
     stack, has, next_page = get_stack(stack_name, stack_id), dependencies(), NextPage()
     marker, limit = query_params.text("marker"), query_params.integer("limit")
 
@@ -57,7 +57,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
 def show(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show one snapshot."""
+    """Return a snapshot."""
     stack = get_stack(stack_name, stack_id)
     body = _body(operations.find(operation_context(), stack, snapshot_id), stack, dependencies())
     return _json(piece for pieces in ((b'{"snapshot":',), body, (b"}",)) for piece in pieces)
@@ -65,7 +65,7 @@ def show(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> R
 
 @snapshots.delete("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>")
 def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
-    """Let a snapshot be removed, with the copies that belong to it."""
+    """Delete a snapshot with its resource snapshots."""
     stack, context = _live(stack_name, stack_id), operation_context()
     operations.remove(context, stack, snapshot_id)
     return Response(status=204)
@@ -73,7 +73,7 @@ def delete(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) ->
 
 @snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots/<snapshot_id>/restore")
 def restore(project_id: str, stack_name: str, stack_id: str, snapshot_id: str) -> Response:  # noqa: ARG001 - as above
-    """Begin to bring the stack back to a snapshot."""
+    """Start to restore the stack from a snapshot."""
     stack, context = _live(stack_name, stack_id), operation_context()
     dependencies().publish(offload.restore(context, stack, snapshot_id))
     return Response(status=202)
@@ -87,7 +87,7 @@ def _live(name: str, id_: str) -> StackRow:
 
 
 def _body(row: SnapshotRow, stack: StackRow, has: Dependencies) -> Iterator[bytes]:
-    """Yield one snapshot: with the stack as it was, in the form of an export."""
+    """Yield a snapshot, including the stack in the format of an export."""
     head = {
         "id": str(row.uuid),
         "name": row.name,
@@ -102,4 +102,4 @@ def _body(row: SnapshotRow, stack: StackRow, has: Dependencies) -> Iterator[byte
 
 
 def _json(slices: Iterator[bytes]) -> Response:
-    return Response(begun(slices), mimetype="application/json")
+    return Response(read_first_slice(slices), mimetype="application/json")

@@ -1,4 +1,4 @@
-"""Software configs: list, show, create, delete; they never change (docs/internals/rest-api.md §12)."""
+"""Software configs: list, show, create, delete; they are immutable (docs/internals/rest-api.md §12)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ software_configs = Blueprint("software_configs", __name__)
 
 @software_configs.get("/<project_id>/software_configs")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's configs, the newest first, or every project's for who may know of them all."""
+    """List the project's configs, newest first; with `global_tenant` those of all projects, if the policy
+    allows it.
+    """
     everywhere = query_params.boolean("global_tenant")
     if everywhere:
         require_named("software_configs:global_index")
@@ -27,7 +29,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 
 @software_configs.post("/<project_id>/software_configs")
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """Make a config."""
+    """Create a config."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         return json_response({"software_config": operations.create_config(context, body)})
@@ -35,12 +37,12 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @software_configs.get("/<project_id>/software_configs/<config_id>")
 def show(project_id: str, config_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show one config."""
+    """Return a config."""
     return json_response({"software_config": operations.show_config(operation_context(), config_id)})
 
 
 @software_configs.delete("/<project_id>/software_configs/<config_id>")
 def delete(project_id: str, config_id: str) -> Response:  # noqa: ARG001 - as above
-    """Remove a config that no deployment refers to."""
+    """Delete a config that no deployment uses."""
     operations.delete_config(operation_context(), config_id)
     return Response(status=204)

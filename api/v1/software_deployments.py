@@ -1,4 +1,4 @@
-"""Software deployments, and what the agents on machines poll (docs/internals/rest-api.md §12)."""
+"""Software deployments, and the metadata that agents on servers poll (docs/internals/rest-api.md §12)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ software_deployments = Blueprint("software_deployments", __name__)
 
 @software_deployments.get("/<project_id>/software_deployments")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's deployments, or those of one machine."""
+    """List the project's deployments, or those of a server."""
     found = operations.list_deployments(operation_context(), query_params.text("server_id"))
     return json_response({"software_deployments": found})
 
 
 @software_deployments.get("/<project_id>/software_deployments/metadata/<server_id>")
 def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show the configs that a machine is to carry out: for the agent on it."""
+    """Return the configs for a server's agent."""
     bearer = caller().bearer
     if bearer is not None and bearer.gave.physical_id != server_id:
         raise AccessDenied
@@ -32,7 +32,7 @@ def metadata(project_id: str, server_id: str) -> Response:  # noqa: ARG001 - as 
 
 @software_deployments.post("/<project_id>/software_deployments")
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """Publish a config for a machine."""
+    """Create a deployment of a config to a server."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         return json_response({"software_deployment": operations.create_deployment(context, body)})
@@ -40,14 +40,14 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @software_deployments.get("/<project_id>/software_deployments/<deployment_id>")
 def show(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show one deployment."""
+    """Return a deployment."""
     found = operations.show_deployment(operation_context(), deployment_id)
     return json_response({"software_deployment": found})
 
 
 @software_deployments.put("/<project_id>/software_deployments/<deployment_id>")
 def update(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
-    """Change one deployment; what is null stays."""
+    """Update a deployment; null values are ignored."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         changed = operations.update_deployment(context, deployment_id, body)
@@ -56,6 +56,6 @@ def update(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - a
 
 @software_deployments.delete("/<project_id>/software_deployments/<deployment_id>")
 def delete(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
-    """Remove one deployment."""
+    """Delete a deployment."""
     operations.delete_deployment(operation_context(), deployment_id)
     return Response(status=204)

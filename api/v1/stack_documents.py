@@ -1,6 +1,4 @@
-"""What a stack was made from: template, environment, files (docs/internals/rest-api.md §9); also of a deleted
-one.
-"""
+"""Template, environment and files of a stack (docs/internals/rest-api.md §9), also of a deleted stack."""
 
 from __future__ import annotations
 
@@ -20,35 +18,39 @@ documents = Blueprint("documents", __name__)
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/template")
 def template(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Send the template as it is stored; that of a group's child as HOT."""
+    """Return the template as stored; the child template of a group as HOT."""
     return template_of(_revision(stack_name, stack_id))
 
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/environment")
 def environment(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show the user's environment, values of hidden parameters masked."""
+    """Return the user's environment with the values of hidden parameters masked."""
     return environment_of(_revision(stack_name, stack_id))
 
 
 @documents.get("/<project_id>/stacks/<stack_name>/<stack_id>/files")
 def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """Send the files, name to content."""
+    """Return the files, name to content."""
     return files_of(_revision(stack_name, stack_id))
 
 
 def template_of(revision: RevisionRow) -> Response:
-    """Send a revision's template in slices: it may be larger than this process should be."""
-    return Response(begun(shown_template(dependencies().database, revision)), mimetype="application/json")
+    """Stream a revision's template, which may be too large for this process's memory."""
+    return Response(
+        read_first_slice(shown_template(dependencies().database, revision)), mimetype="application/json"
+    )
 
 
 def environment_of(revision: RevisionRow) -> Response:
-    """Show a revision's environment, values of hidden parameters masked."""
+    """Return a revision's environment with the values of hidden parameters masked."""
     return json_response(shown_environment(revision))
 
 
 def files_of(revision: RevisionRow) -> Response:
-    """Send a revision's files, name to content, in slices."""
-    return Response(begun(files_json(dependencies().database, revision.files)), mimetype="application/json")
+    """Stream a revision's files, name to content."""
+    return Response(
+        read_first_slice(files_json(dependencies().database, revision.files)), mimetype="application/json"
+    )
 
 
 def _revision(stack_name: str, stack_id: str) -> RevisionRow:
@@ -58,8 +60,8 @@ def _revision(stack_name: str, stack_id: str) -> RevisionRow:
     return revision
 
 
-def begun(slices: Iterator[bytes]) -> Iterator[bytes]:
-    """Read the first slice now, so that what fails at once fails with a status."""
+def read_first_slice(slices: Iterator[bytes]) -> Iterator[bytes]:
+    """Read the first slice now, so that an early error has an error status."""
     first = next(slices, b"null")
 
     def rest() -> Iterator[bytes]:

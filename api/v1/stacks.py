@@ -32,7 +32,7 @@ from orchestrator.template.versions import LATEST
 stacks = Blueprint("stacks", __name__)
 
 NO_DESCRIPTION: Final = "No description"
-# What clients call a filter, beside its own name.
+# Alternative names of filters that clients use.
 OTHER_NAMES: Final = {
     "stack_name": "name",
     "stack_status": "status",
@@ -44,7 +44,7 @@ OTHER_NAMES: Final = {
 
 @stacks.get("/<project_id>/stacks")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's stacks, or every project's for who may know of them all."""
+    """List the project's stacks; with `global_tenant` those of all projects, if the policy allows it."""
     scope, admin = caller().scope, caller().is_admin
     if query_params.boolean("global_tenant"):
         require_named("stacks:global_index")
@@ -63,7 +63,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 
 @stacks.get("/<project_id>/stacks/detail")
 def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the project's stacks with more of each; nothing can be filtered."""
+    """List the project's stacks with further fields; filters are ignored."""
     query, links, admin = StackQuery(hidden_tags=_hidden_tags()), Links(), caller().is_admin
     rows = list_stacks(dependencies().database, caller().scope, query)
     return json_list("stacks", (_detailed(row, links, admin=admin) for row in rows))
@@ -71,7 +71,7 @@ def detail(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @stacks.post("/<project_id>/stacks")
 def create(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """Take on a new stack; the work goes on after the answer."""
+    """Accept a new stack; workers create it later."""
     context = operation_context()
     with read_body(request, context.settings) as body:
         accepted = dependencies().operations.create(context, body)
@@ -84,7 +84,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @stacks.get("/<project_id>/stacks/<stack_name>/<stack_id>")
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Show one stack."""
+    """Return a stack."""
     with_outputs = query_params.boolean("resolve_outputs", default=True)
     with_diagnostics = query_params.boolean("with_diagnostics")
     stack = get_stack(stack_name, stack_id)
@@ -103,18 +103,18 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "notification_topics": [],
     }
     counted = progress.read(dependencies().database, stack)
-    if counted.total:  # an old stack's are forgotten
+    if counted.total:  # the counts of an old stack were purged
         shown["progress"] = progress_body(counted)
     if with_outputs and stack.deleted_at is None:
         shown["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
-    if with_diagnostics:  # only where they are asked for: clients print every key of a stack
+    if with_diagnostics:  # only on request: clients print every key of a stack
         shown["diagnostics"] = diagnostics(stack)
     return json_response({"stack": shown})
 
 
 @stacks.route("/<project_id>/stacks/<stack_name>/<stack_id>", methods=["PUT", "PATCH"])
 def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Take on a new template for the stack, whatever it is doing."""
+    """Accept a new template for the stack, also during another action."""
     patch = request.method == "PATCH"
     if not patch:
         require_named("stacks:update")
@@ -131,7 +131,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 
 @stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
 def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Begin an action of the stack."""
+    """Start an action of the stack."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         require_named(f"actions:{requested_action(body)}")
@@ -142,7 +142,7 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
 
 @stacks.delete("/<project_id>/stacks/<stack_name>/<stack_id>")
 def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Start deleting the stack, whatever it is doing."""
+    """Start to delete the stack, also during another action."""
     stack = get_stack(stack_name, stack_id)
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack_name)
@@ -151,7 +151,7 @@ def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 
 
 def _query() -> StackQuery:
-    """Read what a listing asks for; unknown keys are ignored."""
+    """Read the query of a listing; unknown parameters are ignored, as in Heat."""
     given = query_params.filters([*FILTERS, "status"])
     for alias, name in OTHER_NAMES.items():
         if values := query_params.texts(alias):
@@ -178,7 +178,7 @@ def _hidden_tags() -> list[str]:
 
 
 def _state(text: str) -> tuple[str | None, str]:
-    """Split `CREATE_FAILED` into action and status; `FAILED` alone says nothing of the action."""
+    """Split `CREATE_FAILED` into action and status; `FAILED` alone matches every action."""
     action, found, status = text.partition("_")
     return (action, status) if found and action in STACK_ACTIONS else (None, text)
 
@@ -222,12 +222,12 @@ def _common(row: StackRow, links: Links) -> dict[str, Any]:
 
 
 def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:
-    """Return every parameter as text, hidden ones masked, the pseudo ones first."""
+    """Return all parameters as text, pseudo parameters first, hidden values masked."""
     if revision is None:
         return pseudo_parameters(str(stack.uuid), stack.name, stack.project_id, format_named(LATEST))
     template = Template.from_outline(revision.outline)
     schemas = template.parameters
     values = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id, template.form)
     given = {name: value for name, value in revision.parameters.items() if name in schemas}
-    hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # is sealed
+    hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # encrypted
     return ParameterValues({**values, **given}, hidden).public(schemas)

@@ -1,6 +1,4 @@
-"""Templates as such: validation, the versions of the language and their functions
-(docs/internals/rest-api.md §10).
-"""
+"""Template validation, template versions and their functions (docs/internals/rest-api.md §10)."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from api.dependencies import dependencies, operation_context
 from api.request import query_params
 from api.request.body import read_body
 from api.response.errors import TemplateVersionNotFound
-from api.response.function_descriptions import told
+from api.response.function_descriptions import description_of
 from api.response.serialization import json_response
 from orchestrator.errors import InvalidRequest
 from orchestrator.template.formats import all_formats, find_format
 from orchestrator.template.functions import Function
 
-UNAVAILABLE: Final = "99001"  # the code of a type that is known and not there
+UNAVAILABLE: Final = "99001"  # code of a known type whose service is not installed
 IGNORABLE: Final = frozenset({UNAVAILABLE})
 
 templates = Blueprint("templates", __name__)
@@ -26,7 +24,7 @@ templates = Blueprint("templates", __name__)
 
 @templates.post("/<project_id>/validate")
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Check a template without making anything of it; every fault is a 400."""
+    """Validate a template; every fault is a 400."""
     asked = {name: query_params.boolean(name) for name in ("show_nested", "with_warnings")}
     ignored = query_params.words("ignore_errors")
     unknown = [code for code in ignored if code not in IGNORABLE]
@@ -40,7 +38,7 @@ def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts w
 
 @templates.get("/<project_id>/template_versions")
 def version_index(project_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the versions of the language, each under its date with the names it also has."""
+    """List the template versions by date, with their aliases."""
     listed = [
         {
             "version": f"{form.key}.{form.version}",
@@ -54,7 +52,7 @@ def version_index(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 @templates.get("/<project_id>/template_versions/<version>/functions")
 def function_index(project_id: str, version: str) -> Response:  # noqa: ARG001 - as above
-    """List the functions that a template of this version can call here."""
+    """List the functions of a template version."""
     with_conditions = query_params.boolean("with_condition_func")
     key, _, value = version.partition(".")
     form = find_format(key, value)
@@ -64,7 +62,7 @@ def function_index(project_id: str, version: str) -> Response:  # noqa: ARG001 -
     if with_conditions:
         functions |= form.condition_functions
     listed = [
-        {"functions": name, "description": told(name, function, form)}
+        {"functions": name, "description": description_of(name, function, form)}
         for name, function in sorted(functions.items())
     ]
     return json_response({"template_functions": listed})

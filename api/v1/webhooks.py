@@ -1,4 +1,4 @@
-"""Webhooks, ours beside what Heat has: who wants to be told of a project's events."""
+"""Webhooks that receive a project's events; an extension of Heat's API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ ONE = f"{COLLECTION}/<webhook_id>"
 
 @webhooks.get(COLLECTION)
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's webhooks, the oldest first; `state=dead` are those that were given up."""
+    """List the project's webhooks, oldest first; `state=dead` lists those that reached the maximum number of
+    attempts.
+    """
     found = operations.listed(
         operation_context(),
         state=query_params.text("state"),
@@ -30,7 +32,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 
 @webhooks.post(COLLECTION)
 def create(project_id: str) -> Response:
-    """Make a webhook; the answer, and no other, has its secret."""
+    """Create a webhook; its secret is only in this response."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         made = operations.create(context, body)
@@ -41,26 +43,26 @@ def create(project_id: str) -> Response:
 
 @webhooks.get(ONE)
 def show(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
-    """Show one webhook: where it stands, and what went wrong the last time."""
+    """Return a webhook with its state and last error."""
     return json_response({"webhook": operations.show(operation_context(), webhook_id)})
 
 
 @webhooks.delete(ONE)
 def delete(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
-    """Remove a webhook."""
+    """Delete a webhook."""
     operations.delete(operation_context(), webhook_id)
     return Response(status=204)
 
 
 @webhooks.post(f"{ONE}/test")
 def test(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
-    """Deliver a message without events now, and tell how that went."""
+    """Send a test message without events now, and return the result."""
     return json_response({"test": operations.test(operation_context(), webhook_id)})
 
 
 @webhooks.post(f"{ONE}/rearm")
 def rearm(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
-    """Let a webhook that was given up try again."""
+    """Reactivate a dead webhook."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         return json_response({"webhook": operations.reactivate(context, webhook_id, body)})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from werkzeug.routing import Rule
 
-from api.routes import FOR_ANYBODY, UNVERSIONED
+from api.routes import PUBLIC, UNVERSIONED
 from orchestrator.security.tokens import create_token
 from tests.integration.api_world import Client, Made, World, root, world  # noqa: F401 - fixtures
 
@@ -61,7 +61,7 @@ WORKING = {  # these routes act on the request; their own tests cover them
     "webhooks.test",
     "webhooks.rearm",
 }
-OPEN = UNVERSIONED | FOR_ANYBODY
+OPEN = UNVERSIONED | PUBLIC
 OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}  # signed: tests/scenarios/keystone/test_access.py
 
 

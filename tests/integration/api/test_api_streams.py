@@ -257,7 +257,7 @@ def test_a_process_that_ends_lets_go_of_who_follows(world: World, project: str, 
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]
-    hub.let_go()
+    hub.end_streams()
     try:
         assert stream.message() is None
     finally:
