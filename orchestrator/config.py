@@ -157,6 +157,8 @@ class Settings(BaseSettings):
         default=24, ge=1, description="consecutive failures until the webhook is dead"
     )
 
+    signal_fast_path: bool = True  # api/middleware/signal_fast_path.py
+
     max_preview_observations: int = Field(default=500, ge=0, description="resources observed per preview")
 
     # Abandon and adopt are disabled unless the operator allows them, as in Heat.

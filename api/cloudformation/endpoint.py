@@ -22,7 +22,7 @@ from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
 from api.middleware.api_version import ASKED, QUERY
-from api.request.body import read_body, client_read_errors
+from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
 from orchestrator import errors, logs

@@ -14,11 +14,12 @@ from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives
 from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
-from api.dependencies import Output, caller, dependencies
+from api.dependencies import caller, dependencies
 from api.request.body import spooled_body
 from api.response.serialization import time
 from api.v1.stacks import parameters_of
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import Brief
 from orchestrator.store.stacks.stacks import StackQuery, StackRow

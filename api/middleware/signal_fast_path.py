@@ -82,7 +82,8 @@ class SignalFastPath:
         self.door = cast(Authenticator, app.extensions["door"])
         settings = self.parts.settings
         counted = settings.request_rate_per_project or settings.request_rate_per_caller
-        self.fast_signal = None if counted else self.parts.operations.signal_fast
+        enabled = settings.signal_fast_path and not counted
+        self.fast_signal = self.parts.operations.signal_fast if enabled else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer the signal, or pass the unchanged request on."""

@@ -136,9 +136,11 @@ def _stream(text: str) -> dict[int, Response]:
     return {200: Response(text, Sent, STREAM)}
 
 
-ABOUT_STREAMS: Final = "Each message is an event; its id is the event's `sequence`. After a disconnect, resume with "
+ABOUT_STREAMS: Final = (
+    "Each message is an event; its id is the event's `sequence`. After a disconnect, resume with "
     "`Last-Event-ID`. `caught-up` and `end` are separate message types. The response is 503 with "
     "`Retry-After` if the server has too many streams."
+)
 OPERATIONS: Final[Operations] = {
     "events.of_project": Operation(
         EVENTS,

@@ -13,8 +13,8 @@ TAG: Final = "service"
 class Build(Shape):
     """Builds of API and workers."""
 
-    api: JsonMap = described("Build of the API.", {"revision": "unknown"})
-    engine: JsonMap = described("Build of the workers.", {"revision": "unknown"})
+    api: JsonMap = described("Build of the API.", {"revision": "0.1.0"})
+    engine: JsonMap = described("Build of the workers.", {"revision": "0.1.0"})
 
 
 class VersionRoot(Shape):

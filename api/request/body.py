@@ -14,7 +14,7 @@ from flask import Request
 from werkzeug.exceptions import BadRequest, HTTPException, RequestTimeout
 
 from orchestrator.config import Settings
-from orchestrator.errors import LimitExceeded
+from orchestrator.errors import InvalidRequest, LimitExceeded
 from orchestrator.operations.context import Body
 
 CHUNK = 64 * 1024
@@ -38,7 +38,11 @@ def read_body(
     if small:
         limit = min(limit, MAX_SMALL_BODY)
     if not any_type and not _is_text(request.mimetype):
-        yield Body()
+        try:
+            yield Body()
+        except InvalidRequest as error:
+            error.args = (_with_ignored_type(str(error), request),)
+            raise
         return
     if request.content_length is not None and request.content_length > limit:
         raise _too_large(request.content_length, limit)
@@ -89,6 +93,16 @@ def _private_file() -> Iterator[tuple[IO[bytes], Path]]:
             yield file, path
     finally:
         path.unlink(missing_ok=True)
+
+
+def _with_ignored_type(message: str, request: Request) -> str:
+    """Add the reason if an error may be due to an ignored body, such as `curl --data` without a type."""
+    if not request.content_length and "Transfer-Encoding" not in request.headers:
+        return message
+    return (
+        f"{message}. The request body was not read as JSON because its Content-Type is {request.mimetype}; "
+        "send Content-Type: application/json."
+    )
 
 
 def _is_text(mimetype: str) -> bool:

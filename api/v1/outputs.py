@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import Output, dependencies
+from api.dependencies import dependencies
 from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
+from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
 

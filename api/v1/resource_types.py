@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response
 
+import orchestrator
 from api.dependencies import caller, dependencies
 from api.middleware.authorization import require_named
 from api.request import query_params
@@ -59,7 +60,8 @@ def _offered() -> AvailableTypes:
 @catalogue.get("/<project_id>/build_info")
 def build_info(project_id: str) -> Response:  # noqa: ARG001 - as above
     """Return the versions of the API and the engine."""
-    return json_response({"api": {"revision": "unknown"}, "engine": {"revision": "unknown"}})
+    build = {"revision": orchestrator.__version__}  # API and workers are the same package
+    return json_response({"api": build, "engine": build})
 
 
 @catalogue.get("/<project_id>/services")

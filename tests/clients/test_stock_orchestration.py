@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+import orchestrator
 from tests.clients.stock import Openstack
 
 CONFIG = """\
@@ -19,7 +20,7 @@ VERSION = "heat_template_version.2021-04-16"
 
 
 def test_the_service_tells_of_itself(openstack: Openstack) -> None:
-    built = {"api": {"revision": "unknown"}, "engine": {"revision": "unknown"}}
+    built = {"api": {"revision": orchestrator.__version__}, "engine": {"revision": orchestrator.__version__}}
     assert openstack.json("orchestration build info") == built
 
 

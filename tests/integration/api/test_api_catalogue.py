@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import delete
 
+import orchestrator
 from orchestrator.operations.maintenance.heartbeat import KEPT, Heartbeat
 from orchestrator.security.tokens import create_token
 from orchestrator.store.maintenance.workers import list_workers
@@ -159,8 +160,8 @@ def test_validate_passes_the_body_on_and_knows_which_errors_may_be_ignored(
 
 def test_build_info(api: Client, project: str) -> None:
     assert api.get(f"{root(project)}/build_info") == {
-        "api": {"revision": "unknown"},
-        "engine": {"revision": "unknown"},
+        "api": {"revision": orchestrator.__version__},
+        "engine": {"revision": orchestrator.__version__},
     }
 
 

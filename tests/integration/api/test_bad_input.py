@@ -365,7 +365,10 @@ def test_what_is_no_request_is_refused_quickly(served: Served, case: str, path: 
 def test_a_body_of_another_type_is_none(served: Served, kind: str) -> None:
     body = json.dumps(made()).encode()
     refused = served.api.ask("POST", "/p/stacks", 400, data=body, content_type=kind)
-    assert refused["error"]["message"] == "No stack name specified"
+    assert refused["error"]["message"] == (
+        f"No stack name specified. The request body was not read as JSON because its Content-Type is {kind}; "
+        "send Content-Type: application/json."
+    )
 
 
 @pytest.mark.parametrize("given", ['{"signal', "[1", '{"a": NaN}', "{" * 10_000])

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,8 +48,8 @@ class Api:
         monkeypatch.setattr(access_log, "log", self.lines)
         self.world, self.long = world, 0
         chosen = Settings(**{"auth": "token", **settings})
-        pieces = (chosen, world.database, world.cipher, world.types)
-        soon = operations()
+        slow = Settings(**{"auth": "token", **settings, "signal_fast_path": False})
+        pieces = (world.database, world.cipher, world.types, operations(), world.messages.extend)
         init = signal_fast_path.SignalFastPath.__init__
 
         def counting(way: Any, app: Any, inner: Any) -> None:
@@ -62,10 +61,8 @@ class Api:
 
         monkeypatch.setattr(signal_fast_path.SignalFastPath, "__init__", counting)
         self.ways = {
-            "short": assemble(Dependencies(*pieces, soon, world.messages.extend)).test_client(),
-            "long": assemble(
-                Dependencies(*pieces, replace(soon, signal_soon=None), world.messages.extend)
-            ).test_client(),
+            "short": assemble(Dependencies(chosen, *pieces)).test_client(),
+            "long": assemble(Dependencies(slow, *pieces)).test_client(),
         }
 
     def ask(self, way: str, method: str, url: str, **request: Any) -> tuple[Any, ...]:
