@@ -117,7 +117,7 @@ class SoftwareStore(Protocol):
     def remove_deployment(self, deployment_id: str) -> None:
         """Delete a deployment with its config; a deployment that is already gone is no error."""
 
-    def was_lost(self, deployment_id: str) -> bool:
+    def server_lost(self, deployment_id: str) -> bool:
         """Return whether a deployment's server existed at the last publication and no longer exists."""
 
     def published(self, server_id: str) -> Sequence[Mapping[str, Value]]:

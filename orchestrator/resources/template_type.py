@@ -38,7 +38,7 @@ TYPES: Final[Mapping[str, str]] = {
     "json": "map",
 }
 # Heat's names of types in comparisons. A number is accepted for an integer.
-_CALLED: Final[Mapping[str, str]] = {
+_HEAT_NAMES: Final[Mapping[str, str]] = {
     "string": "String",
     "integer": "Integer",
     "number": "Number",
@@ -50,8 +50,10 @@ RESOURCE: Final = "resource."  # begins the attributes that reach into the neste
 STACK_ID: Final = "OS::stack_id"  # the output that a template's reference id is
 
 # Faults of these sections leave a template without properties or attributes, so that it is no type at all.
-_PARAMETERS_ASIDE: Final = frozenset({"invalid-default", "reserved-name"})
-_OUTPUTS: Final = frozenset({"unknown-key", "missing-value", "output-not-a-map", "outputs-not-a-map"})
+_IGNORED_PARAMETER_FAULTS: Final = frozenset({"invalid-default", "reserved-name"})
+_FATAL_OUTPUT_FAULTS: Final = frozenset(
+    {"unknown-key", "missing-value", "output-not-a-map", "outputs-not-a-map"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,7 @@ def _mismatches(facade: ResourceType, provider: TemplateType) -> Iterator[str]:
                 if wanted.required:
                     yield f"Required property {name} for facade {facade.name} missing in provider"
             elif not _fits(wanted, given):
-                types = _CALLED[wanted.type], _CALLED[given.type]
+                types = _HEAT_NAMES[wanted.type], _HEAT_NAMES[given.type]
                 yield (
                     f"Property {name} type mismatch between facade {facade.name} ({types[0]}) "
                     f"and provider ({types[1]})"
@@ -266,8 +268,8 @@ def _defined(
 def _breaks(fault: Diagnostic, form: Format) -> bool:
     section = fault.path.partition(".")[0]
     if section == form.keywords.parameters and fault.code != "duplicate-key":
-        return fault.code not in _PARAMETERS_ASIDE
-    return section == form.keywords.outputs and fault.code in _OUTPUTS
+        return fault.code not in _IGNORED_PARAMETER_FAULTS
+    return section == form.keywords.outputs and fault.code in _FATAL_OUTPUT_FAULTS
 
 
 def _of_text(fault: Diagnostic, url: str, text: str) -> Diagnostic:

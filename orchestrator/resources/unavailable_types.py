@@ -126,20 +126,20 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-KNOWN: Final[Mapping[str, str]] = MappingProxyType(
+SERVICE_BY_TYPE: Final[Mapping[str, str]] = MappingProxyType(
     _SERVICES | {alias: _SERVICES[name] for alias, name in ALIASES.items()}
 )
 """Every name, aliases too, with the service it needs: "network", "compute"; "" for none."""
 
 
-def known(name: str) -> str | None:
+def required_service(name: str) -> str | None:
     """Return the service that the type requires, "" if it requires none, None for an unknown type."""
-    return KNOWN.get(name)
+    return SERVICE_BY_TYPE.get(name)
 
 
 def unavailable(name: str) -> ResourceTypeUnavailable | None:
     """Return the error for a recognized type, None if the name is unknown."""
-    service = known(name)
+    service = required_service(name)
     if service is None:
         return None
     if not service:

@@ -27,8 +27,8 @@ _MAC: Final = tuple(
 )
 _PREFIX: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 _LABEL: Final = re.compile(r"[a-z0-9-]{1,63}")
-_LONGEST_NAME: Final = 255  # characters of a full name
-_LONGEST_DOMAIN: Final = 3  # minimum length that a domain adds to a relative name
+_MAX_NAME_LENGTH: Final = 255  # characters of a full name
+_MIN_DOMAIN_LENGTH: Final = 3  # minimum length that a domain adds to a relative name
 _TIME: Final = re.compile(
     r"(?P<year>[0-9]{4})"
     r"(?:-(?P<only_month>[0-9]{1,2})"
@@ -77,10 +77,10 @@ def rel_dns_name(value: Any) -> str | None:
     text = _text(value)
     if text.endswith("."):
         return f"'{text}' is a FQDN. It should be a relative domain name."
-    if len(text) + _LONGEST_DOMAIN > _LONGEST_NAME:
+    if len(text) + _MIN_DOMAIN_LENGTH > _MAX_NAME_LENGTH:
         return (
             f"'{text}' contains '{len(text)}' characters. Adding a domain name will cause it to exceed "
-            f"the maximum length of a FQDN of '{_LONGEST_NAME}'."
+            f"the maximum length of a FQDN of '{_MAX_NAME_LENGTH}'."
         )
     return _name_fault(text)
 
@@ -217,8 +217,8 @@ def _name_fault(text: str) -> str | None:
         return None
     bare = text.removesuffix(".")
     wrong = None
-    if len(bare) > _LONGEST_NAME:
-        wrong = f"'{bare}' exceeds the {_LONGEST_NAME} character FQDN limit"
+    if len(bare) > _MAX_NAME_LENGTH:
+        wrong = f"'{bare}' exceeds the {_MAX_NAME_LENGTH} character FQDN limit"
     else:
         labels = bare.split(".")
         wrong = next((fault for fault in map(_label_fault, labels) if fault), None)

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 
-_LONGEST = 80  # characters; typing errors in longer names are unlikely, and the comparison is quadratic
+_MAX_LENGTH = 80  # characters; typing errors in longer names are unlikely, and the comparison is quadratic
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return ``did you mean "x"?`` for the most similar name in `known`, "" if none is similar."""
-    if not isinstance(word, str) or len(word) > _LONGEST:
+    if not isinstance(word, str) or len(word) > _MAX_LENGTH:
         return ""
     near = _nearest(word, tuple(known))
     return f'did you mean "{near}"?' if near else ""

@@ -24,7 +24,7 @@ from orchestrator.template.functions import (
     UnknownReference,
 )
 from orchestrator.template.functions.resolved_argument import cost, measure
-from orchestrator.template.functions.time_budget import SPENT, charge, is_spent
+from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_exhausted
 from orchestrator.template.parameters import ParameterValues
 
 __all__ = [
@@ -39,16 +39,18 @@ __all__ = [
 
 log = logger()
 
-NOTHING: Final[Mapping[str, frozenset[str]]] = {}
-NOBODY: Final[frozenset[str]] = frozenset()
-MOST_MADE: Final = 256 * 1024 * 1024  # approximate bytes, of all function results of a resource or output
+NO_ATTRIBUTES: Final[Mapping[str, frozenset[str]]] = {}
+NO_NAMES: Final[frozenset[str]] = frozenset()
+MAX_RESULT_BYTES: Final = (
+    256 * 1024 * 1024
+)  # approximate bytes, of all function results of a resource or output
 SLOW: Final = 0.05  # seconds of processor time; large stacks have many functions, hardly any that slow
 ZONES: Final = ("nova",)  # the default zone name of compute services
 
 
 def frozen(attributes: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
     """Return an immutable copy; empty maps share one object."""
-    return {name: frozenset(names) for name, names in attributes.items()} if attributes else NOTHING
+    return {name: frozenset(names) for name, names in attributes.items()} if attributes else NO_ATTRIBUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class ResourceDefinition:
     requires: frozenset[str]  # explicitly, and by the functions of properties and metadata
     dep_attrs: Mapping[str, frozenset[str]]
     parameters: frozenset[str]
-    files: frozenset[str] = NOBODY
-    mappings: frozenset[str] = NOBODY
+    files: frozenset[str] = NO_NAMES
+    mappings: frozenset[str] = NO_NAMES
 
     def digest(self, values: ParameterValues, beside: object = None) -> bytes:
         """Return a 32-byte digest of the definition, the parameters it uses and `beside`, further inputs."""
@@ -124,7 +126,7 @@ class StackDefinition:
         files: Callable[[str], str | None] = _no_files,
         strict: bool = True,
         *,
-        mappings: Mapping[str, Any] = NOTHING,
+        mappings: Mapping[str, Any] = NO_ATTRIBUTES,
     ) -> None:
         """Only resources in `resources` are accessible; `version` is the name of the template's format."""
         self.version = version
@@ -211,18 +213,18 @@ class StackDefinition:
     def _call(self, function: Function, written: Any) -> Any:
         """Return the result of a function; charge a slow call to the request's time budget."""
         if self._is_timed:  # by the outermost function
-            return self._called(function, written)
-        if is_spent():
-            raise FunctionError(SPENT)
+            return self._call_function(function, written)
+        if is_exhausted():
+            raise FunctionError(EXHAUSTED)
         self._is_timed, started = True, time.thread_time()
         try:
-            return self._called(function, written)
+            return self._call_function(function, written)
         finally:
             self._is_timed, took = False, time.thread_time() - started
             if took > SLOW:
                 charge(took)
 
-    def _called(self, function: Function, written: Any) -> Any:
+    def _call_function(self, function: Function, written: Any) -> Any:
         if function.raw:
             try:
                 return function.call(self, written)
@@ -353,8 +355,8 @@ class StackDefinition:
             FunctionError: the limit is exceeded.
         """
         self.made += amount
-        if self.made > MOST_MADE:
-            raise FunctionError(f"The functions make more than {MOST_MADE // 1024**2} MiB altogether")
+        if self.made > MAX_RESULT_BYTES:
+            raise FunctionError(f"The functions make more than {MAX_RESULT_BYTES // 1024**2} MiB altogether")
 
     def not_yet(self) -> Any:
         """Return null, or `UNKNOWN` while validating."""

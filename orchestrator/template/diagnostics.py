@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 MACROS: Final = frozenset({"if", "Fn::If"})
 # longer names are not compared: typing errors in them are unlikely, and the comparison is quadratic
-LONGEST_WORD: Final = 64
+MAX_NAME_LENGTH: Final = 64
 BREAKS: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where YAML ends a line
 WIDEST_EXCERPT: Final = 160  # characters of a source line shown
 
@@ -53,7 +53,7 @@ class Hints:
 
     def near(self, word: str, names: Collection[str]) -> str:
         """Return ``did you mean "x"?``, "" if no name is similar or the budget is used up."""
-        if len(word) > LONGEST_WORD or len(names) > self._budget:
+        if len(word) > MAX_NAME_LENGTH or len(names) > self._budget:
             return ""
         self._budget -= len(names)
         found = get_close_matches(word, [n for n in names if abs(len(n) - len(word)) <= 3], n=1, cutoff=0.7)
@@ -68,7 +68,7 @@ def render(diagnostics: Iterable[Diagnostic], text: str | bytes, file: str = "te
     with its path instead.
     """
     lines = source_lines(text)
-    return "\n".join(_one(diagnostic, lines, file) for diagnostic in diagnostics) + "\n"
+    return "\n".join(_rendered(diagnostic, lines, file) for diagnostic in diagnostics) + "\n"
 
 
 def source_lines(text: str | bytes) -> list[str]:
@@ -93,7 +93,7 @@ def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tu
     return shown, "".join("\t" if char == "\t" else " " for char in shown[: before - cut])
 
 
-def _one(diagnostic: Diagnostic, lines: list[str], file: str) -> str:
+def _rendered(diagnostic: Diagnostic, lines: list[str], file: str) -> str:
     file = diagnostic.file or file
     # A multi-line message quotes its source in indented lines; here the source is shown below.
     said = ", ".join(part for part in diagnostic.message.splitlines() if part and not part.startswith(" "))

@@ -23,8 +23,8 @@ MERGE: Final = "merge"
 DEEP_MERGE: Final = "deep_merge"
 STRATEGIES: Final = (OVERWRITE, MERGE, DEEP_MERGE)
 DEFAULT: Final = "default"  # the strategy of parameters without an entry
-MOST_FILES: Final = 1000
-MOST_TIMES: Final = 10  # maximum references to a file; otherwise a short request could cause much work
+MAX_FILES: Final = 1000
+MAX_REFERENCES: Final = 10  # maximum references to a file; otherwise a short request could cause much work
 
 
 def merge_environment_files(
@@ -48,12 +48,12 @@ def merge_environment_files(
         InvalidTemplate: lists every fault of every file.
         LimitExceeded: a file is too large or referenced too often, or too many files.
     """
-    if len(names) > MOST_FILES:
-        raise LimitExceeded(f"environment_files has {len(names)} names; at most {MOST_FILES} are merged.")
+    if len(names) > MAX_FILES:
+        raise LimitExceeded(f"environment_files has {len(names)} names; at most {MAX_FILES} are merged.")
     for name, times in Counter(names).items():
-        if times > MOST_TIMES:
+        if times > MAX_REFERENCES:
             raise LimitExceeded(
-                f"environment_files names {name} {times} times; at most {MOST_TIMES} are merged."
+                f"environment_files names {name} {times} times; at most {MAX_REFERENCES} are merged."
             )
     limits = limits or Limits()
     merging = _Merging(schemas)

@@ -41,7 +41,7 @@ class Fault:
     hint: str = ""
     heat_type: str = "StackValidationFailed"
     warning: bool = False
-    word: str = ""  # an unknown name, and the section with candidates for a suggestion
+    name: str = ""  # an unknown name, and the section with candidates for a suggestion
     near: str = ""
 
 
@@ -157,7 +157,7 @@ class Scanner:
                 return
             where = path + spell(link)
             message = (
-                f"{self._told(path, link)}: The template version is invalid: "
+                f"{self._heat_path(path, link)}: The template version is invalid: "
                 f"The function {known.name} is not supported in this version of HOT."
             )
             self._fault("function-removed", message, where)
@@ -221,7 +221,7 @@ class Scanner:
         path, place = at
         wrong, where = UnknownReference(name), path + spell(link)
         if not place:
-            self._unordered(wrong, where, name, self._told(path, link))
+            self._unordered(wrong, where, name, self._heat_path(path, link))
             return
         called = CHOSEN.sub(r".\1", path_text(spell(link), place))
         if path[2] in (self._form.keywords.external_id, self._form.keywords.deletion_policy):
@@ -231,7 +231,7 @@ class Scanner:
     def _unordered(self, wrong: UnknownReference, where: Path, name: str, told: str) -> None:
         """Report an unknown reference in an output; an unknown `get_resource` is no fault here yet."""
         message, plain = f"{told}: {wrong.text('')}", where[-1] == "get_resource"
-        self.faults.append(Fault(wrong.code, message, where, warning=plain, word=name, near="resources"))
+        self.faults.append(Fault(wrong.code, message, where, warning=plain, name=name, near="resources"))
 
     def _unresolved(
         self, wrong: FunctionError, code: str, name: str, link: Link, at: tuple[Path, str]
@@ -244,10 +244,10 @@ class Scanner:
         elif len(path) > 2 and path[2] == words.properties:
             message, heat_type = f"Property error: {path_text(where[:4])}: {message}", "StackValidationFailed"
         self.faults.append(
-            Fault(code, message, where, "", heat_type, warning=not place, word=name, near="parameters")
+            Fault(code, message, where, "", heat_type, warning=not place, name=name, near="parameters")
         )
 
-    def _told(self, path: Path, link: Link) -> str:
+    def _heat_path(self, path: Path, link: Link) -> str:
         """Return the path of a function in the form of Heat's messages, which start at the outermost
         function.
         """
@@ -259,10 +259,10 @@ class Scanner:
                 found.mappings.add(name)
             else:
                 message = f'{path_text(where)}: The template has no mapping "{name}"'
-                self.faults.append(Fault("unknown-mapping", message, where, word=name, near="mappings"))
+                self.faults.append(Fault("unknown-mapping", message, where, name=name, near="mappings"))
 
     def _unknown(self, error: FunctionError, message: str, where: Path, word: str, near: str) -> None:
-        self.faults.append(Fault(error.code, message, where, "", error.heat_type, word=word, near=near))
+        self.faults.append(Fault(error.code, message, where, "", error.heat_type, name=word, near=near))
 
     def _fault(self, code: str, message: str, where: Path) -> None:
         self.faults.append(Fault(code, message, where))
@@ -285,7 +285,7 @@ def mistyped(name: Any, form: Format) -> str:
     if name in versions.EVERY_FUNCTION:
         if form.key != versions.HOT_KEY or name not in versions.functions_of(versions.LATEST):
             return f"the function {name} belongs to another format"
-        return f"the function {name} came with version {versions.since(name)}"
+        return f"the function {name} was added in version {versions.since(name)}"
     alike = _same_ends(name, form.callable)
     found = get_close_matches(name, alike, n=1, cutoff=0.82) if alike else []
     return f'did you mean "{found[0]}"?' if found else ""

@@ -14,7 +14,7 @@ from orchestrator.template.source_locator import locate
 
 INDEX = re.compile(r"\[(\d+)\]")
 JOINT = re.compile(r"[.\[]")
-MOST_JOINTS: Final = 250  # of a path, as potential ends of a name
+MAX_NAME_ENDS: Final = 250  # of a path, as potential ends of a name
 
 
 def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
@@ -48,7 +48,7 @@ def keys_of(path: str, document: Any) -> Path:
             keys.append(int(index[1]))
             here, path = here[int(index[1])], path[index.end() :].removeprefix(".")
             continue
-        name = _longest(path, here) if isinstance(here, Mapping) else None
+        name = _longest_name(path, here) if isinstance(here, Mapping) else None
         if name is None:
             break
         keys.append(name)
@@ -56,10 +56,10 @@ def keys_of(path: str, document: Any) -> Path:
     return tuple(keys)
 
 
-def _longest(path: str, names: Mapping[str, Any]) -> str | None:
+def _longest_name(path: str, names: Mapping[str, Any]) -> str | None:
     """Return the longest name at the start of the path; with many dots only the first are considered."""
-    ends = [joint.start() for joint in islice(JOINT.finditer(path), MOST_JOINTS)]
-    for size in reversed(ends if len(ends) == MOST_JOINTS else [*ends, len(path)]):
+    ends = [joint.start() for joint in islice(JOINT.finditer(path), MAX_NAME_ENDS)]
+    for size in reversed(ends if len(ends) == MAX_NAME_ENDS else [*ends, len(path)]):
         if size and path[:size] in names:
             return path[:size]
     return None

@@ -183,7 +183,7 @@ class Installed:
         """Return a hint that names unusable entry points; the reason is only in the log."""
         if not self.broken:
             return ""
-        return f"installed and not usable, the server's log says why: {', '.join(self.broken)}"
+        return f"installed but not usable, the server's log contains the reason: {', '.join(self.broken)}"
 
 
 def collect(points: Iterable[EntryPoint]) -> Installed:
@@ -207,9 +207,9 @@ def _load_formats(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, F
     brought: dict[str, Format] = {}
     for made in point.load():
         if not isinstance(made, Format):
-            raise TypeError(f"{made!r} is no Format")
+            raise TypeError(f"{made!r} is not a Format")
         if made.name in known or made.name in brought:
-            raise ValueError(f"there is a format {made.name} already")
+            raise ValueError(f"a format {made.name} already exists")
         brought[made.name] = made
     return brought
 

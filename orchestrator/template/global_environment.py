@@ -26,7 +26,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         SCALED: "AWS::EC2::Instance",  # the members of groups of instances
     }
 )
-_OTHERS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack's own business
+_STACK_SECTIONS: Final = ("parameters", "parameter_defaults", "event_sinks")  # a stack's own business
 
 
 @cache
@@ -64,10 +64,10 @@ def _read(path: Path) -> Mapping[str, Any]:
     except InvalidTemplate as error:
         first = error.diagnostics[0]
         place = f"{path}:{first.line}" if first.line else str(path)
-        raise Misconfigured(f"the global environment {place} is wrong: {error}") from error
+        raise Misconfigured(f"the global environment {place} is invalid: {error}") from error
     except (OSError, OrchestratorError) as error:
         raise Misconfigured(f"the global environment {path} cannot be read: {error}") from error
-    others = [name for name in _OTHERS if getattr(environment, name)]
+    others = [name for name in _STACK_SECTIONS if getattr(environment, name)]
     if others:
         raise Misconfigured(
             f"the global environment {path} may hold a resource_registry only, not {', '.join(others)}"

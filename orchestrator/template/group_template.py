@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.template import versions
-from orchestrator.template.definition import NOBODY, NOTHING, RepeatedDefinitions, ResourceDefinition
+from orchestrator.template.definition import NO_ATTRIBUTES, NO_NAMES, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.formats import GROUP_FORMAT, Format
 from orchestrator.template.functions.member import NAME, member
 from orchestrator.template.index_ranges import Ordinals
@@ -28,7 +28,7 @@ from orchestrator.template.template import Draft, Template, load, read
 PARAMETER: Final = "definitions"  # the parameter that holds them
 # optional keys of a definition
 KEYS: Final = ("properties", "metadata", "deletion_policy", "update_policy", "external_id")
-MOST_SHOWN: Final = 1_000  # maximum number of members shown by the API
+MAX_SHOWN: Final = 1_000  # maximum number of members shown by the API
 SHOWN_AS: Final = "2015-04-30"
 
 _MARK: Final = f'{{"{GROUP_FORMAT.key}":'.encode()
@@ -90,7 +90,7 @@ class Members:
 
     parts: tuple[Part, ...] = ()
     seed: str = ""
-    given: int = 0
+    first_unused: int = 0
     window: int = 0
 
     @property
@@ -116,12 +116,12 @@ class Members:
 
     def name(self, number: int) -> str:
         """Return the name of a member."""
-        return _scattered(number, self.seed) if self.seed else str(number)
+        return _name_of(number, self.seed) if self.seed else str(number)
 
     def number(self, name: str) -> int | None:
         """Return the number of a name, None if no member can have the name."""
         if self.seed:
-            return _gathered(name, self.seed)
+            return _number_of(name, self.seed)
         return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
 
     def names(self, members: Ordinals) -> list[str]:
@@ -148,7 +148,7 @@ class Members:
             ],
         }
         if self.seed:
-            document |= {"seed": self.seed, "given": self.given}
+            document |= {"seed": self.seed, "given": self.first_unused}
         if self.window:
             document["window"] = self.window
         return orjson.dumps(document).decode()
@@ -161,7 +161,7 @@ class Members:
             ValueError: not the text of a group.
         """
         if not is_members(text):
-            raise ValueError("no text of a group's members")
+            raise ValueError("not the text of a group")
         document = orjson.loads(text)
         parts = tuple(
             Part(one["digest"], one["type"], tuple(one["keys"]), Ordinals.parse(one["members"]))
@@ -176,7 +176,7 @@ class Members:
 
     def template(self) -> Template:
         """Return the template; its resources are created on demand."""
-        written = {"type": "json", "description": "What the members are made from."}
+        written = {"type": "json", "description": "The definitions of the members."}
         schema = ParameterSchema.from_hot(PARAMETER, written, versions.LATEST)
         return Template(
             GROUP_FORMAT.name,
@@ -255,11 +255,11 @@ class MemberDefinitions(RepeatedDefinitions):
         body: dict[str, Any] = {"type": part.type}
         for key in part.keys:
             body[key] = {NAME: [PARAMETER, part.digest, name, key]}
-        requires = NOBODY
+        requires = NO_NAMES
         if members.window and (before := number - members.window) in self._all:
             requires = frozenset((members.name(before),))
         mark = f"{part.digest}/{name}/{'/'.join(requires)}".encode()
-        return MemberDefinition(name, part.type, body, requires, NOTHING, _PARAMETERS, mark=mark)
+        return MemberDefinition(name, part.type, body, requires, NO_ATTRIBUTES, _PARAMETERS, mark=mark)
 
 
 class _Items(ItemsView[str, ResourceDefinition]):
@@ -314,7 +314,7 @@ def load_stored(text: bytes | str, limits: Limits, values: ParameterValues | Non
 
 
 def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a group's child for the API: a HOT template with its members, limited to the first `MOST_SHOWN`.
+    """Return a group's child for the API: a HOT template with its members, limited to the first `MAX_SHOWN`.
     Secrets are masked.
     """
     members = Members.parse(text)
@@ -322,7 +322,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
     everybody = members.all
     shown: dict[str, Any] = {}
     template = members.template()
-    for number in everybody.head(MOST_SHOWN):
+    for number in everybody.head(MAX_SHOWN):
         name = members.name(number)
         definition = template.resources[name]
         shown[name] = {
@@ -332,8 +332,8 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
         if definition.requires:
             shown[name]["depends_on"] = sorted(definition.requires)
     document: dict[str, Any] = {versions.HOT_KEY: SHOWN_AS}
-    if len(everybody) > MOST_SHOWN:
-        document["description"] = f"The first {MOST_SHOWN} of {len(everybody)} members"
+    if len(everybody) > MAX_SHOWN:
+        document["description"] = f"The first {MAX_SHOWN} of {len(everybody)} members"
     return {**document, "resources": shown}
 
 
@@ -353,7 +353,7 @@ def _shown(args: list[str], held: Any) -> Any:
     return member(_Values(held), args)  # type: ignore[arg-type]
 
 
-def _scattered(number: int, seed: str) -> str:
+def _name_of(number: int, seed: str) -> str:
     """Return the name of a number. The multiplication by an odd factor is a bijection, so names are
     unique.
     """
@@ -362,7 +362,7 @@ def _scattered(number: int, seed: str) -> str:
     return "".join([_LETTERS[value >> bits & 31] for bits in range(_NAME_BITS - 5, -1, -5)])
 
 
-def _gathered(name: str, seed: str) -> int | None:
+def _number_of(name: str, seed: str) -> int | None:
     """Return the number that `_scattered` gave the name to."""
     if len(name) != _NAME_CHARACTERS or not all(letter in _VALUES for letter in name):
         return None

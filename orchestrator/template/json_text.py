@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from orchestrator.schema.numbers import whole
 
-LONGEST_NUMBER: Final = 400  # characters; no number that fits is longer
-DEEPEST_JSON: Final = 100
+MAX_DIGITS: Final = 400  # characters; no number that fits is longer
+MAX_DEPTH: Final = 100
 # JSON's form of the NUL character, or an escaped backslash before the same digits
 _WRITTEN: Final = rb"\u0000"
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -26,9 +26,9 @@ def read_json(text: str) -> Any:
     try:
         read = json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
     except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST_JSON}") from None
-    if too_deep(read, DEEPEST_JSON):
-        raise ValueError(f"nested deeper than {DEEPEST_JSON}")
+        raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
+    if too_deep(read, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if "\\u" in text:
         try:
             told = json.dumps(read, ensure_ascii=False).encode()
@@ -59,7 +59,7 @@ def number(value: Any) -> int | float:
         ValueError: not a number, or it does not fit.
     """
     if isinstance(value, str):
-        if len(value) > LONGEST_NUMBER:
+        if len(value) > MAX_DIGITS:
             raise ValueError("the number is too long")
         try:
             value = int(value)

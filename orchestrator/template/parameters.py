@@ -21,7 +21,7 @@ from orchestrator.schema.constraints import (
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.function_view import FACADE, ParentResourceProxy
-from orchestrator.template.json_text import DEEPEST_JSON, number, read_json, too_deep
+from orchestrator.template.json_text import MAX_DEPTH, number, read_json, too_deep
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 # Names of other languages -> the type of HOT.
@@ -72,13 +72,8 @@ class ParameterSchema:
         if not isinstance(body, dict):
             fault("parameter-not-a-map", f"Invalid parameter ({name}), expected a mapping")
             raise InvalidTemplate(faults)
-        allowed = KEYS if version >= versions.WITH_TAGS else KEYS - {"tags"}
-        for key in body:
-            if key not in allowed:
-                hint = Hints().near(str(key), allowed)
-                if key in KEYS:
-                    hint = f"{key} came with version {versions.WITH_TAGS}"
-                fault("unknown-key", f"Invalid key '{key}' for parameter ({name})", key, hint)
+        for key, hint in _unknown_keys(body, version):
+            fault("unknown-key", f"Invalid key '{key}' for parameter ({name})", key, hint)
         kind: Any = body.get("type")
         if "type" not in body:
             fault("missing-type", f"Missing parameter type for parameter: {name}")
@@ -105,7 +100,7 @@ class ParameterSchema:
         if wrong is not None:
             hint = ""
             if kind == "string" and not isinstance(schema.default, str):
-                hint = "write the default as a text, in quotes"
+                hint = "write the default in quotes, as a text"
             fault("invalid-default", _invalid(name, wrong), "default", hint)
             raise InvalidTemplate(faults)
         return schema
@@ -318,6 +313,15 @@ def _type_hint(written: str) -> str:
     return f'did you mean "{meant}"?' if meant else Hints().near(written, TYPES)
 
 
+def _unknown_keys(body: Mapping[str, Any], version: str) -> Iterator[tuple[str, str]]:
+    """Yield the invalid keys of a declaration, each with a hint."""
+    allowed = KEYS if version >= versions.WITH_TAGS else KEYS - {"tags"}
+    for key in body:
+        if key not in allowed:
+            added_later = f"{key} was added in version {versions.WITH_TAGS}"
+            yield key, added_later if key in KEYS else Hints().near(str(key), allowed)
+
+
 def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) -> list[Constraint]:
     if items is None:
         return []
@@ -332,7 +336,7 @@ def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) 
         try:
             constraint = constraint_from_hot(item, modulo=version >= versions.WITH_MODULO)
         except ValueError as error:
-            hint = f"modulo came with version {versions.WITH_MODULO}" if _has(item, "modulo") else ""
+            hint = f"modulo was added in version {versions.WITH_MODULO}" if _has(item, "modulo") else ""
             fault("invalid-constraint", str(error), path, hint if version < versions.WITH_MODULO else "")
             continue
         wrong = misplaced(constraint, kind) if kind in TYPES else None
@@ -378,8 +382,8 @@ def _json(value: Any) -> Any:
             number(value)
     except ValueError as error:
         raise ValueError(f"Value must be valid JSON: {error}") from None
-    if too_deep(value, DEEPEST_JSON):
-        raise ValueError(f"Value must be valid JSON: nested deeper than {DEEPEST_JSON}")
+    if too_deep(value, MAX_DEPTH):
+        raise ValueError(f"Value must be valid JSON: nested deeper than {MAX_DEPTH}")
     return value
 
 

@@ -25,11 +25,11 @@ from orchestrator.template.yaml_builder import Builder, yaml_fault
 
 __all__ = ["Limits", "check_size", "locate", "parse"]
 
-LONGEST_INTEGER: Final = 20  # characters
+MAX_INTEGER_DIGITS: Final = 20  # characters
 # Detecting duplicate keys in JSON costs as much as parsing; larger texts are not written by hand.
-LARGEST_LOOKED_INTO: Final = 4 * 1024 * 1024
+MAX_DUPLICATE_CHECK_BYTES: Final = 4 * 1024 * 1024
 # Texts rejected by libyaml are parsed again by a parser that is a hundred times slower: at most 3 s.
-LARGEST_FORGIVEN: Final = 256 * 1024
+MAX_SLOW_PARSER_BYTES: Final = 256 * 1024
 
 _NOT_JSON: Final = object()
 _LONG_NUMBER: Final = re.compile(rb"[:\[,\s]-?[0-9]{19}")
@@ -93,7 +93,7 @@ def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
         document = Builder(data, limits.max_depth, limits.max_nodes, what, told).build()
     except InvalidTemplate as error:
         [fault] = error.diagnostics
-        if fault.code != "yaml-syntax" or len(data) > LARGEST_FORGIVEN:
+        if fault.code != "yaml-syntax" or len(data) > MAX_SLOW_PARSER_BYTES:
             raise
         told = [replace(fault, code="loose-yaml", severity="warning")]
         try:
@@ -136,7 +136,7 @@ def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
     check_size(document, limits, what, data)
     if _has_long_digits(data) and _LONG_NUMBER.search(data):
         _refuse_rounding(data, what)
-    if warnings is not None and len(data) <= LARGEST_LOOKED_INTO:
+    if warnings is not None and len(data) <= MAX_DUPLICATE_CHECK_BYTES:
         _warn_of_duplicates(document, data, limits, what, warnings)
     return document
 
@@ -153,12 +153,11 @@ def _refuse_rounding(data: bytes, what: str) -> None:
     """Reject integers beyond 64 bits, which orjson would round silently."""
 
     def check(digits: str) -> int:
-        if len(digits) > LONGEST_INTEGER or int(digits) not in WHOLE:
+        if len(digits) > MAX_INTEGER_DIGITS or int(digits) not in WHOLE:
             before = data[: data.find(digits.encode())]
             at = (before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1)
-            problem = (
-                f"the number {digits[:LONGEST_INTEGER]} does not fit in 64 bits; quote it to make it a text"
-            )
+            shown = digits[:MAX_INTEGER_DIGITS]
+            problem = f"the number {shown} does not fit in 64 bits; quote it to make it a text"
             raise yaml_fault(what, data, "bad-scalar", problem, at)
         return 0
 

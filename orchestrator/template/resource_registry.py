@@ -14,11 +14,11 @@ from typing import Any, Final, Literal
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.resource_registry_entries import RESOURCES, Entry, Level, Reader, is_template
 
-LONGEST_CHAIN: Final = 100  # maximum mappings followed for a type; usual chains have two or three
+MAX_CHAIN: Final = 100  # maximum mappings followed for a type; usual chains have two or three
 # maximum types on the way without a result; wildcards could generate new ones without bound
-MOST_DEAD_ENDS: Final = 100
-LONGEST_NAME: Final = 1000  # characters, of a type's name that wildcards have lengthened
-LONGEST_SHOWN: Final = 200  # characters of a name in a message
+MAX_DEAD_ENDS: Final = 100
+MAX_NAME_LENGTH: Final = 1000  # characters, of a type's name that wildcards have lengthened
+MAX_SHOWN: Final = 200  # characters of a name in a message
 # the type name of members in groups of instances, mapped to any type
 SCALED: Final = "OS::Heat::ScaledResource"
 
@@ -160,11 +160,11 @@ class ResourceRegistry:
             if is_template(entry.leads_to):
                 return Target("template", entry.leads_to, entry.user, entry.path)
             around = any(e.leads_to == entry.leads_to and e.user == entry.user for e in chain)
-            grown = len(entry.leads_to) > max(LONGEST_NAME, len(type_name))
-            if around or grown or len(chain) == LONGEST_CHAIN:
+            grown = len(entry.leads_to) > max(MAX_NAME_LENGTH, len(type_name))
+            if around or grown or len(chain) == MAX_CHAIN:
                 raise _circle([e.leads_to for e in (*chain, entry)])
-            if len(dead) >= MOST_DEAD_ENDS:
-                raise _refused("The resource_registry has too many ways that lead to no type")
+            if len(dead) >= MAX_DEAD_ENDS:
+                raise _refused("The resource_registry has too many mappings that lead to no type")
             found = self._follow(resource_name, entry.leads_to, (*chain, entry), dead)
             if found is not None:
                 return found
@@ -201,8 +201,8 @@ def _without(body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
 
 def _circle(names: list[str]) -> InvalidTemplate:
     shown = names if len(names) <= 6 else [*names[:3], "…", *names[-2:]]
-    shown = [name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…" for name in shown]
-    return _refused(f"The resource_registry leads around in a circle: {' -> '.join(shown)}")
+    shown = [name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}…" for name in shown]
+    return _refused(f"The resource_registry has a cyclic mapping: {' -> '.join(shown)}")
 
 
 def _refused(message: str) -> InvalidTemplate:

@@ -104,7 +104,7 @@ class Reader:
         self.faults: list[Diagnostic] = []
 
     def read(self, body: Mapping[str, Any]) -> Level:
-        kept = self._kept(body, ("resource_registry",))
+        kept = self._without_removed(body, ("resource_registry",))
         removed = frozenset(name for name, to in body.items() if to is None and name != RESOURCES)
         texts = {name: to for name, to in kept.items() if isinstance(to, str)}
         wild = {
@@ -123,7 +123,7 @@ class Reader:
             removed,
         )
 
-    def _kept(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    def _without_removed(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
         """Return a map after its null entries have removed earlier entries."""
         kept: dict[str, Any] = {}
         for name, value in body.items():
@@ -131,10 +131,10 @@ class Reader:
             if value is None:
                 _remove(kept, name)
             elif name in _SETS:
-                if self._are_words(name, value, at):
+                if self._are_keywords(name, value, at):
                     kept[name] = value
             elif isinstance(value, Mapping):
-                if (inner := self._kept(value, at)) or at == ("resource_registry", RESOURCES):
+                if (inner := self._without_removed(value, at)) or at == ("resource_registry", RESOURCES):
                     kept[name] = inner
             elif isinstance(value, str):
                 kept[name] = name if is_template(name) else value  # a template is always mapped to itself
@@ -162,7 +162,7 @@ class Reader:
                 self._fault("wrong-type", message, ("resource_registry", RESOURCES, name))
         return found
 
-    def _are_words(self, name: str, value: Any, at: tuple[str, ...]) -> bool:
+    def _are_keywords(self, name: str, value: Any, at: tuple[str, ...]) -> bool:
         code, accepted, said, heat_type = _SETS[name]
         words = [value] if isinstance(value, str) else value
         if isinstance(words, list) and all(isinstance(w, str) and w in accepted for w in words):

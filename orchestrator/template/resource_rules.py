@@ -9,49 +9,49 @@ from typing import Any, Final
 
 from orchestrator.template import versions
 from orchestrator.template.conditions import DROPPED, Conditions
-from orchestrator.template.definition import NOBODY, NOTHING, ResourceDefinition, frozen
+from orchestrator.template.definition import NO_ATTRIBUTES, NO_NAMES, ResourceDefinition, frozen
 from orchestrator.template.diagnostics import Path
 from orchestrator.template.expression_scanner import Scanner
 from orchestrator.template.functions import FunctionError, References
 from orchestrator.template.section_rules import Sections
 
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
-LONGEST_NAME: Final = 255  # characters; a name is part of a key in the database
+MAX_NAME_LENGTH: Final = 255  # characters; a name is part of a key in the database
 LATER_KEYS: Final = ("condition", "external_id")
 # Keys of a definition whose references define no order: the names must exist, nothing more.
 WITHOUT_ORDER: Final = ("update_policy", "deletion_policy", "external_id")
 
 
-class Snippets:
+class ResourceReader:
     """Parses the resources of a template whose conditions can be decided."""
 
     def __init__(self, sections: Sections, conditions: Conditions) -> None:
         """Select the resources whose condition is true."""
         self.sections, self.conditions = sections, conditions
-        self.faults, self.words, self.form = sections.faults, sections.words, sections.form
+        self.faults, self.keywords, self.form = sections.faults, sections.keywords, sections.form
         self.wanted: dict[str, dict[str, Any]] = {}
         self.absent: dict[str, dict[str, Any]] = {}  # resources whose condition is false
-        section = self.words.resources
+        section = self.keywords.resources
         for name, body in sections.section(section):
             if not body:
                 self._typeless((section, name))
             elif not isinstance(body, dict):
                 sections.not_a_map(section, name, body)
-            elif sections.is_wanted(body, (section, name), conditions):
+            elif sections.is_included(body, (section, name), conditions):
                 self.wanted[name] = body
             else:
                 self.absent[name] = body
-        self._meanings = self.words.resource_keys()
+        self._meanings = self.keywords.resource_keys()
         self._known = frozenset(self._meanings)
         self._as_written = all(word == meaning for word, meaning in self._meanings.items())
         self._ordinary = frozenset(
-            {self.words.type, self.words.properties, self.words.metadata, self.words.depends_on}
+            {self.keywords.type, self.keywords.properties, self.keywords.metadata, self.keywords.depends_on}
         )
 
     def read(self, scanner: Scanner) -> dict[str, ResourceDefinition]:
         """Return the resources that can be read."""
-        parameters = self.sections.names(self.words.parameters)
-        section = self.words.resources
+        parameters = self.sections.names(self.keywords.parameters)
+        section = self.keywords.resources
         made = {}
         for name, body in self.wanted.items():
             path: Path = (section, name)
@@ -68,21 +68,21 @@ class Snippets:
     def _resource(
         self, name: str, body: Mapping[str, Any], path: Path, scanner: Scanner
     ) -> ResourceDefinition:
-        words, found = self.words, References()
+        keywords, found = self.keywords, References()
         if not body.keys() <= self._known and not self.form.ignores_unknown_keys:
             self._unknown_keys(body, path)
-        kind = body.get(words.type)
+        kind = body.get(keywords.type)
         if kind is None:
             self._typeless(path)
         elif not isinstance(kind, str):
-            self._wrong_type(path, words.type, "string")
-        unused = References() if words.external_id and body.get(words.external_id) is not None else None
-        for word, called in ((words.properties, "Properties"), (words.metadata, "Metadata")):
+            self._wrong_type(path, keywords.type, "string")
+        unused = References() if keywords.external_id and body.get(keywords.external_id) is not None else None
+        for word, called in ((keywords.properties, "Properties"), (keywords.metadata, "Metadata")):
             if word in body:
                 part = body[word]
                 if part.__class__ is not dict:
                     self._wrong_type(path, word, "object")
-                elif word == words.properties and unused is not None:
+                elif word == keywords.properties and unused is not None:
                     scanner.of_absent().scan(part, unused, (*path, word))
                 else:
                     scanner.scan(part, found, (*path, word), f"{name}.{called}")
@@ -90,17 +90,19 @@ class Snippets:
         if not body.keys() <= self._ordinary:
             macros = self._policies(name, body, path, found, scanner) or macros
         needs = frozenset(found.requires)
-        if words.depends_on in body:
-            needs |= frozenset(self._depends_on(name, body[words.depends_on], (*path, words.depends_on)))
+        if keywords.depends_on in body:
+            needs |= frozenset(
+                self._depends_on(name, body[keywords.depends_on], (*path, keywords.depends_on))
+            )
         return ResourceDefinition(
             name,
             str(kind),
             self._normal(body, macros),
             needs,
-            frozen(found.attributes) if found.attributes else NOTHING,
-            frozenset(found.parameters) if found.parameters else NOBODY,
-            frozenset(found.files) if found.files else NOBODY,
-            frozenset(found.mappings) if found.mappings else NOBODY,
+            frozen(found.attributes) if found.attributes else NO_ATTRIBUTES,
+            frozenset(found.parameters) if found.parameters else NO_NAMES,
+            frozenset(found.files) if found.files else NO_NAMES,
+            frozenset(found.mappings) if found.mappings else NO_NAMES,
         )
 
     def _normal(self, body: Mapping[str, Any], macros: bool) -> Mapping[str, Any]:
@@ -124,32 +126,36 @@ class Snippets:
         self, name: str, body: Mapping[str, Any], path: Path, found: References, scanner: Scanner
     ) -> bool:
         """Check the rarely used keys; return whether they contain macros."""
-        words, aside = self.words, References()
-        if words.description in body and not isinstance(body[words.description], str):
-            self._wrong_type(path, words.description, "string")
-        if words.external_id and words.external_id in body and not self._may_be_text(body[words.external_id]):
-            self._wrong_type(path, words.external_id, "string")
+        keywords, aside = self.keywords, References()
+        if keywords.description in body and not isinstance(body[keywords.description], str):
+            self._wrong_type(path, keywords.description, "string")
+        if (
+            keywords.external_id
+            and keywords.external_id in body
+            and not self._may_be_text(body[keywords.external_id])
+        ):
+            self._wrong_type(path, keywords.external_id, "string")
         for meaning in WITHOUT_ORDER:
-            word = getattr(words, meaning)
+            word = getattr(keywords, meaning)
             if word and isinstance(body.get(word), dict | list):
                 # The adopted physical resource must already exist.
                 into = found if meaning == "external_id" else aside
                 scanner.scan(body[word], into, (*path, word), f"{name}.{word}")
-        if words.update_policy in body and not isinstance(body[words.update_policy], dict):
-            self._wrong_type(path, words.update_policy, "object")
-        deletion = body.get(words.deletion_policy)
+        if keywords.update_policy in body and not isinstance(body[keywords.update_policy], dict):
+            self._wrong_type(path, keywords.update_policy, "object")
+        deletion = body.get(keywords.deletion_policy)
         if isinstance(deletion, str):
-            self._deletion_policy(deletion, (*path, words.deletion_policy))
-        elif words.deletion_policy in body and not self._may_be_text(deletion):
-            self._wrong_type(path, words.deletion_policy, "string")
-        external = bool(words.external_id) and words.external_id in body
-        if external and body.get(words.depends_on) and name not in self.absent:
-            kind, external = body.get(words.type), body[words.external_id]
+            self._deletion_policy(deletion, (*path, keywords.deletion_policy))
+        elif keywords.deletion_policy in body and not self._may_be_text(deletion):
+            self._wrong_type(path, keywords.deletion_policy, "string")
+        external = bool(keywords.external_id) and keywords.external_id in body
+        if external and body.get(keywords.depends_on) and name not in self.absent:
+            kind, external = body.get(keywords.type), body[keywords.external_id]
             message = f"Invalid dependency with external {kind} resource: {external}"
             self.faults.add(
                 "external-id",
                 message,
-                (*path, words.depends_on),
+                (*path, keywords.depends_on),
                 heat_type="InvalidExternalResourceDependency",
             )
         found.parameters |= aside.parameters
@@ -178,7 +184,7 @@ class Snippets:
             message = f"Resource {path[1]} {path[-1]} must be a list of strings"
             self.faults.add("wrong-type", message, path)
             return
-        declared = self.sections.names(self.words.resources)
+        declared = self.sections.names(self.keywords.resources)
         for index, item in enumerate(items):
             if name in self.absent:
                 continue
@@ -199,13 +205,13 @@ class Snippets:
             hint = self.faults.hints.near(str(key), self._known)
             message = f'"{key}" is not a valid keyword inside a resource definition'
             if key in LATER_KEYS:
-                hint = f"{key} came with version {versions.WITH_CONDITIONS}"
+                hint = f"{key} was added in version {versions.WITH_CONDITIONS}"
                 message = f"Invalid keyword(s) inside a resource definition: {key}"
             self.faults.add("unknown-key", message, (*path, key), hint)
 
     def _typeless(self, path: Path) -> None:
         called = path[0][:-1] if isinstance(path[0], str) else ""
-        self.faults.add("missing-type", f"Each {called} must contain a {self.words.type} key.", path)
+        self.faults.add("missing-type", f"Each {called} must contain a {self.keywords.type} key.", path)
 
     def _wrong_type(self, path: Path, key: str, wanted: str) -> None:
         message = f"Resource {path[1]} {key} type must be {wanted}"
@@ -218,4 +224,4 @@ def _wrong_name(name: str) -> str:
         return "be empty"
     if "/" in name:
         return 'contain "/"'
-    return f"be longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
+    return f"be longer than {MAX_NAME_LENGTH} characters" if len(name) > MAX_NAME_LENGTH else ""

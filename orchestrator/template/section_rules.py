@@ -56,13 +56,13 @@ class Sections:
         """Read no section yet."""
         self.document = document
         self.form = form
-        self.words = form.keywords
+        self.keywords = form.keywords
         self.faults = Faults()
-        self.unwanted_outputs: dict[str, str] = {}  # descriptions of outputs whose condition is false
+        self.excluded_outputs: dict[str, str] = {}  # descriptions of outputs whose condition is false
 
     def check_names(self) -> None:
         """Refuse sections that the format does not have."""
-        known = self.words.sections()
+        known = self.keywords.sections()
         for name in self.document:
             if name not in known and name != self.form.key:
                 self.faults.add(
@@ -75,12 +75,12 @@ class Sections:
 
     def description(self) -> str:
         """Return the text of the description."""
-        text = self.document.get(self.words.description)
+        text = self.document.get(self.keywords.description)
         return DESCRIPTION if text is None else str(text)
 
     def parameters(self) -> dict[str, ParameterSchema]:
         """Return the declared parameters that can be read."""
-        section, form = self.words.parameters, self.form
+        section, form = self.keywords.parameters, self.form
         made = {}
         for name, body in self.section(section):
             if name in form.reserved or name in FACADE_PARAMETERS:
@@ -97,14 +97,14 @@ class Sections:
 
     def parameter_groups(self) -> list[Any]:
         """Return the groups as written."""
-        section = self.words.parameter_groups
+        section = self.keywords.parameter_groups
         groups = self.document.get(section) if section else None
         if not groups:
             return []
         if not isinstance(groups, list):
             self._group_fault((section,), section, "The parameter_groups should be a list.")
             return []
-        declared = self.names(self.words.parameters)
+        declared = self.names(self.keywords.parameters)
         grouped: set[str] = set()
         for index, group in enumerate(groups):
             path: Path = (section, index)
@@ -137,7 +137,7 @@ class Sections:
 
     def mappings(self) -> dict[str, Any]:
         """Return the mappings that can be read: tables of tables."""
-        section = self.words.mappings
+        section = self.keywords.mappings
         made: dict[str, Any] = {}
         body = self.document.get(section) if section else None
         if body and not isinstance(body, dict):  # a fault only if used
@@ -155,7 +155,7 @@ class Sections:
 
     def conditions(self) -> Mapping[str, Any]:
         """Return the conditions as written."""
-        section = self.words.conditions
+        section = self.keywords.conditions
         body = self.document.get(section) if section else None
         if body is not None and not isinstance(body, dict):
             found = type(body).__name__
@@ -167,24 +167,24 @@ class Sections:
 
     def check_conditions(self, conditions: Conditions) -> None:
         """Reject malformed conditions, used or not."""
-        section = self.words.conditions
+        section = self.keywords.conditions
         for name in self.names(section):
             for error in conditions.faults(name):
                 self.faults.of_function(error, (section, name))
 
     def warn_of_unused(self, conditions: Conditions) -> None:
         """Warn about unused conditions that cannot be decided."""
-        section = self.words.conditions
+        section = self.keywords.conditions
         for name, error in conditions.unused():
             self.faults.warn(error.code, error.text(f"{section}.{name}"), (section, name))
 
-    def is_wanted(self, body: Mapping[str, Any], path: Path, conditions: Conditions) -> bool:
+    def is_included(self, body: Mapping[str, Any], path: Path, conditions: Conditions) -> bool:
         """Return whether the condition of a resource or an output is true or unknown."""
-        key = self.words.condition
+        key = self.keywords.condition
         if not key or key not in body:
             return True
         condition = body[key]
-        if path[0] == self.words.resources:
+        if path[0] == self.keywords.resources:
             if not isinstance(condition, str | bool | dict):
                 kinds = "string or boolean" if self.form.family == "cfn" else "string_or_boolean"
                 message = f"Resource {path[1]} {key} type must be {kinds}"
@@ -201,8 +201,8 @@ class Sections:
 
     def outputs(self, scanner: Scanner, conditions: Conditions) -> dict[str, OutputDefinition]:
         """Return the valid outputs whose condition is not false."""
-        words, section = self.words, self.words.outputs
-        known = {words.value, words.description, words.condition} - {""}
+        keywords, section = self.keywords, self.keywords.outputs
+        known = {keywords.value, keywords.description, keywords.condition} - {""}
         made = {}
         for name, body in self.section(section):
             path: Path = (section, name)
@@ -216,18 +216,18 @@ class Sections:
                 message = f'"{key}" is not a valid keyword inside a output definition'
                 hint = self.faults.hints.near(str(key), known)
                 self.faults.warn("unknown-key", message, (*path, key), hint)
-            if words.value not in body:
-                message = f"{place}: Each output definition must contain a {words.value} key."
+            if keywords.value not in body:
+                message = f"{place}: Each output definition must contain a {keywords.value} key."
                 self.faults.add("missing-value", message, path)
                 continue
-            if not self.is_wanted(body, path, conditions):
-                self.unwanted_outputs[name] = output(name, None, body.get(words.description)).description
+            if not self.is_included(body, path, conditions):
+                self.excluded_outputs[name] = output(name, None, body.get(keywords.description)).description
                 continue
-            value, found = body[words.value], References()
-            scanner.scan(value, found, (*path, words.value))
+            value, found = body[keywords.value], References()
+            scanner.scan(value, found, (*path, keywords.value))
             if found.macros:
                 value = self.expanded(value, conditions)
-            made[name] = output(name, value, body.get(words.description), found)
+            made[name] = output(name, value, body.get(keywords.description), found)
         return made
 
     def expanded(self, value: Any, conditions: Conditions) -> Any:

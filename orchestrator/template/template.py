@@ -20,7 +20,7 @@ from orchestrator.template.functions import References
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits, check_size, locate, parse
 from orchestrator.template.resource_registry_entries import is_template
-from orchestrator.template.resource_rules import Snippets
+from orchestrator.template.resource_rules import ResourceReader
 from orchestrator.template.section_rules import DESCRIPTION, Sections, output
 
 
@@ -37,7 +37,7 @@ class Template:
     warnings: tuple[Diagnostic, ...] = ()
     mappings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the parameters as in the text
-    unwanted_outputs: Mapping[str, str] = field(default_factory=dict)  # descriptions; no condition holds
+    excluded_outputs: Mapping[str, str] = field(default_factory=dict)  # descriptions; no condition holds
 
     @property
     def form(self) -> Format:
@@ -57,7 +57,7 @@ class Template:
                 name: {"value": one.value, "description": one.description}
                 for name, one in self.outputs.items()
             },
-            "unwanted_outputs": self.unwanted_outputs,
+            "unwanted_outputs": self.excluded_outputs,
             "mappings": self.mappings,
             "templates": sorted({one.type for one in kinds if is_template(one.type)}),
         }
@@ -85,7 +85,7 @@ class Template:
             outputs,
             mappings=mappings,
             written=outline["parameters"],
-            unwanted_outputs=outline.get("unwanted_outputs") or {},
+            excluded_outputs=outline.get("unwanted_outputs") or {},
         )
 
 
@@ -121,11 +121,11 @@ class Draft:
             InvalidTemplate: lists all faults in document order; without line and column if the template
                 was an object.
         """
-        sections, form, words = self.sections, self.form, self.form.keywords
+        sections, form, keywords = self.sections, self.form, self.form.keywords
         conditions = Conditions(form, sections.conditions(), values, self.mappings)
         sections.check_conditions(conditions)
-        snippets = Snippets(sections, conditions)
-        parameters = sections.names(words.parameters).keys() | set(form.pseudo)
+        snippets = ResourceReader(sections, conditions)
+        parameters = sections.names(keywords.parameters).keys() | set(form.pseudo)
         scanner = Scanner(form, Names(parameters, snippets.wanted.keys(), self.mappings.keys()), conditions)
         resources = snippets.read(scanner)
         outputs = sections.outputs(scanner, conditions)
@@ -141,8 +141,8 @@ class Draft:
             outputs,
             (*_quoted(self.warnings, self.text), *(d for d in placed if d.severity != "error")),
             self.mappings,
-            sections.names(words.parameters),
-            sections.unwanted_outputs,
+            sections.names(keywords.parameters),
+            sections.excluded_outputs,
         )
         if errors:
             raise FaultyTemplate(errors, template)
@@ -152,10 +152,10 @@ class Draft:
         """Return faults with suggestions and locations."""
         if not faults:
             return []
-        hints, words = Hints(), self.form.keywords
+        hints, keywords = Hints(), self.form.keywords
         found = [
             replace(
-                fault, hint=hints.near(fault.word, self.sections.names(getattr(words, fault.near)).keys())
+                fault, hint=hints.near(fault.name, self.sections.names(getattr(keywords, fault.near)).keys())
             )
             if fault.near
             else fault

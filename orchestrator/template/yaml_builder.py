@@ -29,9 +29,9 @@ from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.yaml_scalars import key_text, plain, scalar, shown
 
 KEY_NEEDED: Final = "found a map or list where a key is expected"
-MOST_WARNINGS: Final = 100  # of duplicate keys; a text could contain millions
-MOST_TAG_DIRECTIVES: Final = 100  # libyaml compares each with all before it
-LONGEST_SHOWN: Final = 200  # characters of a key in a message
+MAX_WARNINGS: Final = 100  # of duplicate keys; a text could contain millions
+MAX_TAG_DIRECTIVES: Final = 100  # libyaml compares each with all before it
+MAX_SHOWN: Final = 200  # characters of a key in a message
 
 _TAG_DIRECTIVE: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])(?:\xef\xbb\xbf)?%TAG")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
@@ -111,13 +111,13 @@ class Builder:
             loader.dispose()
 
     def _check_directives(self) -> None:
-        if self._data.count(b"%TAG") <= MOST_TAG_DIRECTIVES:
+        if self._data.count(b"%TAG") <= MAX_TAG_DIRECTIVES:
             return
         # The end of the directives is not searched: a comment may contain "---", and the directives of a
         # second document are read before it is rejected.
-        if len(_TAG_DIRECTIVE.findall(self._data)) > MOST_TAG_DIRECTIVES:
+        if len(_TAG_DIRECTIVE.findall(self._data)) > MAX_TAG_DIRECTIVES:
             raise yaml_fault(
-                self._what, self._data, "too-large", f"more than {MOST_TAG_DIRECTIVES} %TAG directives"
+                self._what, self._data, "too-large", f"more than {MAX_TAG_DIRECTIVES} %TAG directives"
             )
 
     def _build(self, next_event: Callable[[], Any]) -> Any:
@@ -259,11 +259,11 @@ class Builder:
             frame.merged.update(source)
 
     def _warn(self, event: Any, key: str) -> None:
-        if self._warnings is not None and len(self._warnings) < MOST_WARNINGS:
+        if self._warnings is not None and len(self._warnings) < MAX_WARNINGS:
             self._warnings.append(
                 Diagnostic(
                     "duplicate-key",
-                    f'The key "{key[:LONGEST_SHOWN]}" is given twice; the last one counts.',
+                    f'The key "{key[:MAX_SHOWN]}" is given twice; the last one counts.',
                     line=event.start_mark.line + 1,
                     column=event.start_mark.column + 1,
                     severity="warning",

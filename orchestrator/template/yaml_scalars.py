@@ -25,7 +25,7 @@ _MAKERS: Final[Mapping[str, Callable[[yaml.ScalarNode], Any]]] = {
     f"{_PREFIX}null": _CONSTRUCTOR.construct_yaml_null,
 }
 _TEXTS: Final = frozenset(f"{_PREFIX}{name}" for name in ("str", "timestamp", "merge", "value"))
-_LONGEST: Final = 400  # characters; valid numbers are shorter, and converting a long one is quadratic
+_MAX_LENGTH: Final = 400  # characters; valid numbers are shorter, and converting a long one is quadratic
 _NONZERO: Final = frozenset("123456789")  # a leading zero may mean octal
 _SURELY_FITS: Final = 18  # digits that 64 bits have room for
 
@@ -72,7 +72,7 @@ def shown(tag: str) -> str:
 
 def _made(tag: str, text: str) -> Any:
     kind = tag.removeprefix(_PREFIX)
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_LENGTH:
         raise ValueError(f"the {kind} is too long; quote it to make it a text")
     try:
         value = _MAKERS[tag](yaml.ScalarNode(tag, text))

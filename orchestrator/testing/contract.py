@@ -79,14 +79,14 @@ class Declarations:
     @pytest.fixture
     def sample(self) -> Sample:
         """Return the sample; each subclass overrides it."""
-        raise NotImplementedError("give the class a fixture `sample`")
+        raise NotImplementedError("the class needs a fixture `sample`")
 
     @pytest.fixture
     def kind(self, sample: Sample) -> ResourceType:
         """Return the type from the registry, as the orchestrator does."""
         return load_registry()[sample.type]
 
-    def test_its_schema_can_be_told_to_anybody(self, kind: ResourceType) -> None:
+    def test_its_schema_is_serializable(self, kind: ResourceType) -> None:
         if kind.hidden:
             with pytest.raises(NotSupported):
                 type_schema({kind.name: kind}, kind.name)
@@ -136,7 +136,7 @@ class Declarations:
         before, after = (as_stored(kind.read_properties(given)[0]) for _ in range(2))
         assert property_change(kind, before, after).change == ("replace" if kind.always_visited else "keep")
 
-    def test_a_change_takes_what_is_declared(self, kind: ResourceType, sample: Sample) -> None:
+    def test_a_change_has_the_declared_effect(self, kind: ResourceType, sample: Sample) -> None:
         given = full_properties(kind, sample.properties)
         for name, prop in changeable(kind, sample):
             before, after = (
@@ -171,7 +171,7 @@ class TypeContract(Declarations):
 
     # Creating.
 
-    def test_creating_gives_an_id_and_the_thing_is_observed_in_time(self, operated: Operated) -> None:
+    def test_create_returns_an_id_and_the_object_becomes_ready(self, operated: Operated) -> None:
         created = operated.create()
         assert created.physical_id
         assert orjson.loads(orjson.dumps(created.data)) == created.data
@@ -183,7 +183,7 @@ class TypeContract(Declarations):
             verb()
             assert time.monotonic() - began < AT_ONCE_SECONDS
 
-    def test_what_an_interrupted_create_made_is_found_by_its_token(self, operated: Operated) -> None:
+    def test_find_returns_the_object_of_an_interrupted_create(self, operated: Operated) -> None:
         kind, ctx = operated.kind, operated.ctx
         if not kind.can_find:
             return  # its creates are never repeated: their outcome is "unknown"
@@ -194,19 +194,19 @@ class TypeContract(Declarations):
             assert kind.find(ctx, ctx.token) == operated.physical_id
             assert kind.find(replace(ctx, token="another"), "another") is None  # noqa: S106
 
-    def test_a_thing_in_our_own_row_may_be_created_twice(self, operated: Operated) -> None:
+    def test_a_local_type_may_be_created_twice(self, operated: Operated) -> None:
         if operated.kind.calls_out:
             return  # `find` covers this case
         operated.create()
         operated.create()
         assert is_fine(operated.settled())
 
-    def test_what_went_wrong_is_removed_and_made_again_under_a_new_token(self, operated: Operated) -> None:
+    def test_a_failed_object_is_replaced_under_a_new_token(self, operated: Operated) -> None:
         kind, first = operated.kind, operated.ctx.token
         operated.create()
         operated.delete()
         assert not operated.settled().exists
-        operated.make_again()
+        operated.create_again()
         assert operated.ctx.token != first
         assert is_fine(operated.settled())
         if kind.calls_out and kind.can_find:
@@ -238,7 +238,7 @@ class TypeContract(Declarations):
         assert seen.reference_id != ""
         assert operated.observe("CHECK").reference_id == seen.reference_id
 
-    def test_what_is_secret_is_not_kept_in_the_open(self, operated: Operated) -> None:
+    def test_secrets_are_not_stored_unencrypted(self, operated: Operated) -> None:
         created = operated.create()
         seen, kind = operated.settled(), operated.kind
         kept = orjson.dumps(created.data).decode()
@@ -277,7 +277,7 @@ class TypeContract(Declarations):
 
     # Pausing, copying.
 
-    def test_it_is_suspended_and_resumed_and_stays_what_it_is(self, operated: Operated) -> None:
+    def test_suspend_and_resume_change_nothing_else(self, operated: Operated) -> None:
         operated.create()
         made = operated.settled()
         for action in ("SUSPEND", "RESUME"):
@@ -304,25 +304,25 @@ class TypeContract(Declarations):
 
     # Deleting.
 
-    def test_deleting_twice_is_fine_and_then_it_is_gone(self, operated: Operated) -> None:
+    def test_delete_may_run_twice(self, operated: Operated) -> None:
         operated.create()
         operated.settled()
         for _ in range(2):
             operated.delete()
             assert not operated.settled().exists
 
-    def test_deleting_what_is_not_ready_is_fine(self, operated: Operated) -> None:
+    def test_delete_accepts_an_unfinished_object(self, operated: Operated) -> None:
         operated.create()
         operated.delete()
         assert not operated.settled().exists
 
-    def test_deleting_what_lost_its_notes_is_fine(self, operated: Operated) -> None:
+    def test_delete_accepts_lost_data(self, operated: Operated) -> None:
         operated.create()
         operated.ctx = replace(operated.ctx, data={}, properties={})
         operated.delete()
         assert not operated.settled().exists
 
-    def test_whether_a_failure_was_survived_can_be_asked(self, operated: Operated) -> None:
+    def test_recovery_after_a_failure_can_be_queried(self, operated: Operated) -> None:
         operated.create()
         operated.settled()
         assert operated.kind.is_healthy_after_failure(operated.ctx, operated.physical_id) in (True, False)
@@ -332,7 +332,7 @@ class TypeContract(Declarations):
 class HiddenContract(Declarations):
     """A type kept for existing stacks: it must support deletion."""
 
-    def test_one_left_from_before_can_be_deleted_twice(self, kind: ResourceType, sample: Sample) -> None:
+    def test_an_existing_resource_can_be_deleted_twice(self, kind: ResourceType, sample: Sample) -> None:
         operated = Operated(kind, sample.properties, sample)
         operated.physical_id = "left-from-before"
         for _ in range(2):

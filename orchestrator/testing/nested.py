@@ -27,7 +27,7 @@ from orchestrator.testing.contract import Declarations
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Sample
 
-MOST_STEPS: Final = 1_000  # maximum per operation
+MAX_STEPS: Final = 1_000  # maximum per operation
 
 Read = Callable[[str], tuple[Mapping[str, str], Sequence[str]]]  # names and types, names of outputs
 
@@ -106,7 +106,7 @@ class NestedContract(Declarations):
         return Operated(kind, sample.properties, sample)
 
     def test_it_is_made_step_by_step_and_comes_to_an_end(self, nested: Operated, child: Child) -> None:
-        steps = brought(nested, child, "CREATE")
+        steps = run_to_end(nested, child, "CREATE")
         assert isinstance(steps[-1], Settled)
         assert all(orjson.loads(orjson.dumps(one.data)) == one.data for one in steps if one.data is not None)
 
@@ -114,9 +114,9 @@ class NestedContract(Declarations):
         assert _step(nested, child, 0) == _step(nested, child, 0)
 
     def test_an_update_of_nothing_asks_for_no_other_child(self, nested: Operated, child: Child) -> None:
-        brought(nested, child, "CREATE")
+        run_to_end(nested, child, "CREATE")
         before = set(child.types)
-        brought(nested, child, "UPDATE")
+        run_to_end(nested, child, "UPDATE")
         assert set(child.types) == before
 
     def test_its_attributes_can_be_asked_for_at_any_time(self, nested: Operated, child: Child) -> None:
@@ -125,7 +125,7 @@ class NestedContract(Declarations):
         assert all(kind.has_attribute(name) for name in asked)
         before = kind.child_attributes(nested.ctx, child, asked)
         assert orjson.loads(orjson.dumps(before)) == before
-        brought(nested, child, "CREATE")
+        run_to_end(nested, child, "CREATE")
         after = kind.child_attributes(nested.ctx, child, asked)
         assert set(after) <= set(asked)
         assert orjson.loads(orjson.dumps(after)) == after
@@ -133,11 +133,11 @@ class NestedContract(Declarations):
     def test_it_has_a_reference_once_there_is_a_child(self, nested: Operated, child: Child) -> None:
         kind = _kind(nested)
         kind.child_reference_id(nested.ctx, child)
-        brought(nested, child, "CREATE")
+        run_to_end(nested, child, "CREATE")
         assert isinstance(kind.child_reference_id(nested.ctx, child), str)
 
 
-def brought(nested: Operated, child: Child, action: str) -> list[NestedStep]:
+def run_to_end(nested: Operated, child: Child, action: str) -> list[NestedStep]:
     """Follow a type's steps to the end of an operation; return them."""
     nested.ctx = replace(nested.ctx, action=action)
     steps: list[NestedStep] = []
@@ -153,7 +153,7 @@ def brought(nested: Operated, child: Child, action: str) -> list[NestedStep]:
             case Settled(data=data) if data is not None:
                 _keep(nested, data)
         steps.append(step)
-        assert len(steps) < MOST_STEPS, "it never settles"
+        assert len(steps) < MAX_STEPS, "it does not settle"
     return steps
 
 

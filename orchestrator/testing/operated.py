@@ -13,7 +13,7 @@ from orchestrator.resources.base import Context, Created, Observation, ResourceT
 from orchestrator.testing.samples import Sample, full_properties
 
 PATIENCE_SECONDS: Final = 10.0  # for external objects; for local types the clock is simulated
-LONGEST_NAP_SECONDS: Final = 0.05
+MAX_SLEEP_SECONDS: Final = 0.05
 
 
 class Operated:
@@ -51,7 +51,7 @@ class Operated:
         self.ctx = replace(self.ctx, data=dict(created.data))
         return created
 
-    def make_again(self) -> Created:
+    def create_again(self) -> Created:
         """Create it under a new token, like after the deletion of a failed object."""
         self.attempt += 1
         self.ctx = replace(self.ctx, token=f"{self.uuid}-{self.attempt}", data={})
@@ -95,9 +95,9 @@ class Operated:
             seen = self.observe(elapsed=elapsed)
             if self._over(seen):
                 break
-            assert time.monotonic() < deadline, f"it does not come to an end: {seen}"
+            assert time.monotonic() < deadline, f"the operation does not end: {seen}"
             if self.kind.calls_out:
-                time.sleep(min(seen.retry_after or LONGEST_NAP_SECONDS, LONGEST_NAP_SECONDS))
+                time.sleep(min(seen.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
         return seen
 
     def _over(self, seen: Observation) -> bool:

@@ -16,7 +16,7 @@ from orchestrator.resources.base import Change, Context, Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.schema.properties import convert
 
-MOST_GUESSES: Final = 50  # per property
+MAX_GUESSES: Final = 50  # per property
 TEXTS: Final = ("text", "other", "1", "true", "2030-01-01T00:00:00Z", "10.0.0.1", "10.0.0.0/8", "a.example.")
 
 
@@ -76,7 +76,7 @@ def other_value(kind: ResourceType, sample: Sample, name: str) -> Any:
         return sample.changes[name]
     given = full_properties(kind, sample.properties)
     before, _ = kind.read_properties(given)
-    for value in islice(guesses(kind.properties[name]), MOST_GUESSES):
+    for value in islice(guesses(kind.properties[name]), MAX_GUESSES):
         after, faults = kind.read_properties({**given, name: value})
         if not faults and after.get(name) != before.get(name) and not kind.validate(after, 3600.0):
             return value

@@ -86,7 +86,7 @@ class SoftwareMemory:
         if gone is not None:
             self.remove_config(gone.config_id)
 
-    def was_lost(self, deployment_id: str) -> bool:
+    def server_lost(self, deployment_id: str) -> bool:
         now = self.deployments.get(deployment_id)
         return now is not None and self.noted[deployment_id] and now.server_id not in self.servers
 

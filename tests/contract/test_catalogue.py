@@ -147,7 +147,7 @@ def test_a_schema_says_what_a_property_takes():
         "required": False,
         "update_allowed": False,
         "immutable": False,
-        "description": "Length of the string to make.",
+        "description": "Length of the string.",
         "default": 32,
         "constraints": [{"range": {"min": 1, "max": 512}}],
     }
@@ -190,13 +190,13 @@ def test_a_generated_template_says_what_each_constraint_is():
     cfn = type_template(TYPES, "OS::Heat::RandomString")["Parameters"]["length"]
     assert hot == {
         "type": "number",
-        "description": "Length of the string to make.",
+        "description": "Length of the string.",
         "default": 32,
         "constraints": [{"range": {"min": 1, "max": 512}}],
     }
     assert cfn == {
         "Type": "Number",
-        "Description": "Length of the string to make.",
+        "Description": "Length of the string.",
         "Default": 32,
         "MinValue": 1,
         "MaxValue": 512,

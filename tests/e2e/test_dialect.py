@@ -140,9 +140,9 @@ def test_hot_has_the_function_from_the_version_on_that_it_names(up: Up) -> None:
 def test_what_a_broken_package_adds_is_refused_and_nothing_else(up: Up) -> None:
     unknown = TEMPLATE.replace("acme_template_version", "broken_template_version")
     assert "cannot be used" not in refused(up, unknown)["message"]
-    assert refused(up, unknown)["errors"][0]["hint"].endswith("the server's log says why: broken")
+    assert refused(up, unknown)["errors"][0]["hint"].endswith("the server's log contains the reason: broken")
     calling = TEMPLATE.replace("{acme_slug: [Corner Shop]}", "{broken_greeting: [ada]}")
-    assert 'The function "broken_greeting" is installed and cannot be used' in refused(up, calling)["message"]
+    assert 'The function "broken_greeting" is installed but not usable' in refused(up, calling)["message"]
     (logged,) = (
         line
         for line in (up.data_dir / "logs" / "api.log").read_text().splitlines()

@@ -99,7 +99,7 @@ class TestLeaky(TypeContract):
         check=False,
     )
     assert done.returncode == 1, done.stdout
-    assert "test_what_an_interrupted_create_made_is_found_by_its_token" in done.stdout
+    assert "test_find_returns_the_object_of_an_interrupted_create" in done.stdout
 
 
 def test_from_its_sdist_it_is_found_as_well(installed: Path, built: dict[str, Path], tmp_path: Path) -> None:

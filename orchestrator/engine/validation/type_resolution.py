@@ -17,7 +17,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavail
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
-from orchestrator.resources.unavailable_types import KNOWN, unavailable
+from orchestrator.resources.unavailable_types import SERVICE_BY_TYPE, unavailable
 from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
@@ -275,7 +275,7 @@ class TypeResolver:
         return _Found(_unavailable(written, refusal), target.name)
 
     def _unknown(self, written: str) -> UnknownType:
-        hint = did_you_mean(written, self.type_environment.types) or did_you_mean(written, KNOWN)
+        hint = did_you_mean(written, self.type_environment.types) or did_you_mean(written, SERVICE_BY_TYPE)
         message = f"The Resource Type ({written}) could not be found."
         return UnknownType((Diagnostic("unknown-type", message, hint=hint),))
 
@@ -313,7 +313,7 @@ class TypeResolver:
 
 def installed(types: Mapping[str, ResourceType]) -> Callable[[str], bool]:
     """Return a predicate: whether a type of that name is installed or known."""
-    return lambda name: name in types or name in KNOWN
+    return lambda name: name in types or name in SERVICE_BY_TYPE
 
 
 def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> UnknownType:

@@ -15,7 +15,7 @@ from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, s
 from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.group_template import is_members, load_stored
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, read
@@ -23,7 +23,7 @@ from orchestrator.template.template import FaultyTemplate, read
 EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in conditions of both
 
 
-@allowance(EXPRESSIONS_SECONDS)
+@time_budget(EXPRESSIONS_SECONDS)
 def diff_revisions(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
     """Return the differences between two revisions, by section.
 

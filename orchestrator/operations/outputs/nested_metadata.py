@@ -17,11 +17,11 @@ from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.store.stacks import output_inputs
-from orchestrator.template.definition import NOTHING, StackDefinition
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
+from orchestrator.template.functions.time_budget import time_budget
 
 
-@allowance(EXPRESSIONS_SECONDS)
+@time_budget(EXPRESSIONS_SECONDS)
 def live_metadata(
     context: OperationContext, stack: OutputInputs, resource_id: int
 ) -> tuple[Mapping[str, Any], bool] | None:
@@ -41,8 +41,8 @@ def live_metadata(
         body["version"],
         stored_values(found.parameters, found.sealed_parameters, context.cipher, given),
         proxies(context.database, context.cipher, stack, set(found.requires)),
-        FileCache(context.database).reader(body.get("files", NOTHING)),
-        mappings=body.get("mappings", NOTHING),
+        FileCache(context.database).reader(body.get("files", NO_ATTRIBUTES)),
+        mappings=body.get("mappings", NO_ATTRIBUTES),
     )
     try:
         made = view.resolve(body["metadata"], f"resources.{found.name}.metadata")

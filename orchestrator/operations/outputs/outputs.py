@@ -16,7 +16,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import output_inputs
 from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.template import Template
 
 EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in all outputs of a response
@@ -57,7 +57,7 @@ class OutputInputs(Protocol):
         """Its desired revision."""
 
 
-@allowance(EXPRESSIONS_SECONDS)
+@time_budget(EXPRESSIONS_SECONDS)
 def resolve_outputs(
     database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None = None
 ) -> list[Output]:

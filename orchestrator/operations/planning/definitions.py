@@ -12,7 +12,7 @@ from orchestrator.engine.plan_changes import DesiredRow
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
-from orchestrator.template.definition import NOTHING, ResourceDefinition, StackDefinition
+from orchestrator.template.definition import NO_ATTRIBUTES, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
 from orchestrator.template.group_template import MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
@@ -103,7 +103,7 @@ class PlannedDefinitions:
     def _used_inputs(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the file hashes and the mappings that a definition uses."""
         if not definition.files and not definition.mappings:
-            return NOTHING, NOTHING
+            return NO_ATTRIBUTES, NO_ATTRIBUTES
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
 
@@ -133,7 +133,7 @@ def _used_attributes(template: Template, resolver: TypeResolver) -> dict[str, se
 def _chosen(names: Collection[str], available: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the files or mappings with these names; ALL among the names means all of them."""
     if not names:
-        return NOTHING
+        return NO_ATTRIBUTES
     return available if ALL in names else {name: available[name] for name in names if name in available}
 
 

@@ -26,7 +26,7 @@ from orchestrator.store.traversals.accept import enforce_quota
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import ResourceProxy
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import MASK, ParameterValues
 
 EXPRESSIONS_SECONDS = 20.0  # time budget for all expressions of a preview
@@ -86,7 +86,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     return _shown(context, request, vetted)
 
 
-@allowance(EXPRESSIONS_SECONDS)
+@time_budget(EXPRESSIONS_SECONDS)
 def _shown(context: OperationContext, request: StackRequest, vetted: ValidatedRequest) -> CreatePreview:
     template = vetted.template
     whole = HypotheticalChild(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)

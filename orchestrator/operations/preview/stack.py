@@ -29,7 +29,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer, preview_reads
 from orchestrator.store.planning.preview_reads import Db, StoredProperties
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
@@ -147,7 +147,7 @@ class Preview:
         made = row.action != "INIT" and row.op is None and row.kind == self.wanted[name].kind
         return kind if made else None
 
-    @allowance(EXPRESSIONS_SECONDS)
+    @time_budget(EXPRESSIONS_SECONDS)
     def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, ForecastResource]:
         """Return the change of each resource that the update may reach.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, proxy
-from orchestrator.template.definition import NOTHING, StackDefinition
+from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
 
 
 def apply_definition(operation: ResourceOperation) -> DesiredResource:
@@ -54,8 +54,8 @@ def definition_view(operation: ResourceOperation) -> StackDefinition:
         body["version"],
         operation.parameters,
         {data.name: proxy(data, services.cipher, used.get(data.name, ())) for data in inputs},
-        services.files.reader(body.get("files", NOTHING)),
-        mappings=body.get("mappings", NOTHING),
+        services.files.reader(body.get("files", NO_ATTRIBUTES)),
+        mappings=body.get("mappings", NO_ATTRIBUTES),
     )
 
 

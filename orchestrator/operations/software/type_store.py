@@ -189,7 +189,7 @@ class DeploymentStore:
                 store.remove_deployment(db, row.id)
                 store.drop_derived(db, row.config_id)
 
-    def was_lost(self, deployment_id: str) -> bool:
+    def server_lost(self, deployment_id: str) -> bool:
         """Whether a deployment's server existed when it was last published, and is deleted."""
         with self.connect() as db:
             row = store.get_deployment(db, self.place.project_id, deployment_id)

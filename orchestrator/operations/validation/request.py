@@ -34,7 +34,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.function_view import ParentResourceProxy
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -76,7 +76,7 @@ class ValidatedRequest:
     warnings: Sequence[Diagnostic]
 
 
-@allowance(EXPRESSIONS_SECONDS)
+@time_budget(EXPRESSIONS_SECONDS)
 def validate_request(
     context: OperationContext,
     request: StackRequest,

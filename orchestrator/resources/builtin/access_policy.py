@@ -25,7 +25,7 @@ class AccessPolicy(ResourceType):
     calls_out = False
     properties = {
         "AllowedResources": Property(
-            "list", "Names of resources of the same stack that may be read and signalled.", required=True
+            "list", "Names of resources in the same stack to which the policy grants access.", required=True
         )
     }
 

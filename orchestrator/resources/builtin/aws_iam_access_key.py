@@ -29,7 +29,7 @@ class IamAccessKey(ResourceType):
     claimed_first = True
     properties = {
         "Serial": Property("integer", "Not used.", implemented=False),
-        "UserName": Property("string", "The name of the user whose key it is.", required=True),
+        "UserName": Property("string", "The name of the user who owns the key.", required=True),
         "Status": Property(
             "string",
             "Not used.",
@@ -38,8 +38,8 @@ class IamAccessKey(ResourceType):
         ),
     }
     attributes = {
-        "UserName": Attribute("The name of the user whose key it is.", type="string"),
-        "SecretAccessKey": Attribute("What requests are signed with.", type="string", secret=True),
+        "UserName": Attribute("The name of the user who owns the key.", type="string"),
+        "SecretAccessKey": Attribute("The key for signing requests.", type="string", secret=True),
     }
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:

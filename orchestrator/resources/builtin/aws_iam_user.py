@@ -37,7 +37,8 @@ class IamUser(ResourceType):
             schema={"Password": Property("string", "Not used.")},
         ),
         "Policies": Property(
-            "list", "Names of access policies, all of which must allow a resource; without any, all are."
+            "list",
+            "Names of access policies, all of which must allow access; empty allows all resources.",
         ),
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from urllib.parse import unquote, urlsplit
 
 from orchestrator.resources.base import Attribute, Context, Property
-from orchestrator.resources.builtin.wait_condition import HANDLES, LONGEST, WaitCondition
+from orchestrator.resources.builtin.wait_condition import HANDLES, MAX_TIMEOUT_SECONDS, WaitCondition
 from orchestrator.resources.builtin.wait_handle_base import AWS
 from orchestrator.resources.stack_context import RequiredResource
 from orchestrator.schema.constraints import Range
@@ -18,18 +18,18 @@ class AwsWaitCondition(WaitCondition):
 
     name = "AWS::CloudFormation::WaitCondition"
     support_version = "2014.1"
-    words = ("Handle", "Timeout", "Count", "Data")
+    property_names = ("Handle", "Timeout", "Count", "Data")
     properties = {
-        "Handle": Property("string", "A reference to the handle that is signalled.", required=True),
+        "Handle": Property("string", "A reference to the handle that receives the signals.", required=True),
         "Timeout": Property(
             "integer",
             "Seconds to wait for the signals.",
             required=True,
-            constraints=(Range(min=1, max=LONGEST),),
+            constraints=(Range(min=1, max=MAX_TIMEOUT_SECONDS),),
         ),
         "Count": Property(
             "integer",
-            "How many successes to wait for.",
+            "Number of success signals to wait for.",
             default=1,
             update_allowed=True,
             constraints=(Range(min=1),),

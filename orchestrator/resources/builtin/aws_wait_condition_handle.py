@@ -13,7 +13,7 @@ class AwsWaitConditionHandle(Handle):
 
     name = "AWS::CloudFormation::WaitConditionHandle"
     support_version = "2014.1"
-    words = AWS
+    keys = AWS
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
         """Store a complete signal; ignore an incomplete one."""

@@ -32,12 +32,12 @@ class CloudFormationStack(NestedType):
     properties = {
         "TemplateURL": Property(
             "string",
-            "The address of the template to make the stack from.",
+            "The URL of the template of the stack.",
             required=True,
             update_allowed=True,
         ),
         "TimeoutInMinutes": Property(
-            "integer", "How long making or changing the stack may take.", update_allowed=True
+            "integer", "Timeout for creating or updating the stack.", update_allowed=True
         ),
         "Parameters": Property("map", "Values for the parameters of the template.", update_allowed=True),
     }

@@ -30,25 +30,29 @@ class Delay(ResourceType):
     preemptible = frozenset({"CREATE", "SUSPEND", "RESUME"})  # interrupting a delay is harmless
     properties = {
         "min_wait": Property(
-            "number", "Seconds to wait at least.", default=0, update_allowed=True, constraints=(Range(min=0),)
+            "number",
+            "Minimum number of seconds to wait.",
+            default=0,
+            update_allowed=True,
+            constraints=(Range(min=0),),
         ),
         "max_jitter": Property(
             "number",
-            "Seconds to wait at most beyond that, before they are multiplied; the actual number is random.",
+            "Maximum number of additional seconds, chosen at random, before multiplication.",
             default=0,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "jitter_multiplier": Property(
             "number",
-            "What to multiply the jitter with, such as the number of like resources.",
+            "Factor for the jitter, such as the number of similar resources.",
             default=1.0,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "actions": Property(
             "list",
-            "Actions during which to wait.",
+            "Actions that are delayed.",
             default=["CREATE"],
             update_allowed=True,
             constraints=(AllowedValues(ACTIONS),),

@@ -26,7 +26,7 @@ AGENT: Final = "os-collect-config"  # the key of the metadata under which agents
 DEPLOYMENTS: Final = "deployments"
 NEEDS: Final = {"POLL_TEMP_URL": "an object store", "ZAQAR_MESSAGE": "a message queue"}
 COLLECTORS: Final = {"POLL_SERVER_CFN": "cfn", "POLL_SERVER_HEAT": "heat"}
-LONGEST_NAME: Final = 53
+MAX_NAME_LENGTH: Final = 53
 
 
 class DeployedServer(ResourceType):
@@ -39,7 +39,7 @@ class DeployedServer(ResourceType):
     can_snapshot = True  # a snapshot has no data
     publishes = True
     properties = {
-        "name": Property("string", "The machine's name.", update_allowed=True),
+        "name": Property("string", "The name of the server.", update_allowed=True),
         "metadata": Property(
             "map", "Nothing.", update_allowed=True, deprecated="This property will be ignored"
         ),
@@ -64,17 +64,15 @@ class DeployedServer(ResourceType):
         ),
     }
     attributes = {
-        "name": Attribute("The machine's name.", type="string"),
-        "os_collect_config": Attribute(
-            "The settings of the agent that is to run on the machine.", type="map", secret=True
-        ),
+        "name": Attribute("The name of the server.", type="string"),
+        "os_collect_config": Attribute("The settings of the agent on the server.", type="map", secret=True),
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Refuse transports of services that are not there."""
         transport = properties.get("software_config_transport")
         if transport in NEEDS:
-            message = f"{transport} needs {NEEDS[transport]}, and none is connected."
+            message = f"{transport} requires {NEEDS[transport]}, and none is available."
             return (Fault(message, "software_config_transport"),)
         return ()
 
@@ -99,7 +97,7 @@ class DeployedServer(ResourceType):
         """Return the agent's configuration as attributes."""
         if ctx.action == "DELETE":
             return Observation(exists=ctx.software.has_server(physical_id))
-        name = ctx.properties.get("name") or _short(ctx.physical_name)
+        name = ctx.properties.get("name") or _shortened(ctx.physical_name)
         return Observation(
             exists=True, attributes={"name": name, "os_collect_config": _agent(ctx, physical_id)}
         )
@@ -132,6 +130,6 @@ def _agent(ctx: Context, server_id: str) -> dict[str, Any]:
     return {"collectors": [collector, "local"], collector: polling(ctx, transport, server_id)}
 
 
-def _short(name: str) -> str:
+def _shortened(name: str) -> str:
     """Shorten a physical name to the maximum length of a server name; keep its unique suffix."""
-    return name if len(name) <= LONGEST_NAME else f"{name[:2]}-{name[3 - LONGEST_NAME :]}"
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[:2]}-{name[3 - MAX_NAME_LENGTH :]}"

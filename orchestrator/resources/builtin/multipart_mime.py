@@ -33,8 +33,8 @@ class MultipartMime(SoftwareConfig):
             schema=Property(
                 "map",
                 schema={
-                    "config": Property("string", "A config's id, or the content.", required=True),
-                    "filename": Property("string", "A name for the part."),
+                    "config": Property("string", "The id of a config, or the content.", required=True),
+                    "filename": Property("string", "The file name of the part."),
                     "type": Property(
                         "string",
                         "Type of the part: a text, or a multipart message whose parts are merged.",

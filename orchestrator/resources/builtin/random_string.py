@@ -30,7 +30,10 @@ CLASSES: Final[Mapping[str, str]] = {
     "octdigits": string.octdigits,
 }
 _MINIMUM: Final = Property(
-    "integer", "The minimum number of characters from it.", default=1, constraints=(Range(1, 512),)
+    "integer",
+    "The minimum number of characters from the class or sequence.",
+    default=1,
+    constraints=(Range(1, 512),),
 )
 
 
@@ -41,12 +44,10 @@ class RandomString(ResourceType):
     calls_out = False
     support_version = "2014.1"
     properties = {
-        "length": Property(
-            "integer", "Length of the string to make.", default=32, constraints=(Range(1, 512),)
-        ),
+        "length": Property("integer", "Length of the string.", default=32, constraints=(Range(1, 512),)),
         "character_classes": Property(
             "list",
-            "Classes of characters to draw from, and how many of each at least.",
+            "Character classes to draw from, with the minimum number from each.",
             default=[{"class": "lettersdigits", "min": 1}],
             schema=Property(
                 "map",
@@ -63,7 +64,7 @@ class RandomString(ResourceType):
         ),
         "character_sequences": Property(
             "list",
-            "Sequences of characters to draw from, and how many of each at least.",
+            "Character sequences to draw from, with the minimum number from each.",
             schema=Property(
                 "map",
                 schema={

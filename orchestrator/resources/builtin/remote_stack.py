@@ -40,7 +40,7 @@ class RemoteStack(ResourceType):
     properties = {
         "context": Property(
             "map",
-            "Where the stack is to be.",
+            "Location of the stack.",
             update_allowed=True,
             schema={
                 "region_name": Property(
@@ -53,7 +53,7 @@ class RemoteStack(ResourceType):
                 ),
                 "ca_cert": Property(
                     "string",
-                    "An authority to trust, in PEM, besides those the system knows.",
+                    "An additional CA certificate, in PEM format.",
                     update_allowed=True,
                 ),
                 "insecure": Property(
@@ -65,10 +65,10 @@ class RemoteStack(ResourceType):
             },
         ),
         "template": Property(
-            "string", "The template to make the stack from, as a text.", required=True, update_allowed=True
+            "string", "The text of the stack's template.", required=True, update_allowed=True
         ),
         "timeout": Property(
-            "integer", "Minutes that making or changing the stack may take.", update_allowed=True
+            "integer", "Timeout for creating or updating the stack, in minutes.", update_allowed=True
         ),
         "parameters": Property(
             "map", "Values for the parameters of the template.", default={}, update_allowed=True
@@ -99,7 +99,7 @@ class RemoteStack(ResourceType):
             message = f'Cannot establish connection to Heat endpoint at {place} due to "{error}"'
             return (Fault(message, "context", alone=True),)
         try:
-            stacks.validate(_told(ctx, props))
+            stacks.validate(_template_with_files(ctx, props))
         except ProviderError as error:
             unheard = isinstance(error, ProviderBusy | ProviderSilent)
             why = str(error) if unheard else f"ERROR: {error}"  # so a client of Heat's quotes a refusal
@@ -109,7 +109,7 @@ class RemoteStack(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the stack, under the resource's physical name."""
-        body = {**_wanted(ctx, props), "stack_name": ctx.physical_name, "tags": ctx.token}
+        body = {**_request_body(ctx, props), "stack_name": ctx.physical_name, "tags": ctx.token}
         return Created(_stacks(ctx, props).create(body))
 
     def find(self, ctx: Context, token: str) -> str | None:
@@ -125,7 +125,7 @@ class RemoteStack(ResourceType):
         action, status = _split(str(stack["stack_status"]))
         if (action, status) == ("DELETE", "COMPLETE"):
             return Observation(exists=False)
-        asked = ctx.action if ctx.action in ACTED or _is_asked(ctx) else action
+        asked = ctx.action if ctx.action in ACTED or _is_check_requested(ctx) else action
         if status == "IN_PROGRESS" or action != asked:
             again = min(1.0 + ctx.elapsed_seconds / 5, SLOWEST_LOOK_SECONDS)
             return Observation(exists=True, ready=False, retry_after=again)
@@ -141,7 +141,7 @@ class RemoteStack(ResourceType):
     ) -> Created:
         """Request an update to the desired template; the remote stack selects the steps of its resources."""
         try:
-            _stacks(ctx, props).update(physical_id, _wanted(ctx, props))
+            _stacks(ctx, props).update(physical_id, _request_body(ctx, props))
         except Gone as error:
             raise ProviderError(str(error), "EntityNotFound") from error
         return Created(physical_id)
@@ -205,7 +205,7 @@ def _region(props: Mapping[str, Value]) -> str | None:
     return (props.get("context") or {}).get("region_name") or None
 
 
-def _is_asked(ctx: Context) -> bool:
+def _is_check_requested(ctx: Context) -> bool:
     """Return whether a check was requested; the first observation requests nothing."""
     return ctx.action == "CHECK" and ctx.elapsed_seconds > 0
 
@@ -268,17 +268,17 @@ def _act(ctx: Context, physical_id: str, action: Action) -> None:
             raise  # busy with another action; after our request it would report ours
 
 
-def _wanted(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
+def _request_body(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
     """Return the request body of a create or an update."""
     return {
-        **_told(ctx, props),
+        **_template_with_files(ctx, props),
         "parameters": props.get("parameters") or {},
         "timeout_mins": props.get("timeout"),
         "disable_rollback": True,
     }
 
 
-def _told(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
+def _template_with_files(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
     """Return the template with the files and the environment of the parent stack."""
     told: dict[str, Any] = {"template": props["template"]}
     if ctx.stack_context is not None:

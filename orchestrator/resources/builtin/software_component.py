@@ -21,7 +21,7 @@ class SoftwareComponent(SoftwareConfig):
     properties = {
         "configs": Property(
             "list",
-            "The configs, each with the actions it is for.",
+            "The configs, each with its actions.",
             required=True,
             constraints=(Length(min=1),),
             schema=Property(
@@ -29,13 +29,13 @@ class SoftwareComponent(SoftwareConfig):
                 schema={
                     "actions": Property(
                         "list",
-                        "Actions of the deployment that it is for; names beyond Heat's are for the tool.",
+                        "Actions of the deployment that run the config; other names are passed to the tool.",
                         default=["CREATE", "UPDATE"],
                         schema=Property("string"),
                         constraints=(Length(min=1),),
                     ),
                     "config": SoftwareConfig.properties["config"],
-                    "tool": Property("string", "What carries it out on the machine.", required=True),
+                    "tool": Property("string", "The tool on the server that runs the config.", required=True),
                 },
             ),
         ),

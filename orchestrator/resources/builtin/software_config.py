@@ -28,7 +28,7 @@ class SoftwareConfig(ResourceType):
     flight_seconds = 0.0  # created in our own database
     properties = {
         "group": Property(
-            "string", "Which tool on the machine carries it out, by convention.", default=UNGROUPED
+            "string", "The tool on the server that runs the config, by convention.", default=UNGROUPED
         ),
         "config": Property("string", "The script or manifest."),
         "options": Property("map", "Options for the tool."),

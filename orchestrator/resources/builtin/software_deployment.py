@@ -40,7 +40,7 @@ TRANSPORTS: Final = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
 NEEDS: Final = {"TEMP_URL_SIGNAL": "an object store", "ZAQAR_SIGNAL": "a message queue"}
 SERVER: Final = "OS::Nova::Server"
 SOFTWARE_CONFIG: Final = "SOFTWARE_CONFIG"  # how a machine must take its user data for agents to be on it
-OURS: Final = {
+BUILT_IN_INPUTS: Final = {
     "deploy_server_id": "ID of the server being deployed to",
     "deploy_action": "Name of the current action being deployed",
     "deploy_stack_id": "ID of the stack this deployment belongs to",
@@ -67,12 +67,12 @@ class SoftwareDeployment(ResourceType):
     preemptible = frozenset(ACTIONS)  # an agent may never answer
     signals_always = True
     properties = {
-        "config": Property("string", "The config to carry out.", update_allowed=True),
-        "server": Property("string", "The machine to carry it out on.", required=True),
+        "config": Property("string", "The config to deploy.", update_allowed=True),
+        "server": Property("string", "The target server.", required=True),
         "input_values": Property("map", "Values of the config's inputs.", update_allowed=True),
         "actions": Property(
             "list",
-            "Actions of this resource that have it carried out.",
+            "Actions of this resource that run the config.",
             default=["CREATE", "UPDATE"],
             update_allowed=True,
             constraints=(AllowedValues(ACTIONS),),
@@ -90,9 +90,9 @@ class SoftwareDeployment(ResourceType):
         ),
     }
     attributes = {
-        io.STDOUT: Attribute("What carrying it out wrote to its output.", type="string"),
-        io.STDERR: Attribute("What carrying it out wrote as errors.", type="string"),
-        io.STATUS_CODE: Attribute("With which status it ended.", type="string"),
+        io.STDOUT: Attribute("Captured standard output of the config.", type="string"),
+        io.STDERR: Attribute("Captured standard error of the config.", type="string"),
+        io.STATUS_CODE: Attribute("Status code of the config.", type="string"),
     }
     empty: Value = ""  # config of a deployment without a config
 
@@ -104,7 +104,7 @@ class SoftwareDeployment(ResourceType):
         """Refuse transports of services that are not there."""
         transport = properties.get("signal_transport")
         if transport in NEEDS:
-            message = f"{transport} needs {NEEDS[transport]}, and none is connected."
+            message = f"{transport} requires {NEEDS[transport]}, and none is available."
             return (Fault(message, "signal_transport"),)
         return ()
 
@@ -193,7 +193,7 @@ class SoftwareDeployment(ResourceType):
         Called again until the agent has reported the result of the DELETE config.
         """
         now = ctx.software.deployment(physical_id)
-        if not ctx.software.was_lost(physical_id) and self._undo(ctx, physical_id):
+        if not ctx.software.server_lost(physical_id) and self._undo(ctx, physical_id):
             now = ctx.software.deployment(physical_id)
             if now is not None and now.action == "DELETE" and now.status != "COMPLETE":
                 return
@@ -257,11 +257,14 @@ class SoftwareDeployment(ResourceType):
     def _inputs(
         self, ctx: Context, deployment_id: str, props: Mapping[str, Value], source: ConfigDraft, action: str
     ) -> list[dict[str, Value]]:
-        added = [(name, value, OURS[name]) for name, value in _ours(ctx, deployment_id, props, action)]
+        added = [
+            (name, value, BUILT_IN_INPUTS[name])
+            for name, value in _built_in_inputs(ctx, deployment_id, props, action)
+        ]
         return io.derive_inputs(source.inputs, props.get("input_values") or {}, added)
 
 
-def _ours(
+def _built_in_inputs(
     ctx: Context, deployment_id: str, props: Mapping[str, Value], action: str
 ) -> Iterator[tuple[str, Value]]:
     """Yield the built-in inputs of every deployment."""

@@ -31,14 +31,14 @@ from orchestrator.template.environment import Environment
 
 # Keys of stored data: size and pause of the batches, the due pause, the definitions of the members.
 BATCH, PAUSE, TABLE, DEFINITIONS = "batch", "pause", "members", "definitions"
-MOST_TOLD: Final = 100  # up to this number of members, attributes are always stored
+MAX_LISTED: Final = 100  # up to this number of members, attributes are always stored
 VERSION: Final = "2021-04-16"
 
 Table = Mapping[str, Sequence[Any]]  # by name: the digest of the definition, and the server
 
 _BATCHES: Final = {
     "max_batch_size": Property(
-        "integer", "How many deployments to change at once.", default=1, constraints=(Range(min=1),)
+        "integer", "Maximum number of deployments per batch.", default=1, constraints=(Range(min=1),)
     ),
     "pause_time": Property(
         "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
@@ -55,20 +55,20 @@ class SoftwareDeploymentGroup(NestedType):
     properties = {
         "servers": Property(
             "map",
-            "Names, which are those of the deployments, and machines.",
+            "Target servers by name; the names are those of the deployments.",
             required=True,
             update_allowed=True,
         ),
         **{name: prop for name, prop in SoftwareDeployment.properties.items() if name != "server"},
     }
     update_policy = {
-        "rolling_update": Property("map", "How deployments are changed.", schema=_BATCHES),
-        "batch_create": Property("map", "How those of a new group are made.", schema=_BATCHES),
+        "rolling_update": Property("map", "Batches for updating deployments.", schema=_BATCHES),
+        "batch_create": Property("map", "Batches for creating a new group.", schema=_BATCHES),
     }
     attributes = {
-        "deploy_stdouts": Attribute("What carrying it out wrote to its output, by deployment.", "map"),
-        "deploy_stderrs": Attribute("What carrying it out wrote as errors, by deployment.", "map"),
-        "deploy_status_codes": Attribute("With which status it ended, by deployment.", "map"),
+        "deploy_stdouts": Attribute("Captured standard output, by deployment.", "map"),
+        "deploy_stderrs": Attribute("Captured standard error, by deployment.", "map"),
+        "deploy_status_codes": Attribute("Status code, by deployment.", "map"),
     }
 
     def has_attribute(self, name: str) -> bool:
@@ -118,11 +118,14 @@ class SoftwareDeploymentGroup(NestedType):
         attributes.
         """
         names = set(asked) - {"show", "*"}
-        if "*" in asked or len(ctx.data.get(TABLE) or ()) <= MOST_TOLD:
+        if "*" in asked or len(ctx.data.get(TABLE) or ()) <= MAX_LISTED:
             names |= self.attributes.keys()
         members: Sequence[Member] = child.members() if names else ()
         return {
-            name: {member.name: member.attributes.get(OF_ONE.get(name, name)) for member in members}
+            name: {
+                member.name: member.attributes.get(DEPLOYMENT_ATTRIBUTES.get(name, name))
+                for member in members
+            }
             for name in sorted(names)
         }
 
@@ -166,7 +169,7 @@ def _parameter(digest: str) -> str:
     return f"definition_{digest}"
 
 
-OF_ONE: Final = {
+DEPLOYMENT_ATTRIBUTES: Final = {
     "deploy_stdouts": io.STDOUT,
     "deploy_stderrs": io.STDERR,
     "deploy_status_codes": io.STATUS_CODE,

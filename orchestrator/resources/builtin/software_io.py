@@ -29,23 +29,23 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, Property]]] = {
 
 INPUT: Final[Mapping[str, Property]] = {
     "name": Property("string", "Name of the input.", required=True),
-    "description": Property("string", "What it is."),
+    "description": Property("string", "Description."),
     "type": Property("string", "Type of its value.", default="String", constraints=(AllowedValues(TYPES),)),
-    "default": Property("any", "The value when a deployment gives none."),
+    "default": Property("any", "The value if the deployment does not set the input."),
     "replace_on_change": Property(
         "boolean", "Whether a deployment is replaced, not updated, when the value changes.", default=False
     ),
 }
 OUTPUT: Final[Mapping[str, Property]] = {
     "name": Property("string", "Name of the output.", required=True),
-    "description": Property("string", "What it is."),
+    "description": Property("string", "Description."),
     "type": Property("string", "Type of its value.", default="String", constraints=(AllowedValues(TYPES),)),
     "error_output": Property(
         "boolean", "Whether a deployment has failed when this output has a value.", default=False
     ),
 }
-INPUTS: Final = Property("list", "What the config takes.", schema=Property("map", schema=INPUT))
-OUTPUTS: Final = Property("list", "What the config gives back.", schema=Property("map", schema=OUTPUT))
+INPUTS: Final = Property("list", "The inputs of the config.", schema=Property("map", schema=INPUT))
+OUTPUTS: Final = Property("list", "The outputs of the config.", schema=Property("map", schema=OUTPUT))
 
 
 def read_inputs(
@@ -151,7 +151,7 @@ def substitute(config: Any, values: Mapping[str, Value], key: str, *, strict: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AgentReport:
     """The result that an agent reported for a deployment."""
 
     failed: bool
@@ -162,7 +162,7 @@ class Told:
 
 def judge(
     outputs: Iterable[Mapping[str, Value]], details: Mapping[str, Value], known: Mapping[str, Value]
-) -> Told:
+) -> AgentReport:
     """Interpret a reported result. `known` holds earlier outputs; outputs that are not reported again are
     kept.
 
@@ -184,7 +184,7 @@ def judge(
                 summary = "failed"
     came |= {name: details.get(name) for name in ALWAYS}
     reason = ", ".join(f"{name} : {what}" for name, what in failures.items()) or "Outputs received"
-    return Told(bool(failures), reason, came, summary)
+    return AgentReport(bool(failures), reason, came, summary)
 
 
 def actions_of(config: Any) -> Iterator[str]:

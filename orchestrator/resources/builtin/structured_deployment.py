@@ -19,7 +19,7 @@ class StructuredDeployment(SoftwareDeployment):
     name = "OS::Heat::StructuredDeployment"
     properties = {
         **SoftwareDeployment.properties,
-        "input_key": Property("string", "The key that stands for an input.", default="get_input"),
+        "input_key": Property("string", "The key that marks a reference to an input.", default="get_input"),
         "input_values_validate": Property(
             "string",
             "Whether a reference to an unset input is an error.",

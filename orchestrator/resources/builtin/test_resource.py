@@ -36,39 +36,41 @@ class TestResource(ResourceType):
     support_version = "5.0.0"
     properties = {
         "value": Property("string", "The value to store.", default="test_string", update_allowed=True),
-        "fail": Property("boolean", "Whether to fail in the end.", default=False, update_allowed=True),
+        "fail": Property("boolean", "Whether the creation fails.", default=False, update_allowed=True),
         "update_replace": Property(
             "boolean", "Whether a new value replaces the resource.", default=False, update_allowed=True
         ),
         "update_replace_value": Property("string", "Another value here replaces the resource."),
-        "wait_secs": _number("Seconds to take for creation; -1 takes for ever."),
+        "wait_secs": _number("Seconds that a creation takes; -1 means forever."),
         "action_wait_secs": Property(
             "map",
-            "Seconds to take for each action; for creation it goes before wait_secs.",
+            "Seconds that each action takes; for a creation it overrides wait_secs.",
             update_allowed=True,
             schema={
-                "create": Property("number", "Seconds to take for creation."),
-                "update": Property("number", "Seconds to take for an update."),
-                "delete": Property("number", "Seconds to take for deletion."),
+                "create": Property("number", "Seconds that a creation takes."),
+                "update": Property("number", "Seconds that an update takes."),
+                "delete": Property("number", "Seconds that a deletion takes."),
             },
         ),
-        "attr_wait_secs": _number("Seconds to take for the attributes; added to each wait but deletion's."),
+        "attr_wait_secs": _number(
+            "Seconds that reading attributes takes; added to every action except deletion."
+        ),
         # Heat requests this while it waits and ignores the result; here nothing is requested.
         "client_name": Property(
-            "string", "A client to ask while waiting; of no effect.", default="", update_allowed=True
+            "string", "A client to query while waiting; without effect.", default="", update_allowed=True
         ),
         "entity_name": Property(
-            "string", "What of the client's to ask for; of no effect.", default="", update_allowed=True
+            "string", "The object to query; without effect.", default="", update_allowed=True
         ),
         "constraint_prop_secs": Property(
             "number",
-            "Seconds to take for validation; added to each wait but deletion's.",
+            "Seconds that validation takes; added to every action except deletion.",
             default=0,
             update_allowed=True,
             constraints=(Custom("test_constr"),),
         ),
     }
-    attributes = {"output": Attribute("The value stored.", type="string")}
+    attributes = {"output": Attribute("The stored value.", type="string")}
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Store the value and note how long to take."""

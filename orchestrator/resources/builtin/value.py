@@ -27,10 +27,10 @@ class ValueResource(ResourceType):
     calls_out = False
     support_version = "7.0.0"
     properties = {
-        "value": Property("any", "The expression to give a name to.", required=True, update_allowed=True),
+        "value": Property("any", "The expression to store.", required=True, update_allowed=True),
         "type": Property(
             "string",
-            "What to convert the value to.",
+            "The type to which the value is converted.",
             update_allowed=True,
             constraints=(AllowedValues(("string", "number", "comma_delimited_list", "json", "boolean")),),
         ),

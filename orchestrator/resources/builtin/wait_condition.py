@@ -17,16 +17,16 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from orchestrator.resources.builtin.wait_handle_base import AWS, FAILURE, HEAT, SUCCESS, Words
+from orchestrator.resources.builtin.wait_handle_base import AWS, FAILURE, HEAT, SUCCESS, SignalKeys
 from orchestrator.resources.stack_context import RequiredResource
 from orchestrator.schema.constraints import Range
 
-HANDLES: Final[Mapping[str, Words]] = {
+HANDLES: Final[Mapping[str, SignalKeys]] = {
     "OS::Heat::WaitConditionHandle": HEAT,
     "AWS::CloudFormation::WaitConditionHandle": AWS,
     "OS::Heat::UpdateWaitConditionHandle": AWS,
 }
-LONGEST: Final = 43_200  # seconds
+MAX_TIMEOUT_SECONDS: Final = 43_200  # seconds
 _TIMEOUT_DOC: Final = "Seconds to wait for the signals."
 
 
@@ -38,13 +38,15 @@ class WaitCondition(ResourceType):
     claimed_first = True
     support_version = "2014.2"
     adjustable = frozenset({"CREATE", "UPDATE"})  # a newer template may require fewer signals
-    words: ClassVar[tuple[str, str, str, str]] = ("handle", "timeout", "count", "data")
+    property_names: ClassVar[tuple[str, str, str, str]] = ("handle", "timeout", "count", "data")
     properties = {
-        "handle": Property("string", "A reference to the handle that is signalled.", required=True),
-        "timeout": Property("number", _TIMEOUT_DOC, required=True, constraints=(Range(min=1, max=LONGEST),)),
+        "handle": Property("string", "A reference to the handle that receives the signals.", required=True),
+        "timeout": Property(
+            "number", _TIMEOUT_DOC, required=True, constraints=(Range(min=1, max=MAX_TIMEOUT_SECONDS),)
+        ),
         "count": Property(
             "integer",
-            "How many successes to wait for.",
+            "Number of success signals to wait for.",
             default=1,
             update_allowed=True,
             constraints=(Range(min=1),),
@@ -66,18 +68,18 @@ class WaitCondition(ResourceType):
         if ctx.action == "DELETE":
             return Observation(exists=False)
         peer = self.handle(ctx)
-        words = HANDLES[peer.type]
-        told = [one for one in peer.metadata.values() if isinstance(one, Mapping) and words.status in one]
+        keys = HANDLES[peer.type]
+        signals = [one for one in peer.metadata.values() if isinstance(one, Mapping) and keys.status in one]
         data = {
-            id_: one[words.data]
+            id_: one[keys.data]
             for id_, one in peer.metadata.items()
-            if isinstance(one, Mapping) and words.data in one
+            if isinstance(one, Mapping) and keys.data in one
         }
         if ctx.action in ("CREATE", "UPDATE"):
-            left = self._left(ctx, peer, words, told)
+            left = self._unfinished(ctx, peer, keys, signals)
             if left is not None:
                 return left
-        return Observation(exists=True, attributes={self.words[3]: json.dumps(data)})
+        return Observation(exists=True, attributes={self.property_names[3]: json.dumps(data)})
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
@@ -95,24 +97,24 @@ class WaitCondition(ResourceType):
         Raises:
             ValueError: the resource is not a handle.
         """
-        peer = ctx.peers.find(str(ctx.properties[self.words[0]]), watch=True)
+        peer = ctx.peers.find(str(ctx.properties[self.property_names[0]]), watch=True)
         if peer is None or peer.type not in HANDLES:
-            name = f"The {self.words[0]} of {ctx.name}" if peer is None else peer.name
+            name = f"The {self.property_names[0]} of {ctx.name}" if peer is None else peer.name
             raise ValueError(f"{name} is not a valid wait condition handle.")
         return peer
 
-    def _left(
-        self, ctx: Context, peer: RequiredResource, words: Words, told: list[Mapping[str, Any]]
+    def _unfinished(
+        self, ctx: Context, peer: RequiredResource, keys: SignalKeys, signals: list[Mapping[str, Any]]
     ) -> Observation | None:
         """Return the waiting or failed state, None when the wait is over."""
-        failures = [str(one[words.reason]) for one in told if one[words.status] == FAILURE]
+        failures = [str(one[keys.reason]) for one in signals if one[keys.status] == FAILURE]
         if failures:
             why = ";".join(failures) or "a signal said so"
             return Observation(exists=True, error=why, error_kind="WaitConditionFailure")
         if peer.properties.get("signal_transport") == "NO_SIGNAL":
             return None
-        _, timeout, count, _ = (ctx.properties.get(word, 0) for word in self.words)
-        reasons = [str(one[words.reason]) for one in told if one[words.status] == SUCCESS]
+        _, timeout, count, _ = (ctx.properties.get(word, 0) for word in self.property_names)
+        reasons = [str(one[keys.reason]) for one in signals if one[keys.status] == SUCCESS]
         if len(reasons) >= count:
             return None
         received = f"{len(reasons)} of {count} received"

@@ -40,7 +40,7 @@ class WaitConditionHandle(Handle):
 
     name = "OS::Heat::WaitConditionHandle"
     support_version = "2014.2"
-    words = HEAT
+    keys = HEAT
     properties = {
         "signal_transport": Property(
             "string",
@@ -51,15 +51,17 @@ class WaitConditionHandle(Handle):
         )
     }
     attributes = {
-        "token": Attribute("The token to signal with, of TOKEN_SIGNAL.", type="string", secret=True),
-        "endpoint": Attribute("The URL to signal at with the token, of TOKEN_SIGNAL.", type="string"),
+        "token": Attribute("The token for signals with TOKEN_SIGNAL.", type="string", secret=True),
+        "endpoint": Attribute("The URL for signals with TOKEN_SIGNAL.", type="string"),
         "curl_cli": Attribute(
             'A curl command that signals, of TOKEN_SIGNAL; add --data-binary \'{"status": "SUCCESS"}\'.',
             type="string",
             secret=True,
         ),
         "signal": Attribute(
-            "What a client needs to signal, as JSON: depends on the transport.", type="string", secret=True
+            "The settings for sending signals, as JSON; they depend on the transport.",
+            type="string",
+            secret=True,
         ),
     }
 
@@ -112,12 +114,12 @@ class WaitConditionHandle(Handle):
 
     def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
         """Fill in absent parts: the status is success, and the id is the number of the signal."""
-        words = self.words
+        keys = self.keys
         filled = {
-            words.status: SUCCESS,
-            words.reason: f"Signal {number} received",
-            words.data: None,
-            words.id: number,
+            keys.status: SUCCESS,
+            keys.reason: f"Signal {number} received",
+            keys.data: None,
+            keys.id: number,
         }
         return {**filled, **details}
 

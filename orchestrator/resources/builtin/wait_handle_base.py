@@ -26,7 +26,7 @@ INVALID: Final = "Metadata format invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SignalKeys:
     """The keys of a signal."""
 
     status: str
@@ -40,8 +40,8 @@ class Words:
         return frozenset((self.status, self.reason, self.data, self.id))
 
 
-HEAT: Final = Words("status", "reason", "data", "id")
-AWS: Final = Words("Status", "Reason", "Data", "UniqueId")
+HEAT: Final = SignalKeys("status", "reason", "data", "id")
+AWS: Final = SignalKeys("Status", "Reason", "Data", "UniqueId")
 
 
 class Handle(ResourceType):
@@ -49,7 +49,7 @@ class Handle(ResourceType):
 
     calls_out = False
     open_metadata = True
-    words: ClassVar[Words]
+    keys: ClassVar[SignalKeys]
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create a signing key."""
@@ -70,13 +70,13 @@ class Handle(ResourceType):
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
         """Store a signal under its id, in place of an earlier signal with the same id."""
-        words, told = self.words, self.completed(dict(details or {}), len(ctx.metadata) + 1)
-        status, id_ = told.get(words.status), told.get(words.id)
-        if told.keys() != words.all or status not in (SUCCESS, FAILURE):
+        keys, signal = self.keys, self.completed(dict(details or {}), len(ctx.metadata) + 1)
+        status, id_ = signal.get(keys.status), signal.get(keys.id)
+        if signal.keys() != keys.all or status not in (SUCCESS, FAILURE):
             raise ValueError(INVALID)
-        kept = {words.data: told[words.data], words.reason: told[words.reason], words.status: status}
+        kept = {keys.data: signal[keys.data], keys.reason: signal[keys.reason], keys.status: status}
         return Signalled(
-            f"status:{status} reason:{told[words.reason]}",
+            f"status:{status} reason:{signal[keys.reason]}",
             metadata={**ctx.metadata, _key(id_): kept},
         )
 

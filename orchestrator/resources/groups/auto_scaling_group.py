@@ -24,7 +24,7 @@ BATCHES = {
         constraints=(Range(min=0),),
     ),
     "max_batch_size": Property(
-        "integer", "How many members to change at once.", default=1, constraints=(Range(min=1),)
+        "integer", "Maximum number of members per batch.", default=1, constraints=(Range(min=1),)
     ),
     "pause_time": Property(
         "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
@@ -41,38 +41,40 @@ class AutoScalingGroup(ScalingGroup):
     properties = {
         "resource": Property(
             "map",
-            "What each member is made from, as a template declares a resource.",
+            "The definition of the members, in the form of a resource in a template.",
             required=True,
             update_allowed=True,
         ),
         "max_size": Property(
             "integer",
-            "How many members at most.",
+            "Maximum number of members.",
             required=True,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "min_size": Property(
             "integer",
-            "How many members at least.",
+            "Minimum number of members.",
             required=True,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
-        "cooldown": Property("integer", "Seconds to be left alone after scaling.", update_allowed=True),
-        "desired_capacity": Property("integer", "How many members to begin with.", update_allowed=True),
+        "cooldown": Property("integer", "Cooldown after scaling, in seconds.", update_allowed=True),
+        "desired_capacity": Property("integer", "Initial number of members.", update_allowed=True),
         "rolling_updates": Property(
             "map",
-            "How members get a new definition.",
+            "Batches for applying a new definition.",
             default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
             update_allowed=True,
             schema=BATCHES,
         ),
     }
     attributes = {
-        "outputs": Attribute("The attribute that the path names, of each member by its name.", "map"),
-        "outputs_list": Attribute("The attribute that the path names, of each member.", "list"),
-        "current_size": Attribute("How many members there are.", "integer"),
+        "outputs": Attribute("The attribute given by the path, by member name.", "map"),
+        "outputs_list": Attribute(
+            "The attribute given by the path, as a list with an item per member.", "list"
+        ),
+        "current_size": Attribute("Current number of members.", "integer"),
         "refs": Attribute("The reference ids of the members.", "list"),
         "refs_map": Attribute("The reference ids of the members by their names.", "map"),
     }
@@ -91,9 +93,9 @@ class AutoScalingGroup(ScalingGroup):
         Raises:
             ProviderError: the definition is not known.
         """
-        return require_known(self.foreseen(props))
+        return require_known(self.planned_definition(props))
 
-    def foreseen(self, props: Mapping[str, Value]) -> Definition:
+    def planned_definition(self, props: Mapping[str, Value]) -> Definition:
         """Return the same."""
         given = props.get("resource")
         given = given if isinstance(given, Mapping) else {}

@@ -19,7 +19,7 @@ from orchestrator.resources.nested_type import ChildView, Member
 from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED
 
-LONGEST_PAUSE: Final = 3600
+MAX_PAUSE_SECONDS: Final = 3600
 NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - reported for a member without an address
 EITHER: Final = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
@@ -40,15 +40,17 @@ _BATCHES: Final = {
     "MinInstancesInService": Property(
         "integer", "Minimum number of instances in service during a batch.", default=0
     ),
-    "MaxBatchSize": Property("integer", "How many to change at once.", default=1),
-    "PauseTime": Property("string", "How long to wait between batches, at most an hour.", default="PT0S"),
+    "MaxBatchSize": Property("integer", "Maximum number of instances per batch.", default=1),
+    "PauseTime": Property("string", "Pause between batches, at most an hour.", default="PT0S"),
 }
 _COMMON: Final = {
     "AvailabilityZones": Property("list", "Not used.", required=True),
     "LoadBalancerNames": Property("list", "Load balancers to be notified of every change."),
     "Tags": _TAGS,
 }
-_INSTANCES: Final = {"InstanceList": Attribute("The addresses of the instances, with commas.", "string")}
+_INSTANCES: Final = {
+    "InstanceList": Attribute("The addresses of the instances, separated by commas.", "string")
+}
 
 
 class InstanceGroup(ScalingGroup):
@@ -63,10 +65,12 @@ class InstanceGroup(ScalingGroup):
         "LaunchConfigurationName": Property(
             "string", "The launch configuration, by reference.", required=True, update_allowed=True
         ),
-        "Size": Property("integer", "How many instances.", required=True, update_allowed=True),
+        "Size": Property("integer", "Number of instances.", required=True, update_allowed=True),
     }
     attributes = _INSTANCES
-    update_policy = {"RollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
+    update_policy = {
+        "RollingUpdate": Property("map", "Batches for applying a new definition.", schema=_BATCHES)
+    }
 
     def bounds(self, props: Mapping[str, Value]) -> Bounds:
         """Return the fixed size."""
@@ -95,7 +99,7 @@ class InstanceGroup(ScalingGroup):
         body["properties"].pop("InstanceId", None)
         return Definition(SCALED, body)
 
-    def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
+    def planned_definition(self, props: Mapping[str, Value]) -> Definition | None:
         """Return None: the launch configuration does not exist yet."""
         return None
 
@@ -147,19 +151,21 @@ class AwsAutoScalingGroup(InstanceGroup):
         ),
         "InstanceId": Property(
             "string",
-            "An instance to take as the example.",
+            "An existing instance that serves as the example.",
         ),
-        "MaxSize": Property("integer", "How many instances at most.", required=True, update_allowed=True),
-        "MinSize": Property("integer", "How many instances at least.", required=True, update_allowed=True),
-        "Cooldown": Property("integer", "Seconds to be left alone after scaling.", update_allowed=True),
-        "DesiredCapacity": Property("integer", "How many instances to begin with.", update_allowed=True),
+        "MaxSize": Property("integer", "Maximum number of instances.", required=True, update_allowed=True),
+        "MinSize": Property("integer", "Minimum number of instances.", required=True, update_allowed=True),
+        "Cooldown": Property("integer", "Cooldown after scaling, in seconds.", update_allowed=True),
+        "DesiredCapacity": Property("integer", "Initial number of instances.", update_allowed=True),
         "HealthCheckGracePeriod": Property("integer", "Not implemented.", implemented=False),
         "HealthCheckType": Property("string", "Not implemented.", implemented=False),
         "VPCZoneIdentifier": Property(
             "list", "The subnet of the instances, at most one.", schema=Property("string", "Its id.")
         ),
     }
-    update_policy = {"AutoScalingRollingUpdate": Property("map", "How members are changed.", schema=_BATCHES)}
+    update_policy = {
+        "AutoScalingRollingUpdate": Property("map", "Batches for applying a new definition.", schema=_BATCHES)
+    }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Validate the sizes, and require a single source of the instances."""
@@ -186,7 +192,7 @@ class AwsAutoScalingGroup(InstanceGroup):
             raise ProviderError(EITHER, kind="StackValidationFailed")
         if props.get("InstanceId"):
             raise ProviderError(
-                "InstanceId needs a compute service, which is not there.", kind="NotSupported"
+                "InstanceId requires a compute service, and none is available.", kind="NotSupported"
             )
         return super().definition(ctx, props, child)
 
@@ -207,6 +213,6 @@ def pause_seconds(text: str) -> float:
             "Only ISO 8601 duration format of the form PT#H#M#S is supported.", kind="ValueError"
         )
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    if (total := hours * 3600 + minutes * 60 + seconds) > LONGEST_PAUSE:
+    if (total := hours * 3600 + minutes * 60 + seconds) > MAX_PAUSE_SECONDS:
         raise ProviderError("Maximum PauseTime is 1 hour.", kind="ValueError")
     return float(total)

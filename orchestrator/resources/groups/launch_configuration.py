@@ -13,9 +13,11 @@ _HINT = {
     "Value": Property("string", "Its value.", required=True),
 }
 _EBS = {
-    "DeleteOnTermination": Property("boolean", "Whether it goes with the instance.", default=True),
+    "DeleteOnTermination": Property(
+        "boolean", "Whether the volume is deleted with the instance.", default=True
+    ),
     "Iops": Property("number", "Not implemented.", implemented=False),
-    "SnapshotId": Property("string", "The snapshot to make it from."),
+    "SnapshotId": Property("string", "The snapshot from which the volume is created."),
     "VolumeSize": Property("string", "Its size in GB."),
     "VolumeType": Property("string", "Not implemented.", implemented=False),
 }
@@ -37,7 +39,7 @@ class LaunchConfiguration(ResourceType):
         "ImageId": Property("string", "The image, by id or name."),
         "InstanceType": Property("string", "The flavor."),
         "KeyName": Property("string", "The key pair."),
-        "UserData": Property("string", "What the instance is given to run."),
+        "UserData": Property("string", "The user data of the instance."),
         "SecurityGroups": Property("list", "The names of security groups."),
         "KernelId": Property("string", "Not implemented.", implemented=False),
         "RamDiskId": Property("string", "Not implemented.", implemented=False),
@@ -47,7 +49,7 @@ class LaunchConfiguration(ResourceType):
         "NovaSchedulerHints": Property(
             "list", "Hints to the scheduler.", schema=Property("map", "A hint.", schema=_HINT)
         ),
-        "InstanceId": Property("string", "An instance to take as the example."),
+        "InstanceId": Property("string", "An existing instance that serves as the example."),
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:

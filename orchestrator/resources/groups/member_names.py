@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from orchestrator.template.index_ranges import Ordinals
 
-LONGEST_NUMBER: Final = 18  # digits; longer names are never those of members
+MAX_DIGITS: Final = 18  # digits; longer names are never those of members
 
 Victims = Literal["oldest", "newest", "outdated"]
 
@@ -44,6 +44,4 @@ def remaining(
 
 
 def _is_number(name: str) -> bool:
-    return (
-        name.isascii() and name.isdigit() and len(name) <= LONGEST_NUMBER and (name[0] != "0" or name == "0")
-    )
+    return name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS and (name[0] != "0" or name == "0")

@@ -24,7 +24,7 @@ class ResourceChain(GroupType):
     properties = {
         "resources": Property(
             "list",
-            "The types of the resources, as the environment knows them.",
+            "The types of the resources; the environment may map them.",
             required=True,
             update_allowed=True,
         ),
@@ -33,7 +33,7 @@ class ResourceChain(GroupType):
     }
     attributes = {
         "refs": Attribute("The reference ids of the resources.", "list"),
-        "attributes": Attribute("The attribute that the path names, of each resource by its name.", "map"),
+        "attributes": Attribute("The attribute given by the path, by resource name.", "map"),
     }
 
     def planned(self, props: Mapping[str, Value]) -> Planned:

@@ -44,7 +44,7 @@ SKIPPED, BATCH = "skipped", "batch"  # keys of stored data: names excluded from 
 
 _BATCH: Final = {
     "max_batch_size": Property(
-        "integer", "How many members to change at once.", default=1, constraints=(Range(min=1),)
+        "integer", "Maximum number of members per batch.", default=1, constraints=(Range(min=1),)
     ),
     "pause_time": Property(
         "number", "Seconds to wait between batches.", default=0, constraints=(Range(min=0),)
@@ -61,17 +61,17 @@ class ResourceGroup(GroupType):
     exposes_member_attributes = True
     properties = {
         "count": Property(
-            "integer", "How many resources.", default=1, update_allowed=True, constraints=(Range(min=0),)
+            "integer", "Number of resources.", default=1, update_allowed=True, constraints=(Range(min=0),)
         ),
         "index_var": Property(
             "string",
-            "What stands for a member's index in the texts of its properties.",
+            "Placeholder for a member's index in texts of its properties.",
             default="%index%",
             constraints=(Length(min=3),),
         ),
         "resource_def": Property(
             "map",
-            "What each member is made from.",
+            "The definition of the members.",
             required=True,
             update_allowed=True,
             schema={
@@ -82,17 +82,17 @@ class ResourceGroup(GroupType):
         ),
         "removal_policies": Property(
             "list",
-            "Members to be removed by an update.",
+            "Members that an update removes.",
             default=[],
             update_allowed=True,
             schema=Property(
                 "map",
-                "Some members to be removed.",
+                "A list of members to remove.",
                 schema={
                     "resource_list": Property(
                         "list",
-                        "Names or reference ids of members. They go even if the count stays as it is, and a "
-                        "name that was removed is not used again.",
+                        "Names or reference ids of members. They are removed at any count, and the "
+                        "name of a removed member is not used again.",
                         default=[],
                     )
                 },
@@ -109,7 +109,7 @@ class ResourceGroup(GroupType):
     update_policy = {
         "rolling_update": Property(
             "map",
-            "How members get a new definition.",
+            "Batches for applying a new definition.",
             schema={
                 "min_in_service": Property(
                     "integer",
@@ -120,12 +120,12 @@ class ResourceGroup(GroupType):
                 **_BATCH,
             },
         ),
-        "batch_create": Property("map", "How the members of a new group are made.", schema=_BATCH),
+        "batch_create": Property("map", "Batches for creating a new group.", schema=_BATCH),
     }
     attributes = {
         "refs": Attribute("The reference ids of the members.", "list"),
         "refs_map": Attribute("The reference ids of the members by their names.", "map"),
-        "attributes": Attribute("The attribute that the path names, of each member by its name.", "map"),
+        "attributes": Attribute("The attribute given by the path, by member name.", "map"),
         "removed_rsrc_list": Attribute("The names of removed members.", "list"),
     }
 

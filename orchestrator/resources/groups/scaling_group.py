@@ -49,8 +49,8 @@ ROLLING, SIZE, BATCHED = "rolling", "size", "batched"
 class Bounds:
     """The bounds of a group's size, and the desired size if specified."""
 
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
     desired: int | None
 
 
@@ -88,13 +88,13 @@ class ScalingGroup(GroupType):
         """Return the cooldown in seconds after scaling."""
         return props.get("cooldown")
 
-    def foreseen(self, props: Mapping[str, Value]) -> Definition | None:
+    def planned_definition(self, props: Mapping[str, Value]) -> Definition | None:
         """Return the definition of the members, as far as the properties determine it."""
         raise NotImplementedError(self.name)
 
     def planned(self, props: Mapping[str, Value]) -> Planned:
         """Return a new group's child."""
-        definition = self.foreseen(props)
+        definition = self.planned_definition(props)
         if definition is None:
             return Planned(Members(), {})
         first = Ordinals.span(0, _initial(self.bounds(props)))
@@ -182,8 +182,8 @@ class ScalingGroup(GroupType):
         after = next_batch(group, wanted, policy, spare, lowest_first=True)
         if after is None:
             return None
-        given = max(before.given, after.present.beyond)
-        left = _lasting(after.present, size, replace(before, given=given))
+        given = max(before.first_unused, after.present.beyond)
+        left = _lasting(after.present, size, replace(before, first_unused=given))
         if policy.pause_seconds > 0 and (after.present != left or after.renewed != left):
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
@@ -239,16 +239,16 @@ class ScalingGroup(GroupType):
         gone = _named(asked.remove, child, before, strict=True) if asked.remove else NO_MEMBERS
         if asked.remove:
             size = len(everybody - gone)
-            if size < bounds.least:
-                raise ProviderError(f"the group would have {size} members; {bounds.least} is the least")
+            if size < bounds.minimum:
+                raise ProviderError(f"the group would have {size} members; the minimum is {bounds.minimum}")
         else:
             size = scaling.new_capacity(
                 capacity,
                 asked.amount,
                 asked.kind,
                 min_step=asked.min_step,
-                least=bounds.least,
-                most=capacity if bounds.most is None else bounds.most,
+                least=bounds.minimum,
+                most=capacity if bounds.maximum is None else bounds.maximum,
             )
             if size == capacity:
                 return None
@@ -274,7 +274,7 @@ def _resized(
     fresh = _younger(before)(kept, size - len(kept))
     after = Group(kept | fresh, (kept - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-    given = max(before.given, fresh.beyond)
+    given = max(before.first_unused, fresh.beyond)
     return set_child(child, Members(parts, before.seed, given), definition, data)
 
 
@@ -288,7 +288,7 @@ def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict
     references: Mapping[str, str] | None = None
     for one in wanted:
         number = before.number(one)
-        if number is None or number >= before.given:
+        if number is None or number >= before.first_unused:
             references = by_reference(child) if references is None else references
             number = before.number(references.get(one, ""))
         if number is None or (strict and number not in everybody):
@@ -301,12 +301,12 @@ def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict
 
 
 def _initial(bounds: Bounds) -> int:
-    return bounds.desired or bounds.least
+    return bounds.desired or bounds.minimum
 
 
 def _bounded(size: int, bounds: Bounds) -> int:
     return scaling.bounded(
-        size, bounds.least, max(size, bounds.least) if bounds.most is None else bounds.most
+        size, bounds.minimum, max(size, bounds.minimum) if bounds.maximum is None else bounds.maximum
     )
 
 
@@ -314,7 +314,7 @@ def _younger(before: Members) -> FreeIndexes:
     """Return the allocation of new members: numbers never used before."""
 
     def spare(taken: Ordinals, count: int) -> Ordinals:
-        start = max(before.given, taken.beyond)
+        start = max(before.first_unused, taken.beyond)
         return Ordinals.span(start, start + count)
 
     return spare

@@ -42,27 +42,25 @@ class ScalingPolicy(ResourceType):
         ),
         "adjustment_type": Property(
             "string",
-            "What the adjustment is: a change, a size, or a change in percent.",
+            "Type of the adjustment: a change, a size, or a change in percent.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(("change_in_capacity", "exact_capacity", PERCENT)),),
         ),
-        "cooldown": Property(
-            "number", "Seconds for which the group is left alone then.", update_allowed=True
-        ),
+        "cooldown": Property("number", "Cooldown of the group, in seconds.", update_allowed=True),
         "min_adjustment_step": Property(
             "integer",
-            "By how many members at least; only for a change in percent.",
+            "Minimum number of members to add or remove; only for a change in percent.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
     }
     attributes = {
-        "alarm_url": Attribute("A signed URL to send the signal to.", "string", secret=True),
-        "signal_url": Attribute("The URL to send the signal to with a token.", "string"),
+        "alarm_url": Attribute("The signed URL for signals.", "string", secret=True),
+        "signal_url": Attribute("The URL for signals with a token.", "string"),
     }
     # Property names: group, amount, adjustment type, cooldown, step.
-    words: tuple[str, ...] = (
+    property_names: tuple[str, ...] = (
         "auto_scaling_group_id",
         "scaling_adjustment",
         "adjustment_type",
@@ -73,7 +71,7 @@ class ScalingPolicy(ResourceType):
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """A least step is for percentages."""
-        _, _, kind, _, step = self.words
+        _, _, kind, _, step = self.property_names
         if properties.get(step) is None or properties.get(kind) in (None, self.percent):
             return ()
         return (Fault(f"{step} property should only be specified for {kind} with value {self.percent}."),)
@@ -110,7 +108,7 @@ class ScalingPolicy(ResourceType):
         Raises:
             ProviderError: `remove_members` is not a list of names.
         """
-        group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.words)
+        group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.property_names)
         asked: dict[str, Any] = {
             "amount": amount,
             "kind": CFN_ADJUSTMENTS.get(str(kind), kind),
@@ -137,21 +135,25 @@ class AwsScalingPolicy(ScalingPolicy):
         ),
         "AdjustmentType": Property(
             "string",
-            "What the adjustment is: a change, a size, or a change in percent.",
+            "Type of the adjustment: a change, a size, or a change in percent.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(tuple(CFN_ADJUSTMENTS)),),
         ),
-        "Cooldown": Property(
-            "integer", "Seconds for which the group is left alone then.", update_allowed=True
-        ),
+        "Cooldown": Property("integer", "Cooldown of the group, in seconds.", update_allowed=True),
         "MinAdjustmentStep": Property(
             "integer",
-            "By how many members at least; only for a change in percent.",
+            "Minimum number of members to add or remove; only for a change in percent.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
     }
-    attributes = {"AlarmUrl": Attribute("A signed URL to send the signal to.", "string", secret=True)}
-    words = ("AutoScalingGroupName", "ScalingAdjustment", "AdjustmentType", "Cooldown", "MinAdjustmentStep")
+    attributes = {"AlarmUrl": Attribute("The signed URL for signals.", "string", secret=True)}
+    property_names = (
+        "AutoScalingGroupName",
+        "ScalingAdjustment",
+        "AdjustmentType",
+        "Cooldown",
+        "MinAdjustmentStep",
+    )
     percent = "PercentChangeInCapacity"

@@ -12,7 +12,7 @@ from orchestrator.template.functions.registry import References
 from orchestrator.template.functions.resolved_argument import shown, whole_function
 from orchestrator.template.yaml_scalars import key_text
 
-MOST_COMPARED: Final = 20_000_000  # pairs of items that cannot be hashed; some seconds
+MAX_COMPARISONS: Final = 20_000_000  # pairs of items that cannot be hashed; some seconds
 
 MERGE_FORM: Final = (
     'Incorrect arguments to "map_merge" should be: "map_merge" : [ { "key1": "val1" }, { "key2": "val2" } ]'
@@ -107,7 +107,7 @@ def list_concat(args: Any) -> list[Any]:
 @whole_function("list_concat_unique", since="2017-09-01")
 def list_concat_unique(args: Any) -> list[Any]:
     """``{list_concat_unique: [[a], [b, a]]}`` gives ``[a, b]``: the first of equal items."""
-    seen = Among(())
+    seen = EqualitySet(())
     unique = []
     for items in _lists("list_concat_unique", args):
         for item in items:
@@ -117,7 +117,7 @@ def list_concat_unique(args: Any) -> list[Any]:
     return unique
 
 
-class Among:
+class EqualitySet:
     """A collection for equality look-ups: by hash for hashable items, by comparison for the rest."""
 
     def __init__(self, items: Iterable[Any]) -> None:
@@ -144,7 +144,7 @@ class Among:
         if is_hashable(item):
             return item in self._hashed
         self._compared += len(self._others)
-        if self._compared > MOST_COMPARED:
+        if self._compared > MAX_COMPARISONS:
             raise ValueError("The lists have too many maps and lists to compare")
         return item in self._others
 
@@ -171,7 +171,7 @@ def filter_(args: Any) -> Any:
         return items
     if not isinstance(values, list):
         raise TypeError('"filter" filters a list of values')
-    unwanted = Among(values)
+    unwanted = EqualitySet(values)
     return [item for item in items if item not in unwanted]
 
 

@@ -24,7 +24,7 @@ def member(view: View, args: Any) -> Any:
         return UNKNOWN
     definition = held.get(digest)
     if definition is None:
-        raise FunctionError(f"The definition of the member {name} is not there any more")
+        raise FunctionError(f"The definition of the member {name} does not exist any more")
     value, index_var = definition.get(key), definition.get("index_var")
     return indexed(value, index_var, name) if index_var and key == INDEXED else value
 

@@ -231,10 +231,10 @@ def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         name = point.name
         if name in versions.EVERY_FUNCTION or name in found:
-            why = "there is a function of that name already"
+            why = "a function with this name already exists"
         else:
             try:
-                found[name] = _brought(point)
+                found[name] = _load_functions(point)
                 continue
             except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
                 found[name] = unusable(name)
@@ -243,16 +243,16 @@ def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
     return found
 
 
-def _brought(point: EntryPoint) -> Function:
+def _load_functions(point: EntryPoint) -> Function:
     made = point.load()
     if not isinstance(made, Function) or made.name != point.name:
-        raise TypeError(f"{point.value} is no Function of that name")
+        raise TypeError(f"{point.value} is not a Function with this name")
     return made
 
 
 def unusable(name: str) -> Function:
     """Return the placeholder of a function whose package cannot be loaded."""
-    why = f'The function "{name}" is installed and cannot be used; the server\'s log says why'
+    why = f'The function "{name}" is installed but not usable; the server\'s log contains the reason'
 
     def check(args: Any, found: References) -> None:  # noqa: ARG001
         raise ValueError(why)

@@ -11,8 +11,8 @@ from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import FunctionError, References, is_call, raw_function
 from orchestrator.template.functions.resolved_argument import (
     BYTES_OF_A_VALUE,
-    LARGEST_TEXT,
-    MOST_VALUES,
+    MAX_TEXT_LENGTH,
+    MAX_VALUES,
     knows_all,
 )
 
@@ -91,8 +91,8 @@ def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bo
     words = [items or [] for items in lists]
     copies = math.prod(map(len, words)) if permutations else min(map(len, words))
     nodes = copies * _nodes(template)
-    if nodes > MOST_VALUES:
-        raise FunctionError(f'The result of "repeat" would have more than {MOST_VALUES} values')
+    if nodes > MAX_VALUES:
+        raise FunctionError(f'The result of "repeat" would have more than {MAX_VALUES} values')
     view.charge(BYTES_OF_A_VALUE * nodes)
     rows: Iterable[tuple[Any, ...]] = product(*words) if permutations else zip(*words, strict=False)
     copier = _Copier(tuple(for_each))
@@ -157,8 +157,10 @@ class _Copier:
                         hint='the variables of "for_each" and their values must be texts',
                     )
             length = len(text) + text.count(variable) * (len(word) - len(variable))
-            if self.length + length > LARGEST_TEXT:
-                raise FunctionError(f'The result of "repeat" would be longer than {LARGEST_TEXT} characters')
+            if self.length + length > MAX_TEXT_LENGTH:
+                raise FunctionError(
+                    f'The result of "repeat" would be longer than {MAX_TEXT_LENGTH} characters'
+                )
             text = text.replace(variable, word)
         self.length += len(text)
         return text

@@ -17,18 +17,18 @@ from orchestrator.template.functions.registry import Check, FunctionError, Refer
 
 F = TypeVar("F", bound=Callable[[Any], Any])
 
-LONGEST_SHOWN: Final = 1000  # characters of a value quoted in a message
-LARGEST_TEXT: Final = 64 * 1024 * 1024  # characters, of a single text and of all texts of a value
-MOST_VALUES: Final = 1_000_000  # in lists and maps, counted per occurrence
+MAX_SHOWN: Final = 1000  # characters of a value quoted in a message
+MAX_TEXT_LENGTH: Final = 64 * 1024 * 1024  # characters, of a single text and of all texts of a value
+MAX_VALUES: Final = 1_000_000  # in lists and maps, counted per occurrence
 BYTES_OF_A_VALUE: Final = 16
-DEEPEST: Final = 200  # levels of nesting; the JSON serializer supports 254
+MAX_DEPTH: Final = 200  # levels of nesting; the JSON serializer supports 254
 
 
-def anything(args: Any, found: References) -> None:
+def accept_any(args: Any, found: References) -> None:
     """Accept any unresolved argument."""
 
 
-def whole_function(name: str, *, since: str = versions.FIRST, check: Check = anything) -> Callable[[F], F]:
+def whole_function(name: str, *, since: str = versions.FIRST, check: Check = accept_any) -> Callable[[F], F]:
     """Declare a function of one resolved argument; it is not called while a part of the argument is unknown.
 
     ValueError, TypeError, LookupError and ArithmeticError are converted to `FunctionError`.
@@ -76,14 +76,14 @@ def measure(value: Any) -> bool:
     known, values, characters, depth = True, 1, 0, 0
     level: list[Any] = [[value]]
     while level:
-        if depth > DEEPEST:
-            raise FunctionError(f"The value would be nested deeper than {DEEPEST} levels")
+        if depth > MAX_DEPTH:
+            raise FunctionError(f"The value would be nested deeper than {MAX_DEPTH} levels")
         depth += 1
         inner: list[Any] = []
         for held in level:
             values += len(held)
-            if values > MOST_VALUES:
-                raise FunctionError(f"The value would hold more than {MOST_VALUES} values")
+            if values > MAX_VALUES:
+                raise FunctionError(f"The value would hold more than {MAX_VALUES} values")
             if held.__class__ is dict:
                 characters += sum(len(key) for key in held if key.__class__ is str)
             for item in held.values() if held.__class__ is dict else held:
@@ -94,8 +94,8 @@ def measure(value: Any) -> bool:
                     inner.append(item)
                 elif item is UNKNOWN:
                     known = False
-        if characters > LARGEST_TEXT:
-            raise FunctionError(f"The value would hold more than {LARGEST_TEXT} characters")
+        if characters > MAX_TEXT_LENGTH:
+            raise FunctionError(f"The value would hold more than {MAX_TEXT_LENGTH} characters")
         level = inner
     return known
 
@@ -109,7 +109,7 @@ def cost(made: Any) -> int:
 
 def shown(text: str) -> str:
     """Return the beginning of a text that is quoted in a message, all of it if it is short."""
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def bounded(length: int, name: str) -> None:
@@ -118,5 +118,5 @@ def bounded(length: int, name: str) -> None:
     Raises:
         ValueError: it would.
     """
-    if length > LARGEST_TEXT:
-        raise ValueError(f'The result of "{name}" would be longer than {LARGEST_TEXT} characters')
+    if length > MAX_TEXT_LENGTH:
+        raise ValueError(f'The result of "{name}" would be longer than {MAX_TEXT_LENGTH} characters')

@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any, Final
 
 from orchestrator.template.functions.registry import Check, References, function, is_call
-from orchestrator.template.functions.resolved_argument import MOST_VALUES, bounded, shown, whole_function
+from orchestrator.template.functions.resolved_argument import MAX_VALUES, bounded, shown, whole_function
 
 JSON_SINCE: Final = "2015-10-15"  # since this version, maps and lists become JSON where a text is required
-MOST_WORK: Final = 20_000_000_000  # characters to search, for all keys: some seconds
+MAX_SEARCHED: Final = 20_000_000_000  # characters to search, for all keys: some seconds
 MARKS: Final = (range(32), range(0xE000, 0x110000))  # characters that are hardly ever written
 
 
@@ -46,7 +46,7 @@ class _Replacement:
 
     def __init__(self, name: str, template: str, keys: Collection[str]) -> None:
         """Start with all of the template left."""
-        if len(template) * len(keys) > MOST_WORK:
+        if len(template) * len(keys) > MAX_SEARCHED:
             raise ValueError(f'"{name}" has too many params for a template of this size')
         self._name = name
         self._mark = next(
@@ -277,7 +277,7 @@ def cfn_split(delimiter: Any, text: Any, /) -> list[str]:
 
 
 def _split(name: str, delimiter: str | None, text: str) -> list[str]:
-    parts = text.split(delimiter, MOST_VALUES)
-    if len(parts) > MOST_VALUES:
-        raise ValueError(f'The result of "{name}" would have more than {MOST_VALUES} values')
+    parts = text.split(delimiter, MAX_VALUES)
+    if len(parts) > MAX_VALUES:
+        raise ValueError(f'The result of "{name}" would have more than {MAX_VALUES} values')
     return parts

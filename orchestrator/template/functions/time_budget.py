@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-SPENT: Final = "The expressions took too much time altogether"
+EXHAUSTED: Final = "The expressions of the request took too much time"
 
 _allowed: Final = threading.local()
 
 
 @contextmanager
-def allowance(seconds: float) -> Iterator[None]:
+def time_budget(seconds: float) -> Iterator[None]:
     """Limit the total time of the slow functions that this thread evaluates in the context."""
     _allowed.seconds = seconds
     try:
@@ -22,7 +22,7 @@ def allowance(seconds: float) -> Iterator[None]:
         del _allowed.seconds
 
 
-def is_spent() -> bool:
+def is_exhausted() -> bool:
     """Return whether a time budget is set and used up."""
     return getattr(_allowed, "seconds", 1.0) <= 0
 

@@ -29,7 +29,7 @@ from typing import Any, Final
 from orchestrator.errors import Misconfigured
 from orchestrator.template.functions.registry import References, is_call
 from orchestrator.template.functions.resolved_argument import whole_function
-from orchestrator.template.functions.time_budget import SPENT, charge, is_spent
+from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_exhausted
 
 SECONDS: Final = 5.0  # of processor time per expression
 MEGABYTES: Final = 256
@@ -56,8 +56,8 @@ def _spending() -> Iterator[None]:
     Raises:
         ValueError: the budget is used up.
     """
-    if is_spent():
-        raise ValueError(SPENT)
+    if is_exhausted():
+        raise ValueError(EXHAUSTED)
     started = time.monotonic()
     try:
         yield

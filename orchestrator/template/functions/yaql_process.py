@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import yaql  # type: ignore[import-untyped]
 
-MOST_NODES: Final = 100_000  # values in a result
-MOST_BYTES: Final = 8 * 1024 * 1024  # text in a result
+MAX_NODES: Final = 100_000  # values in a result
+MAX_BYTES: Final = 8 * 1024 * 1024  # text in a result
 UNSTORED: Final = re.compile("[\0\ud800-\udfff]")
 INTEGERS: Final = range(-(2**63), 2**64)  # those that JSON readers agree about
 
@@ -65,7 +65,7 @@ class Plain:
             ValueError, TypeError: too large, or not representable as JSON.
         """
         self._nodes += 1
-        if self._nodes > MOST_NODES:
+        if self._nodes > MAX_NODES:
             raise ValueError("Expression consumed too much memory")
         if value is None or isinstance(value, bool | str | int | float):
             return self._scalar(value)
@@ -81,7 +81,7 @@ class Plain:
         if isinstance(value, collections.abc.Iterable):
             return self._items(value)
         kind = type(value).__name__
-        raise TypeError(f"The expression gives a {kind}, which is no value of a template")
+        raise TypeError(f"The result of the expression is a {kind}, which templates do not support")
 
     def _items(self, values: collections.abc.Iterable[Any]) -> list[Any]:
         made: list[Any] = []
@@ -97,15 +97,15 @@ class Plain:
     def _scalar(self, value: Any) -> Any:
         if isinstance(value, str):
             self._bytes += len(value)
-            if self._bytes > MOST_BYTES:
+            if self._bytes > MAX_BYTES:
                 raise ValueError("Expression consumed too much memory")
             if UNSTORED.search(value):
-                raise ValueError("The expression gives a text with NUL or half of a character in it")
+                raise ValueError("The result of the expression contains NUL or half of a surrogate pair")
             return str(value)
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"The expression gives {value}, which is no value of a template")
+            raise ValueError(f"The result of the expression is {value}, which templates do not support")
         if isinstance(value, int) and not isinstance(value, bool) and value not in INTEGERS:
-            raise ValueError("The expression gives a number of more than 64 bits")
+            raise ValueError("The result of the expression is a number of more than 64 bits")
         return value
 
     def _key(self, key: Any) -> str:

@@ -172,7 +172,7 @@ def test_a_scale_in_may_name_who_goes():
     with pytest.raises(ProviderError, match=f"^not among the members of the group: {names[1]}, nobody$"):
         one.scale(remove=(names[0], names[1], "nobody"))
     assert one.names == [names[0], names[2]]
-    with pytest.raises(ProviderError, match="the group would have 0 members; 1 is the least"):
+    with pytest.raises(ProviderError, match="the group would have 0 members; the minimum is 1"):
         one.scale(remove=(names[0], names[2]))
 
 

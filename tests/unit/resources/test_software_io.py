@@ -116,7 +116,7 @@ class TestSubstituting:
 class TestJudging:
     OUTPUTS = ({"name": "result"}, {"name": "complaint", "error_output": True})
 
-    def judged(self, details: dict[str, Any], known: dict[str, Any] | None = None) -> io.Told:
+    def judged(self, details: dict[str, Any], known: dict[str, Any] | None = None) -> io.AgentReport:
         return io.judge(self.OUTPUTS, details, known or {})
 
     def test_nothing_said_is_a_success(self):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotSupported, ResourceTypeUnavailable
-from orchestrator.resources.unavailable_types import ALIASES, KNOWN, known, unavailable
+from orchestrator.resources.unavailable_types import ALIASES, SERVICE_BY_TYPE, required_service, unavailable
 
 ROOT = Path(__file__).parents[3]
 # How many types each namespace of the catalogue has in all (docs/internals/resource-types.md §F).
@@ -68,32 +68,32 @@ def built() -> set[str]:
     ],
 )
 def test_a_type_of_the_catalogue_is_known_with_the_service_it_needs(name, service):
-    assert known(name) == service
+    assert required_service(name) == service
 
 
 @pytest.mark.parametrize(
     "name", ["", "OS::Nova", "os::nova::server", "OS::Nova::Server ", "My::Type", "a.yaml"]
 )
 def test_any_other_name_is_not_known(name):
-    assert known(name) is None
+    assert required_service(name) is None
     assert unavailable(name) is None
 
 
 def test_together_with_what_is_built_it_is_the_whole_catalogue():
-    names = (KNOWN.keys() - ALIASES.keys()) | built()
+    names = (SERVICE_BY_TYPE.keys() - ALIASES.keys()) | built()
     assert Counter("::".join(name.split("::")[:2]) for name in names) == SIZES
 
 
 def test_no_type_is_both_built_and_missing():
-    assert not KNOWN.keys() & built()
+    assert not SERVICE_BY_TYPE.keys() & built()
 
 
 def test_an_older_name_needs_what_the_newer_one_needs():
-    assert known("OS::Metering::Alarm") == "alarming"
-    assert known("OS::Ceilometer::CombinationAlarm") == "alarming"
-    assert known("OS::Quantum::Router") == "network"
-    assert known("OS::Quantum::Nothing") is None
-    assert all(KNOWN[alias] == KNOWN[name] for alias, name in ALIASES.items())
+    assert required_service("OS::Metering::Alarm") == "alarming"
+    assert required_service("OS::Ceilometer::CombinationAlarm") == "alarming"
+    assert required_service("OS::Quantum::Router") == "network"
+    assert required_service("OS::Quantum::Nothing") is None
+    assert all(SERVICE_BY_TYPE[alias] == SERVICE_BY_TYPE[name] for alias, name in ALIASES.items())
 
 
 def test_the_refusal_names_the_service_in_heats_words():
@@ -114,4 +114,4 @@ def test_a_type_that_needs_no_service_is_refused_as_not_built():
 
 
 def test_every_known_type_can_be_refused():
-    assert {type(unavailable(name)) for name in KNOWN} == {ResourceTypeUnavailable}
+    assert {type(unavailable(name)) for name in SERVICE_BY_TYPE} == {ResourceTypeUnavailable}

@@ -274,7 +274,7 @@ def test_a_disabled_output_is_not_listed():
     made = read(outputs=outputs)
     assert list(made.outputs) == ["on"]
     again = type(made).from_outline(made.outline())
-    assert again.unwanted_outputs == made.unwanted_outputs == {"off": "No description given"}
+    assert again.excluded_outputs == made.excluded_outputs == {"off": "No description given"}
 
 
 def test_a_condition_in_use_needs_its_parameter_and_one_that_is_not_does_not():

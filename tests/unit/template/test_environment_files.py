@@ -9,8 +9,8 @@ from orchestrator.errors import InvalidRequest, InvalidTemplate, LimitExceeded, 
 from orchestrator.operations.request_body import read_request
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import (
-    MOST_FILES,
-    MOST_TIMES,
+    MAX_FILES,
+    MAX_REFERENCES,
     merge_environment_files,
     schemas_in,
     without_secrets,
@@ -160,8 +160,8 @@ def test_a_file_named_twice_is_merged_twice():
     files = {"e": "parameters: {l: a}\nparameter_merge_strategies: {l: merge}\n"}
     assert merge_environment_files(["e", "e"], files, SCHEMAS, Environment()).parameters == {"l": "a,a"}
     with pytest.raises(LimitExceeded):
-        merge_environment_files(["e"] * (MOST_TIMES + 1), files, SCHEMAS, Environment())
-    many = {f"e{number}": "{}" for number in range(MOST_FILES + 1)}
+        merge_environment_files(["e"] * (MAX_REFERENCES + 1), files, SCHEMAS, Environment())
+    many = {f"e{number}": "{}" for number in range(MAX_FILES + 1)}
     with pytest.raises(LimitExceeded):
         merge_environment_files([*many], many, SCHEMAS, Environment())
 

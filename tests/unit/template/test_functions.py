@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.definition import UNKNOWN, ResourceProxy, StackDefinition
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
@@ -311,7 +311,7 @@ def test_many_slow_functions_have_one_allowance():
     digits = list("0123456789")
     slow = {"repeat": {"template": "abcde", "for_each": dict.fromkeys("abcde", digits)}}
     assert len(stack().resolve([slow] * 9)) == 9
-    with allowance(0.1), pytest.raises(InvalidTemplate, match="took too much time altogether"):
+    with time_budget(0.1), pytest.raises(InvalidTemplate, match="took too much time altogether"):
         stack().resolve([slow] * 9)
 
 

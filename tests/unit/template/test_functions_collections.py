@@ -266,7 +266,7 @@ def test_what_is_made_of_something_unknown_is_unknown(value, version):
 
 
 def test_lists_of_very_many_maps_are_not_compared_without_end(monkeypatch):
-    monkeypatch.setattr(collections, "MOST_COMPARED", 100)
+    monkeypatch.setattr(collections, "MAX_COMPARISONS", 100)
     assert failed({"list_concat_unique": [[{"n": n} for n in range(20)]]}) == (
         "The lists have too many maps and lists to compare"
     )

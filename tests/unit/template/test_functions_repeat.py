@@ -149,9 +149,9 @@ def test_a_repeat_with_something_unknown_is_unknown():
 def test_a_small_template_cannot_make_a_result_without_bounds(monkeypatch):
     digits = list("0123456789")
     assert failed(repeat("x", dict.fromkeys("abcdefg", digits))) == (
-        f'The result of "repeat" would have more than {module.MOST_VALUES} values'
+        f'The result of "repeat" would have more than {module.MAX_VALUES} values'
     )
-    monkeypatch.setattr(module, "LARGEST_TEXT", 100)
+    monkeypatch.setattr(module, "MAX_TEXT_LENGTH", 100)
     assert failed(repeat("aaaa", {"a": ["x" * 10, "y" * 20]})) == (
         'The result of "repeat" would be longer than 100 characters'
     )

@@ -284,7 +284,7 @@ def test_a_small_template_cannot_make_a_text_without_bounds():
     value = "x" * 10
     for _ in range(10):
         value = replace("x" * 100, {"x": value})
-    assert failed(value).endswith(f"would be longer than {resolved_argument.LARGEST_TEXT} characters")
+    assert failed(value).endswith(f"would be longer than {resolved_argument.MAX_TEXT_LENGTH} characters")
     wide = [{"list_join": ["x" * 1000, ["y"] * 1000]}]
     assert failed({"list_join": ["", wide * 100]}).endswith("characters")
 
@@ -292,7 +292,7 @@ def test_a_small_template_cannot_make_a_text_without_bounds():
 def test_many_params_are_put_in_at_once_and_too_many_for_a_huge_template_are_refused(monkeypatch):
     params = {f"k{n};": f"{n}," for n in range(5_000)}
     assert resolved(replace("".join(params), params)) == "".join(params.values())
-    monkeypatch.setattr(strings, "MOST_WORK", 10)
+    monkeypatch.setattr(strings, "MAX_SEARCHED", 10)
     assert failed(replace("abcd", {"a": 1, "b": 2, "c": 3})) == (
         '"str_replace" has too many params for a template of this size'
     )

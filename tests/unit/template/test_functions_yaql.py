@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator.template.definition import UNKNOWN
 from orchestrator.template.functions import yaql_function
-from orchestrator.template.functions.time_budget import allowance
+from orchestrator.template.functions.time_budget import time_budget
 from tests.profiles import examples
 from tests.unit.template.functions_stub import UNDECIDED, failed, given, refused, resolved
 
@@ -125,9 +125,9 @@ def test_what_yaql_refuses_as_written(args, message):
         ("sequence()", "Collection length exceeds 200 elements"),
         ("1.assert(false, 'boo')", "boo"),
         ("[].first()", "The expression asks for an item of a collection that has none"),
-        ("regex(a)", "The expression gives a Pattern, which is no value of a template"),
-        ("float(nan)", "The expression gives nan, which is no value of a template"),
-        ("pow(10, 20)", "The expression gives a number of more than 64 bits"),
+        ("regex(a)", "The result of the expression is a Pattern, which templates do not support"),
+        ("float(nan)", "The result of the expression is nan, which templates do not support"),
+        ("pow(10, 20)", "The result of the expression is a number of more than 64 bits"),
         ("{[1] => 2}", "unhashable type: 'list'"),
     ],
 )
@@ -271,7 +271,7 @@ def test_any_text_is_an_expression_or_refused_with_a_reason(text):
 def test_many_expressions_share_one_allowance(hurried):
     """Otherwise a template of a thousand slow ones would hold its request for an hour."""
     slow = [yaql(f"pow(9, {10**8 + number})") for number in range(12)]
-    with allowance(0.5):
+    with time_budget(0.5):
         told = [failed(one) for one in slow]
     assert TOO_LONG in told[0]
     assert "altogether" in told[-1]

@@ -19,7 +19,7 @@ from orchestrator.template.definition import StackDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import all_formats
 from orchestrator.template.group_template import (
-    MOST_SHOWN,
+    MAX_SHOWN,
     PARAMETER,
     Definition,
     MemberDefinitions,
@@ -118,7 +118,7 @@ def test_what_looks_like_a_function_in_a_definition_is_none():
 
 
 def test_a_definition_that_is_gone_is_an_error_of_its_member_alone():
-    with pytest.raises(InvalidTemplate, match="The definition of the member 0 is not there any more"):
+    with pytest.raises(InvalidTemplate, match="The definition of the member 0 does not exist any more"):
         resolved(group(), "0", values(NEW))
 
 
@@ -202,7 +202,7 @@ def test_nobody_can_send_such_a_text(key):
 @pytest.mark.parametrize("text", ["", "{}", '{"heat_template_version": "2018-08-31"}', b"{"])
 def test_other_texts_are_none(text):
     assert not is_members(text)
-    with pytest.raises(ValueError, match="no text of a group's members"):
+    with pytest.raises(ValueError, match="not the text of a group"):
         Members.parse(text)
 
 
@@ -233,5 +233,5 @@ def test_what_is_secret_is_masked_where_it_is_shown():
 
 def test_of_very_many_the_first_are_shown():
     shown = as_hot(Members((Part.of(OLD, Ordinals.span(0, 100_000)),)).text(), values(OLD))
-    assert len(shown["resources"]) == MOST_SHOWN
+    assert len(shown["resources"]) == MAX_SHOWN
     assert shown["description"] == "The first 1000 of 100000 members"

@@ -40,8 +40,8 @@ def refusal(known: Installed, document: dict[str, object]) -> tuple[str, str]:
 BROKEN = [
     pytest.param("no_such_module:FORMATS", "ModuleNotFoundError", id="gone"),
     pytest.param(f"{HERE}:NOTHING", "AttributeError", id="without it"),
-    pytest.param(f"{HERE}:NOT_FORMATS", "TypeError: 'a text' is no Format", id="text"),
-    pytest.param("orchestrator.template.versions:LATEST", "TypeError: '2' is no Format", id="one of ours"),
+    pytest.param(f"{HERE}:NOT_FORMATS", "TypeError: 'a text' is not a Format", id="text"),
+    pytest.param("orchestrator.template.versions:LATEST", "TypeError: '2' is not a Format", id="one of ours"),
 ]
 
 
@@ -55,7 +55,7 @@ def test_a_broken_package_leaves_every_other_format_working(value: str, why: str
 
 def test_a_broken_package_is_named_to_whoever_asks_for_a_format_that_is_not_there() -> None:
     known = collect([a_format("acme", "no_such_module:FORMATS"), *OURS])
-    hint = "installed and not usable, the server's log says why: acme"
+    hint = "installed but not usable, the server's log contains the reason: acme"
     assert refusal(known, {"acme_template_version": "1"}) == ("Template format version not found.", hint)
     assert refusal(known, {"heat_template_version": "2099-01-01"})[1] == hint
     assert refusal(known, {"resources": {}})[1] == ""
@@ -71,12 +71,12 @@ def test_without_a_broken_package_nobody_hears_of_any() -> None:
 def test_nobody_takes_the_name_of_a_format_of_ours() -> None:
     known = collect([a_format("a", f"{HERE}:TAKEN"), *OURS])
     assert known.formats["2021-04-16"].functions.keys() == hot_formats.hot(versions.LATEST).functions.keys()
-    assert "there is a format 2021-04-16 already" in known.broken["a"]
+    assert "a format 2021-04-16 already exists" in known.broken["a"]
 
 
 def test_a_broken_function_is_an_error_of_those_who_call_it() -> None:
     found = collect_functions([a_function("greet", "no_such_module:GREET")])["greet"]
-    message = 'The function "greet" is installed and cannot be used'
+    message = 'The function "greet" is installed but not usable'
     with pytest.raises(ValueError, match=message):
         found.check(["ada"], References())
     with pytest.raises(FunctionError, match=message):

@@ -328,7 +328,7 @@ def test_a_near_name_is_suggested():
     [
         (NEW, "get_parm", 'did you mean "get_param"?'),
         (NEW, "list_joins", 'did you mean "list_join"?'),
-        ("2013-05-23", "repeat", "the function repeat came with version 2015-04-30"),
+        ("2013-05-23", "repeat", "the function repeat was added in version 2015-04-30"),
     ],
 )
 def test_a_mistyped_function_is_plain_data_and_a_warning(version, name, hint):

@@ -119,7 +119,7 @@ def test_what_members_of_a_group_are_made_of_the_user_may_say():
     ],
 )
 def test_mappings_that_lead_around_in_a_circle_are_told(user):
-    with pytest.raises(InvalidTemplate, match=r"The resource_registry leads around in a circle: .* -> "):
+    with pytest.raises(InvalidTemplate, match=r"The resource_registry has a cyclic mapping: .* -> "):
         lead(user, "A")
 
 
@@ -129,13 +129,13 @@ def test_wildcards_that_lead_to_ever_more_types_are_short_work():
         here, there = chr(0x4E00 + level), chr(0x4E01 + level)
         user |= {f"{here}:*": f"{there}:a*", f"{here}*": f"{there}:b*"}
     began = time.monotonic()
-    with pytest.raises(InvalidTemplate, match="too many ways that lead to no type"):
+    with pytest.raises(InvalidTemplate, match="too many mappings that lead to no type"):
         lead(user, "\u4e00:")
     assert time.monotonic() - began < 2
 
 
 def test_names_that_wildcards_lengthen_stay_short():
-    with pytest.raises(InvalidTemplate, match="leads around in a circle") as caught:
+    with pytest.raises(InvalidTemplate, match="has a cyclic mapping") as caught:
         lead({"A*": f"A{'b' * 50_000}*"}, "A")
     assert len(str(caught.value)) < 2000
 
