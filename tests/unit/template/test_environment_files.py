@@ -259,8 +259,8 @@ def test_the_operators_files_come_over_the_aliases_in_the_order_of_their_names(t
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("zzz: {}", '{path}:1 is wrong: environment has wrong section "zzz"'),
-        ("\nresource_registry: {A: 5}", "{path}:2 is wrong: The resource_registry entry"),
+        ("zzz: {}", '{path}:1 is invalid: environment has wrong section "zzz"'),
+        ("\nresource_registry: {A: 5}", "{path}:2 is invalid: The resource_registry entry"),
         ("parameters: {a: 1}", "{path} may hold a resource_registry only, not parameters"),
     ],
 )
