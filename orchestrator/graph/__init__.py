@@ -1,5 +1,5 @@
-"""Who waits for whom: pure, over integers. It knows nothing of templates, tables or messages.
+"""Dependency graphs over integers. Pure: no templates, tables or messages.
 
-`model.py` has the graph, `build.py` makes it from names and finds cycles, `layout.py` turns it into the nodes
-a traversal owes, with joins where many meet. Read `model.py` first.
+`model.py` has the graph, `build.py` builds it from names and finds cycles, `layout.py` turns it into the
+nodes of a traversal, with joins for wide fan-in and fan-out. Read `model.py` first.
 """

@@ -1,4 +1,4 @@
-"""Make a graph from names and what they require; a cycle is an error that names its members."""
+"""Build a graph from names and their requirements; a cycle is an error that names its members."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from orchestrator.graph.model import Graph, in_order
 
 
 def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
-    """Return the graph of `names`, each with the names it requires; requirements that are no name here are
-    ignored.
+    """Return the graph of `names`; requirements outside of `names` are ignored.
 
     Raises:
-        InvalidTemplate: `Circular Dependency Found: …`, with one cycle in order.
+        InvalidTemplate: `Circular Dependency Found: …`, with the members of one cycle in order.
     """
     edges = _edges(names, requires)
     order = _order(edges)
@@ -36,8 +35,8 @@ def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
 
 
 def build_anyhow(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
-    """Return the graph of what is there. No template has a cycle, but what several left half done may: then
-    one of its edges is given up, so that nothing waits for ever.
+    """Return the graph of recorded resources. A template has no cycle, but the recorded requirements of
+    several interrupted traversals may have: an edge of each cycle is removed, so that no node waits forever.
     """
     edges = _edges(names, requires)
     order = _order(edges)
@@ -54,8 +53,8 @@ def _edges(names: Sequence[str], requires: Sequence[Collection[str]]) -> list[ar
 
 
 def _order(edges: Sequence[array[int]]) -> array[int]:
-    """Return positions with requirements before dependents (Kahn); what is on a cycle, or behind one, is
-    missing.
+    """Return positions with requirements before dependents (Kahn). Positions on a cycle, and their
+    dependents, are missing.
     """
     unmet = array("q", (len(requires) for requires in edges))
     dependents: list[list[int]] = [[] for _ in edges]
@@ -66,7 +65,7 @@ def _order(edges: Sequence[array[int]]) -> array[int]:
 
 
 def find_cycle(edges: Sequence[array[int]], ordered: Collection[int]) -> list[int]:
-    """Return one cycle among the positions that could not be ordered, each requiring the next."""
+    """Return a cycle among the positions that could not be ordered; each position requires the next."""
     free = set(ordered)
     position = next(p for p in range(len(edges)) if p not in free)
     path: dict[int, None] = {}

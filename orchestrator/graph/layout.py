@@ -1,9 +1,9 @@
-"""The nodes a traversal owes, with joins where many meet (docs/internals/protocol.md rule 10).
+"""The nodes of a traversal, with joins for wide fan-in and fan-out (docs/internals/protocol.md rule 10).
 
-A node that a thousand others release would be one hot row, and a node that releases ten thousand one long
-statement. Both are split by `join` nodes of bounded width. A layout lists nodes so that whoever is released
-by a node comes before it: written out in that order, in slices, no node can be claimed before everything it
-releases is there.
+A node with a thousand feeders would be a hot row, and a node with ten thousand dependents would need a long
+statement to release them. `join` nodes of bounded width split both. The layout orders nodes after all nodes
+that they release: written in that order, in slices, no node can be claimed before the nodes that it releases
+are written.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from dataclasses import dataclass
 
 from orchestrator.graph.model import Graph, in_order
 
-WIDTH = 512  # feeders of one join, and dependents released by one statement
+WIDTH = 512  # maximum feeders of a join, and maximum dependents that one statement releases
 
 
 @dataclass(slots=True)
 class Layout:
-    """Nodes 0 … `size`-1 stand for the graph's positions, further ones are joins; FINISH is the traversal's
-    finish node.
-
-    `finish_blockers` nodes hold the finish node directly.
+    """Nodes 0 … `size`-1 stand for the graph's positions, the rest are joins. FINISH is the traversal's
+    finish node; `finish_blockers` nodes release it directly.
     """
 
     size: int
@@ -42,7 +40,7 @@ FINISH = -1
 
 
 def lay_out(graph: Graph, width: int = WIDTH) -> Layout:
-    """Return the nodes for visiting every position of `graph` once, requirements first."""
+    """Return the nodes of a traversal that visits each position of `graph` once, requirements first."""
     size = len(graph.names)
     needed_by = graph.dependents()
     blocked_by = array("q", (len(requires) for requires in graph.requires))
@@ -57,7 +55,7 @@ def lay_out(graph: Graph, width: int = WIDTH) -> Layout:
         if len(needed_by[position]) > width:
             label = graph.names[position] if position < size else layout.labels[position]
             _fan_out(layout, position, label, width)
-    del graph, ends  # of a million positions: what is made next takes as much memory again
+    del graph, ends  # frees memory: for a million positions, the next step needs as much again
     layout.order = _writing_order(layout)
     return layout
 
@@ -71,9 +69,10 @@ def _add(layout: Layout, label: str) -> int:
 
 
 def _fan_in(layout: Layout, feeders: list[int], target: int, label: str, width: int) -> int:
-    """Let `feeders` release `target` through joins where there are many; return how many hold it directly.
+    """Let `feeders` release `target` through joins if there are more than `width`; return its number of
+    blockers.
 
-    Neighbours feed different joins, so that workers side by side do not queue for one row.
+    Neighbours feed different joins, so that workers do not queue for the same row.
     """
     level = 0
     while len(feeders) > width:
@@ -83,7 +82,7 @@ def _fan_in(layout: Layout, feeders: list[int], target: int, label: str, width: 
             _redirect(layout.needed_by, feeder, target, join)
             layout.blocked_by[join] += 1
         feeders, level = joins, level + 1
-    if level or target == FINISH:  # otherwise the graph's own edges are it
+    if level or target == FINISH:  # without joins, the graph's edges already do
         for feeder in feeders:
             layout.needed_by[feeder].append(target)
     return len(feeders)
@@ -112,7 +111,7 @@ def _fan_out(layout: Layout, source: int, label: str, width: int) -> None:
 
 
 def _writing_order(layout: Layout) -> array[int]:
-    """Return the nodes so that each comes after all it releases, from the finish backwards."""
+    """Return the nodes ordered after all nodes that they release, from the finish node backwards."""
     unmet = array("q", (sum(node != FINISH for node in row) for row in layout.needed_by))
     feeders: list[array[int]] = [array("q") for _ in layout.needed_by]
     for node, row in enumerate(layout.needed_by):

@@ -1,7 +1,7 @@
 """A dependency graph over the positions of a list of names.
 
-A million resources fit: requirements are integer arrays, and nothing is kept per edge but one integer each
-way.
+Requirements are integer arrays with one integer per edge and direction, so that a million resources fit in
+memory.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """`requires[i]` are the positions that position `i` waits for; `order` puts requirements before
-    dependents.
-    """
+    """`requires[i]` are the requirements of position `i`; `order` has requirements before dependents."""
 
     names: Sequence[str]
     requires: Sequence[array[int]]
     order: array[int]
 
     def dependents(self) -> list[array[int]]:
-        """Return for each position who waits for it, in order of position."""
+        """Return the dependents of each position, in order of position."""
         dependents = [array("q") for _ in self.names]
         for position, requires in enumerate(self.requires):
             for required in requires:
@@ -31,14 +29,12 @@ class Graph:
 
 
 def in_order(unmet: array[int], frees: Sequence[Sequence[int]]) -> array[int]:
-    """Return positions so that each comes after all that must come before it (Kahn); those on a cycle are
-    missing.
+    """Return positions in topological order (Kahn); positions on a cycle are missing.
 
-    `unmet[i]` counts what must come before `i`, and is used up; `frees[i]` are the positions that `i` must
-    come before.
+    `unmet[i]` counts the predecessors of `i`, and is modified; `frees[i]` are the successors of `i`.
     """
     order = array("q", (position for position, count in enumerate(unmet) if not count))
-    for position in order:  # grows while it is walked
+    for position in order:  # grows during the iteration
         for freed in frees[position]:
             unmet[freed] -= 1
             if not unmet[freed]:

@@ -36,7 +36,7 @@ def build_worker_context(
     settings: Settings,
     start_process: Callable[[int, int], None] = start_planner,
 ) -> WorkerContext:
-    """Return the state that all checks of one worker process share; its caches are those of its planner.
+    """Return the state that all checks of a worker process share; its caches are those of its planner.
 
     `start_process` plans a large stack elsewhere, given its plan node and lease.
     """

@@ -1,4 +1,4 @@
-"""What every operation is given."""
+"""The arguments that all operations share."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from orchestrator.store.connections.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's body as it came: in memory when small, in a file of its own when large."""
+    """A request's body: a small body in memory, a large body in a file."""
 
     data: bytes | None = None
     path: Path | None = None
 
     def read(self) -> bytes:
-        """Return the bytes, wherever they are."""
+        """Return the bytes, from memory or from the file."""
         if self.path is not None:
             return self.path.read_bytes()
         return self.data or b""
@@ -30,18 +30,16 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class OperationContext:
-    """Who asks, and with what the operation works."""
+    """The caller, and the services that an operation works with."""
 
     database: Database
     cipher: Cipher
     caller: Caller
     settings: Settings
     types: Mapping[str, ResourceType]
-    asked: ClientToken | None = (
-        None  # under which token, of a request that may come again and is to count once
-    )
+    asked: ClientToken | None = None  # the idempotency token of the request
 
     def quota(self, setting: str) -> int:
-        """Return a limit of how many things a project may have; -1, which is any number, for admins."""
+        """Return a limit of the settings; -1, no limit, for admins."""
         limit: int = getattr(self.settings, setting)
         return -1 if self.caller.is_admin else limit

@@ -1,9 +1,8 @@
-"""Large bodies: parsed, checked and written down in a short-lived process with a memory bound of its own.
+"""Large bodies: parsed, validated and stored by a short-lived process with a memory limit of its own.
 
-The caller waits for the answer, which is that of `stacks/create_delete.py` and `stacks/update.py`; its own
-process stays small and quick. A process that accepted a create or an update goes on to plan it, with the
-template it has already parsed. If it dies there, its lease on the plan node runs out and a worker takes the
-plan up.
+The caller waits for the answer of `stacks/create_delete.py` or `stacks/update.py`; its own process stays
+small and responsive. The process that accepted a create or an update plans it afterwards, with the template
+that it has parsed already. If it dies then, its lease on the plan node expires and a worker plans the stack.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ ANSWER_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What the child is told; everything else it makes itself."""
+    """The input of the subprocess; it builds everything else itself."""
 
     settings: Settings
     database_url: str
@@ -64,7 +63,7 @@ class _Job:
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
-    """Accept a new stack, in this process or, when the body is large, in another."""
+    """Accept a new stack; a large body is handled in a subprocess."""
     if body.path is None:
         return stacks.create(context, body)
     accepted: Accepted = _run_in_subprocess(context, body.path, _create)
@@ -72,7 +71,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
 
 
 def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
-    """Accept an update, in this process or, when the body is large, in another."""
+    """Accept an update; a large body is handled in a subprocess."""
     if body.path is None:
         return updates.update(context, stack, body, patch=patch)
     accepted: Accepted = _run_in_subprocess(context, body.path, partial(_update, stack=stack, patch=patch))
@@ -80,7 +79,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
 
 
 def preview_create(context: OperationContext, body: Body) -> CreatePreview:
-    """Say what a create would make, in this process or, when the body is large, in another."""
+    """Preview a create; a large body is handled in a subprocess."""
     if body.path is None:
         return create_preview.preview_create(context, body)
     preview: CreatePreview = _run_in_subprocess(context, body.path, _preview_create)
@@ -95,7 +94,7 @@ def preview_update(
     patch: bool = False,
     show_nested: bool = False,
 ) -> UpdatePreview:
-    """Say what an update would do, in this process or, when the body is large, in another."""
+    """Preview an update; a large body is handled in a subprocess."""
     if body.path is None:
         return update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested)
     work = partial(_preview_update, stack=stack, patch=patch, show_nested=show_nested)
@@ -104,7 +103,7 @@ def preview_update(
 
 
 def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, Any]:
-    """Validate a template, in this process or, when the body is large, in another."""
+    """Validate a template; a large body is handled in a subprocess."""
     if body.path is None:
         return template_report.validate(context, body, **how)
     work = partial(_validate, how=how)
@@ -113,7 +112,7 @@ def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, An
 
 
 def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
-    """Compare two revisions, in this process or, when a template is large, in another."""
+    """Compare two revisions; large templates are compared in a subprocess."""
     if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
         return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
@@ -122,7 +121,7 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
-    """Begin to restore a snapshot, in this process or, when its template is large, in another."""
+    """Start to restore a snapshot; a large template is handled in a subprocess."""
     if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
     rings: list[CheckMessage] = _run_in_subprocess(
@@ -132,7 +131,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
 
 
 def preload_forkserver() -> None:
-    """Load what the children share, so that each starts within milliseconds."""
+    """Preload the modules that subprocesses share, so that each starts within milliseconds."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([__name__])
 
@@ -140,7 +139,7 @@ def preload_forkserver() -> None:
 def _run_in_subprocess(
     context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
 ) -> Any:
-    """Run `work` in a process of its own and return what it answers, or raise what it raised."""
+    """Run `work` in a subprocess; return its answer or raise its error."""
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
     database = context.database
@@ -173,7 +172,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     except MemoryError:
         answer.send(LimitExceeded("The template needs more memory than a request may have."))
     except (OrchestratorError, *UNREACHABLE) as error:
-        if answer.closed:  # the request was answered: a worker takes up its plan
+        if answer.closed:  # the request is answered already: a worker continues the plan
             log.warning("plan_interrupted", error=str(error))
         else:
             answer.send(error)
@@ -233,7 +232,7 @@ def _create(job: _Job, answer: Connection) -> None:
 def _continue_planning(
     context: OperationContext, opened: StartedTraversal, lease: int, template: Template
 ) -> None:
-    """Plan what was accepted and answered."""
+    """Plan the accepted traversal after the answer."""
     database, settings = context.database, context.settings
     planner = build_planner(database, context.cipher, context.types, settings)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):

@@ -1,4 +1,4 @@
-"""The process that plans one large stack: `python -m orchestrator.operations.planner_process NODE LEASE`.
+"""The process that plans a large stack: `python -m orchestrator.operations.planner_process NODE LEASE`.
 
 It takes over the plan node's lease from the worker that started it, plans, and ends. If it dies, the lease
 expires and another planner resumes after the last slice written. It sends no messages: the sweep enqueues the
@@ -34,7 +34,7 @@ def limit_memory(limit: int) -> None:
 
 
 def main(node_id: int, lease: int) -> None:
-    """Plan the traversal of one plan node, held by `lease`."""
+    """Plan the traversal of a plan node that `lease` holds."""
     configure_logs()
     chosen = settings()
     limit_memory(chosen.planner_memory_limit)

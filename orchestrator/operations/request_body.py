@@ -1,5 +1,5 @@
-"""A request's body becomes a `StackRequest` (docs/internals/rest-api.md §5.1): every key checked, nothing
-read that it names.
+"""Parse a request's body into a `StackRequest` (docs/internals/rest-api.md §5.1). Every key is checked; files
+and addresses that it names are not read.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import orjson
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidRequest, InvalidTemplate
 from orchestrator.template.json_text import holds_nul
 
-Fetch = Callable[[str], str]  # a text by its address; raises CouldNotFetch
+Fetch = Callable[[str], str]  # returns the text at an address; raises CouldNotFetch
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 TAG_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
 class StackRequest:
-    """What a create, update, preview or validate asks for, as sent."""
+    """The request of a create, update, preview or validate, as sent."""
 
     template: Mapping[str, Any] | str | None
     stack_name: str = ""
@@ -31,21 +31,19 @@ class StackRequest:
     disable_rollback: bool = True
     timeout_mins: int | None = None
     tags: tuple[str, ...] = ()
-    keep_going: bool = False  # a failure stops only what requires it
-    delete_on_failure: bool = False  # a create that fails is deleted, not rolled back
-    # Names among `files`, merged in this order in place of `environment`; `parameters_win` says whether the
-    # request's own parameters beat them, which in Heat they do not.
+    keep_going: bool = False  # a failure stops only the dependents of the failed resource
+    delete_on_failure: bool = False  # a failed create is deleted, not rolled back
+    # Names among `files`, merged in this order in place of `environment`. `parameters_win` is whether the
+    # request's own parameters take precedence over them; in Heat they do not.
     environment_files: tuple[str, ...] = ()
     parameters_win: bool = False
-    ignore_unknown_parameters: bool = (
-        False  # values of parameters that the template does not have are overlooked
-    )
-    adopt_stack_data: str | None = None  # a stack in the form of an export, whose things are taken over
+    ignore_unknown_parameters: bool = False  # ignore values of parameters that the template does not have
+    adopt_stack_data: str | None = None  # an exported stack whose resources are adopted
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateRequest:
-    """What an update asks for; what is None was left out."""
+    """The request of an update; None stands for a missing key."""
 
     request: StackRequest
     patch: bool
@@ -57,21 +55,21 @@ class UpdateRequest:
 
 
 def reject_nul_bytes(*texts: bytes) -> None:
-    """Refuse JSON texts with the character NUL in them.
+    """Reject JSON texts that contain the character NUL.
 
     Raises:
-        InvalidRequest: it is there.
+        InvalidRequest: a text contains it.
     """
     if any(map(holds_nul, texts)):
         raise InvalidRequest("The request holds the character NUL, which cannot be stored.")
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body; one that does not begin with `{` counts as none
+    """Return the JSON object of a body; a body that does not begin with `{` counts as empty
     (docs/internals/rest-api.md §1).
 
     Raises:
-        InvalidRequest: it begins like one and is not.
+        InvalidRequest: the body begins with `{` and is not valid JSON.
     """
     if not body.startswith(b"{"):
         return {}
@@ -84,10 +82,10 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def read_request(body: bytes, fetch: Fetch, *, named: bool = True) -> StackRequest:
-    """Return the request of a body; `named` where a stack name must be given, `fetch` gets a `template_url`.
+    """Return the request of a body. `named` requires a stack name; `fetch` reads a `template_url`.
 
     Raises:
-        InvalidRequest: a key is missing or has a value it cannot have.
+        InvalidRequest: a key is missing or has an invalid value.
         InvalidTemplate: the stack name is malformed.
     """
     document = read_object(body)
@@ -109,10 +107,10 @@ def read_request(body: bytes, fetch: Fetch, *, named: bool = True) -> StackReque
 
 
 def read_update(body: bytes, fetch: Fetch, *, patch: bool) -> UpdateRequest:
-    """Return the update of a body; a PATCH may leave out everything.
+    """Return the update of a body; all keys of a PATCH are optional.
 
     Raises:
-        InvalidRequest: a key is missing or has a value it cannot have.
+        InvalidRequest: a key is missing or has an invalid value.
     """
     document = read_object(body)
     patch = patch or _boolean(document, "existing", False)
@@ -166,7 +164,7 @@ def _fetched(url: Any, fetch: Fetch) -> str:
 
 
 def check_name(name: Any) -> None:
-    """Refuse a name that no root stack may have (docs/internals/rest-api.md §3)."""
+    """Reject a name that a root stack cannot have (docs/internals/rest-api.md §3)."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return
     message = (
@@ -250,10 +248,10 @@ def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
-    """Return tags, each once; empty ones, which Terraform's provider sends, are none.
+    """Return the tags without duplicates; empty tags, which Terraform's provider sends, are dropped.
 
     Raises:
-        InvalidRequest: one is too long.
+        InvalidRequest: a tag is too long.
     """
     tags = tuple(dict.fromkeys(tag.strip() for tag in given if tag.strip()))
     for tag in tags:

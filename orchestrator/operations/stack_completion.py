@@ -1,4 +1,4 @@
-"""How a traversal ends: complete, failed once everything it started has wound down, or timed out."""
+"""The end of a traversal: complete, failed after its open operations ended, or timed out."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from orchestrator.store.traversals.traversals import StartedTraversal
 log = logger()
 
 TIMED_OUT = "Timed out"
-LOOK_AGAIN_SECONDS = 1.0  # whether the snapshots of a stack being deleted are gone
-# The actions whose failure is undone when the stack was told so.
+LOOK_AGAIN_SECONDS = 1.0  # poll interval while a deleted stack's snapshots are being deleted
+# The actions whose failure is rolled back if the stack asks for it.
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 
 def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[CheckMessage]:
-    """Settle a finish node nothing holds back any more."""
+    """Settle a finish node that has no blockers."""
     db = database.check_connection(durable=True)
     stack = visit.stack
     if stack.action == "DELETE" and not visit.halted:
@@ -36,7 +36,7 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Chec
             completion.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
             return []
     if stack.action == "CHECK" and completion.has_failures(db, stack.id, visit.traversal):
-        traversals.halt(db, stack.id, visit.traversal)  # it went on to the end, and ends as failed
+        traversals.halt(db, stack.id, visit.traversal)  # the traversal completed its work, and ends as failed
     else:
         woken = completion.complete(db, visit.node_id, lease)
         if woken is not None:
@@ -46,10 +46,10 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Chec
 
 
 def end_children(db: Connection[TupleRow], rings: Sequence[CheckMessage], root: str) -> list[CheckMessage]:
-    """End the child stacks whose finish nodes are among these, as far as that takes no claim; return what to
-    enqueue in their place.
+    """End the child stacks of these finish nodes without a claim, where that is possible; return the messages
+    to send instead.
 
-    Whoever dies before has released the finish node as any other: the sweep rings for it.
+    A worker that dies before leaves the finish node queued like any other: the sweep enqueues it.
     """
     found: list[CheckMessage] = []
     for ring in rings:
@@ -64,7 +64,7 @@ def end_children(db: Connection[TupleRow], rings: Sequence[CheckMessage], root: 
 
 
 def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[CheckMessage] | None:
-    """End the child stack of a finish node that nobody has claimed; None when that takes a claim."""
+    """End the child stack of an unclaimed finish node; None when the end needs a claim."""
     ended = child_completion.end(db, node_id, root)
     if ended is None:
         return None
@@ -73,8 +73,8 @@ def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Che
 
 
 def wind_down(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
-    """End a halted traversal when nothing of it runs any more, and begin the rollback if one is wanted
-    (docs/internals/protocol.md rule 13).
+    """End a failing traversal when none of its operations is open, and start the rollback if the stack asks
+    for it (docs/internals/protocol.md rule 13).
     """
     db = database.check_connection(durable=True)
     with db.transaction():
@@ -82,10 +82,11 @@ def wind_down(database: Database, stack_id: int, traversal: int) -> list[CheckMe
 
 
 def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list[CheckMessage]:
-    """End a traversal as FAILED at once, whatever of it still runs: what runs finishes by itself.
+    """End a traversal as FAILED at once; operations still open end by themselves.
 
-    What is below is stopped first, by itself: a child's end locks the child before its parent's node. Whoever
-    dies in between has ended nothing, and is followed by another. What began meanwhile is stopped after.
+    Child stacks are stopped first, each in its own transaction: the end of a child locks the child before its
+    parent's node. A worker that dies in between has ended nothing, and the sweep repeats the work. Children
+    created in the meantime are stopped afterwards.
     """
     db = database.check_connection(durable=True)
     children.halt_below(db, stack_id, traversal)
@@ -110,13 +111,15 @@ def _end(
         return [*ended.rings, opened.ring] if opened else ended.rings
     if ended.rollback_disabled or ended.action not in ROLLS_BACK:
         return ended.rings
-    retain = ended.action == "ADOPT"  # what was not made for the stack is not removed with it
+    retain = ended.action == "ADOPT"  # resources that the stack did not create are not deleted with it
     opened = accept_rollback(db, stack_id, ended.good_revision_id, retain=retain)
     return [*ended.rings, opened.ring] if opened else ended.rings
 
 
 def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
-    """Begin to remove a stack in the running transaction, over whatever runs; None when it is gone."""
+    """Start the delete of a stack in the current transaction, even during another action; None when it is
+    deleted.
+    """
     opened = traversals.start_traversal(db, stack_id, "DELETE")
     snapshots.remove_all(db, stack_id)
     children.disturb(db, stack_id)
@@ -124,7 +127,7 @@ def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | 
 
 
 def fail_immediately(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
-    """End a halted traversal whose open operations nobody follows: the next one will."""
+    """End a failing traversal without following its open operations; the next traversal follows them."""
     db = database.check_connection(durable=True)
     with db.transaction():
         return _end(db, stack_id, traversal, None, at_once=True)

@@ -1,4 +1,4 @@
-"""The texts of the templates nested in one tree of stacks, read and parsed once each."""
+"""The nested templates of a tree of stacks, each read and parsed once."""
 
 from __future__ import annotations
 

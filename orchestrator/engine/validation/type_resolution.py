@@ -1,7 +1,7 @@
-"""The types of one stack's resources: built-in types, templates, or unknown types.
+"""The types of a stack's resources: built-in types, templates, or unknown types.
 
-The environment's registry maps names; the installed types say whether a name exists. Pure. A type is looked
-up once per stack.
+The environment's registry maps names; the installed types decide whether a name exists. Pure. A type is
+looked up once per stack.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class UnavailableType(ResourceType):
 
 @dataclass(frozen=True, slots=True)
 class TypeEnvironment:
-    """Everything that decides the types of one stack's resources."""
+    """Everything that decides the types of a stack's resources."""
 
     types: Mapping[str, ResourceType]  # installed, by name
     registry: ResourceRegistry  # of `environment` and the operator's
@@ -110,7 +110,7 @@ class _Found(NamedTuple):
 
 
 class TypeResolver:
-    """The types of one stack's resources; `child` returns that of a nested stack."""
+    """The types of a stack's resources; `child` returns the resolver of a nested stack."""
 
     def __init__(self, type_environment: TypeEnvironment) -> None:
         """Look nothing up yet."""
@@ -212,12 +212,12 @@ class TypeResolver:
         return known
 
     def samples(self, template: Template) -> Iterator[ResourceDefinition]:
-        """Yield one resource for each type that a template's resources may have."""
+        """Yield a resource for each type that a template's resources may have."""
         seen: set[object] = set()
         resources = template.resources
         found: Iterable[ResourceDefinition] = resources.values()
         if isinstance(resources, MemberDefinitions) and not self._named_entries:
-            found = resources.samples()  # the members of one definition are alike
+            found = resources.samples()  # members with the same definition are alike
         for definition in found:
             key = self._key(definition)
             if key not in seen:

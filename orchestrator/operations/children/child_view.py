@@ -100,7 +100,7 @@ class StoredChildView:
         return self._resolver.files.get(name)
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
-        """Return the child's environment: the inherited one with these parameters."""
+        """Return the child's environment: the inherited environment with these parameters."""
         return self._resolver.environment.child(self._name, parameters, None)
 
     def _opened(self, sealed: str | None) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """The desired state of child stacks, and the inherited context of nested resources.
 
-Caches what it reads of revisions and templates, for neither ever changes.
+Revisions and templates never change, so their contents are cached.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from orchestrator.template.parse import Limits
 from orchestrator.template.template import Draft, Template, load
 
 CACHE_SIZE: Final = 128  # entries of each cache
-MAX_CACHED_BYTES: Final = 32 * 1024  # of a template's text; a longer one is parsed each time
+MAX_CACHED_BYTES: Final = 32 * 1024  # of a template's text; a longer text is parsed each time
 CONDITIONAL: Final = re.compile(r'"(if|Fn::If|condition|conditions|Condition|Conditions)"')
 # Children up to this size skip the count of the tree's resources, unless the tree's limit is low. The root's
 # own templates were counted when the root was accepted, and counting the tree once per child is O(n²).
@@ -95,7 +95,7 @@ class RevisionFiles(Mapping[str, str]):
 
 
 class ChildStackLoader:
-    """Loads what visits to nested resources need of the stacks above and below; one per process."""
+    """Loads the stacks above and below nested resources; a process has a single loader."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class ChildStackLoader:
         )
 
     def inherited_context(self, stack: StackView) -> InheritedContext:
-        """Return what the children of a stack inherit from its desired revision."""
+        """Return the context that a stack's desired revision gives to its children."""
         return self._contexts.get_or_make(stack.revision_id, lambda: self._read_context(stack))
 
     def inherited_context_of(
@@ -255,7 +255,7 @@ class ChildStackLoader:
     def _define(
         self, text: str, draft: Draft | MembersDraft, values: ParameterValues
     ) -> UnconditionalTemplate:
-        """Return a template with these values; one without conditions is cached.
+        """Return a template with these values; a template without conditions is cached.
 
         Raises:
             InvalidTemplate: it is invalid with these values.

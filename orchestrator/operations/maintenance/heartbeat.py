@@ -1,5 +1,5 @@
-"""A worker's sign of life: what `GET /services` shows as engines. Nothing else goes by it: work that is not
-done is found by its lease.
+"""Heartbeats of workers, which `GET /services` lists as engines. Nothing else depends on them: unfinished
+work is found by its lease.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from uuid import UUID, uuid4
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import workers
 
-INTERVAL = 20  # seconds between two signs
-KEPT = 24 * 3_600  # seconds for which one that was killed is shown
+INTERVAL = 20  # seconds between two heartbeats
+KEPT = 24 * 3_600  # seconds for which a killed worker stays in the list
 
 
 @dataclass(slots=True)
 class Heartbeat:
-    """One process's, told as often as one likes."""
+    """The heartbeat of a process; `tick` may be called at any rate."""
 
     database: Database
     name: str
     queues: Sequence[str]
     uuid: UUID = field(default_factory=uuid4)
-    _due_at: float = 0.0  # by the monotonic clock
+    _due_at: float = 0.0  # on the monotonic clock
 
     def tick(self) -> None:
-        """Say that it runs, when it is time to."""
+        """Record a heartbeat if it is due."""
         now = time.monotonic()
         if now < self._due_at:
             return
@@ -37,5 +37,5 @@ class Heartbeat:
         self._due_at = now + INTERVAL
 
     def end(self) -> None:
-        """Say that it ends."""
+        """Record the end of the process."""
         workers.remove(self.database, self.uuid)

@@ -1,7 +1,7 @@
-"""Look after things that were made under a lease that had been lost (docs/internals/protocol.md rule 4).
+"""Delete provider objects created after their worker lost its lease (docs/internals/protocol.md rule 4).
 
-The worker that made one wrote it down and stopped. Its successor either found the thing by its token, then it
-is the resource's own, or made another, then this one is one too many and goes.
+The worker recorded the object and stopped. If the next worker found the object by its token, the object
+belongs to the resource. If it created another object, the recorded object is an orphan and is deleted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def delete_orphans(
     settings: Settings | None = None,
     cloud: Callable[[int], Cloud | None] = lambda _: None,
 ) -> int:
-    """Remove strays that nobody owns, a few at a time; return how many are dealt with.
+    """Delete a few orphans without an owner; return the number of orphans handled.
 
-    `software` is the store as a project sees it, `settings` say where projects find what others serve, and
-    `cloud` is theirs as the stacks of a tree call it, by its root.
+    `software` is the store of a project's software objects, `settings` have the addresses of other services,
+    and `cloud` returns the provider access of a tree by its root stack.
     """
     dealt = 0
     for row in store.unhandled(db, limit):
@@ -54,7 +54,7 @@ def delete_orphans(
 
 
 def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, physical_id: str) -> bool:
-    """Ask for a stray's removal; whether it is gone. What cannot be asked now is asked again later."""
+    """Request an orphan's deletion; return whether it is deleted. A failed request is repeated later."""
     try:
         kind = types[type_name]
         kind.delete(ctx, physical_id)

@@ -1,11 +1,11 @@
-"""Forget, in slices, what is kept no longer (docs/internals/protocol.md rule 19): a little at every tick, or
-by a command.
+"""Delete expired data in slices (docs/internals/protocol.md rule 19), a few at every tick or all by a
+command.
 
-One pass goes over all stacks. It removes those that were deleted long ago, then of every other what is older
-than the policy keeps: events, revisions with the definitions only they had, finished visits, causes of old
-failures. In the end go texts that no revision names. Every slice is a transaction of its own and may run
-beside anything; a pass that is given up leaves nothing half done. Which rows may go is said in
-`store/maintenance/purge.py`.
+A pass visits all stacks. It deletes stacks whose deletion is older than the policy keeps them. Of all other
+stacks it deletes expired events, revisions with the definitions used by no other revision, nodes of finished
+traversals, and causes of old failures. At the end it deletes texts without references. Every slice is a
+transaction of its own and may run concurrently with any other work; an interrupted pass leaves no
+inconsistent state. `store/maintenance/purge.py` has the conditions for each deletion.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from orchestrator.store.maintenance import purge as purging
 
 log = logger()
 
-SLICE = 2_000  # rows
-STACKS = 200  # looked at together
+SLICE = 2_000  # rows per slice
+STACKS = 200  # stacks per group
 CONTENTS = 500
-PASS_SECONDS = 600.0  # from the end of a pass to the next
-BUDGET_SECONDS = 0.1  # what a tick may spend: whoever ticks rings, too
-LOCK = 0x5055524745  # held by the one process that purges, wherever it runs, until its connection ends
+PASS_SECONDS = 600.0  # from the end of a pass to the start of the next
+BUDGET_SECONDS = 0.1  # time budget of a tick, which also enqueues overdue nodes
+LOCK = 0x5055524745  # held by the purging process, on any host, until its connection ends
 
-Gone = tuple[str, int]  # a part, and how many rows of it
+Gone = tuple[str, int]  # the kind of rows, and their number
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How long what is kept; seconds, and a number of revisions of each stack."""
+    """How long each kind of data is kept: seconds, and a number of revisions per stack."""
 
     deleted_seconds: float
     events_seconds: float
@@ -48,7 +48,7 @@ class Policy:
 
     @classmethod
     def of(cls, settings: Settings) -> Policy:
-        """Return what the settings say."""
+        """Return the policy of the settings."""
         return cls(
             settings.purge_deleted_after_seconds,
             settings.event_retention_seconds,
@@ -58,7 +58,7 @@ class Policy:
         )
 
     def values(self) -> dict[str, Any]:
-        """Return what the statements are given."""
+        """Return the parameters of the statements."""
         return {
             "deleted": self.deleted_seconds,
             "events": self.events_seconds,
@@ -72,7 +72,7 @@ class Policy:
 
 
 def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
-    """Go over everything once, yielding after each slice; stop asking, and the rest stays as it is."""
+    """Run a whole pass, yielding after each slice; the caller may stop at any slice."""
     values = policy.values()
     yield from _deleted(db, values)
     after = 0
@@ -95,7 +95,7 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
 def _groups(
     db: Connection[TupleRow], part: purging.PurgeTarget, values: Mapping[str, Any]
 ) -> Iterator[list[int]]:
-    """Yield the stacks to remove a part of: each by itself where many rows of one may go."""
+    """Yield groups of stacks; a stack is a group of its own where it may have many rows to delete."""
     if part.probe is None:
         yield values["stacks"]
     else:
@@ -103,7 +103,7 @@ def _groups(
 
 
 def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[Gone]:
-    """Remove stacks that were deleted long ago, with all they left, their own rows last."""
+    """Delete stacks whose deletion has expired, with all their rows, the stack's own row last."""
     while stacks := purging.ids(db, purging.DELETED, {**values, "limit": 10}):
         for stack_id in stacks:
             for table in purging.LEFT:
@@ -113,12 +113,12 @@ def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[Go
 
 
 def purge(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
-    """Go over everything once; return how many rows of what are gone."""
+    """Run a whole pass; return the number of deleted rows of each kind."""
     return _summed(purge_steps(db, policy))
 
 
 def count_purgeable(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
-    """Return how many rows of what `purge` would remove, changing nothing."""
+    """Return the number of rows of each kind that `purge` would delete, without changing anything."""
     return _summed(_counted(db, policy))
 
 
@@ -154,21 +154,21 @@ def _summed(gone: Iterator[Gone]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class IncrementalPurge:
-    """The purge by a process that ticks: a pass now and then, a little of it at every tick.
+    """The purge of a process that ticks: a pass every PASS_SECONDS, a few slices of it at each tick.
 
-    Whoever came first goes on with it for as long as its connection lasts; the others ask now and then
-    whether it is gone.
+    The first process with the lock purges until its connection ends; other processes try the lock now and
+    then.
     """
 
     policy: Policy
     pass_seconds: float = PASS_SECONDS
     _begin_at: float = field(default_factory=lambda: time.monotonic() + PASS_SECONDS / 10)
     _pass: Iterator[Gone] | None = None
-    _mine: Connection[TupleRow] | None = None  # holds the lock
+    _mine: Connection[TupleRow] | None = None  # the connection that holds the lock
     _total: Counter[str] = field(default_factory=Counter)
 
     def tick(self, db: Connection[TupleRow], budget_seconds: float = BUDGET_SECONDS) -> None:
-        """Go on with a pass, or begin one when it is time and nobody else does it."""
+        """Continue a pass, or start the next when it is due and no other process purges."""
         if self._pass is None:
             if time.monotonic() < self._begin_at:
                 return

@@ -1,6 +1,6 @@
-"""Seal everything again with the newest key, in slices, beside a working server.
+"""Encrypt all secrets again with the newest key, in slices, while servers and workers run.
 
-What the newest key sealed is passed over, so a run that was interrupted is simply run again.
+Values encrypted with the newest key are skipped, so an interrupted run is simply repeated.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import key_rotation
 
-SLICE = 500  # rows read at a time, and locked together for as long as one statement takes
+SLICE = 500  # rows read, and locked by a statement, at a time
 
 
 def rotate_keys(database: Database, cipher: Cipher) -> Iterator[tuple[str, int, int]]:
-    """Seal every sealed column again; yield its name, how many values changed, how many needed nothing.
+    """Encrypt every sealed column again; yield its name, the number of changed and of unchanged values.
 
     Raises:
-        Misconfigured: a value opens with no configured key; those before it are done.
+        Misconfigured: no configured key opens a value; the columns before it are complete.
     """
     with database.connect(name="orchestrator rotate-keys") as connection:
         for table, column in key_rotation.SEALED_COLUMNS:
@@ -28,7 +28,7 @@ def rotate_keys(database: Database, cipher: Cipher) -> Iterator[tuple[str, int, 
                 last_id = rows[-1][0]
                 old = [row for row in rows if not cipher.is_newest(row[1])]
                 changed += len(old)
-                while old:  # again for those that somebody else wrote meanwhile
+                while old:  # repeated for rows that another process wrote since
                     rotated = [(id_, was, cipher.rotate(was)) for id_, was in old]
                     key_rotation.replace_unchanged(connection, table, column, rotated)
                     now = key_rotation.read_again(connection, table, column, [id_ for id_, _ in old])

@@ -1,8 +1,8 @@
-"""Find what is due, lost, overdue or stuck, and ring for it: why nothing in the broker ever matters
-(invariant 1).
+"""The periodic scan for due, lost, overdue or stalled work. It re-enqueues that work, so losing messages of
+the broker is harmless (invariant 1).
 
-Runs beside every worker, one at a time, each part a transaction of its own. Its cost follows what is due, not
-what there is.
+A sweep runs beside every worker, in a single process at a time, and each part is a transaction of its own.
+Its cost depends on the amount of due work, not on the total amount.
 """
 
 from __future__ import annotations
@@ -40,34 +40,35 @@ from orchestrator.store.traversals import traversals
 
 log = logger()
 
-LIMIT = 1_000  # rows one sweep moves of a kind
+LIMIT = 1_000  # maximum rows per kind of work and sweep
 AUDIT_SECONDS = 30.0
-LOCK = 0x5357454550  # one sweep at a time, wherever it runs
-COUNTING = LOCK + 1  # one count at a time
-COUNTING_SECONDS = 0.025  # after which a sweep counts no further stack
+LOCK = 0x5357454550  # for a single sweep at a time on all hosts
+COUNTING = LOCK + 1  # for a single count at a time
+COUNTING_SECONDS = 0.025  # time after which a sweep counts no further stack
 
 
 @dataclass(slots=True)
 class Sweep:
-    """One worker's sweep, with its own connection."""
+    """A worker's sweep, with its own connection."""
 
     database: Database
     settings: Settings
     types: Mapping[str, ResourceType]
     cipher: Cipher
-    min_interval: float = 0.0  # seconds between the beginnings of two sweeps, whoever sweeps
+    min_interval: float = 0.0  # seconds between the starts of two sweeps in any process
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
-    _followed: set[tuple[int, int]] = field(default_factory=set)  # halted, and what was open is looked after
-    _rung_until: int | None = None  # of events, for webhooks
+    # failing traversals whose open operations are followed
+    _followed: set[tuple[int, int]] = field(default_factory=set)
+    _rung_until: int | None = None  # last event up to which webhooks were marked due
     _purging: IncrementalPurge = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep what the settings say."""
+        """Take the limits from the settings."""
         self._purging = IncrementalPurge(Policy.of(self.settings))
 
     def run(self) -> list[Message]:
-        """Sweep once, unless another is at it or was just now; return what to enqueue."""
+        """Sweep once, unless another process sweeps or has just swept; return the messages to send."""
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
             sweep_queries.bound_transactions(self._db)
@@ -85,12 +86,12 @@ class Sweep:
         return rings
 
     def purge(self) -> None:
-        """Forget a little of what is kept no longer; for when there is nothing to ring."""
+        """Purge a few slices, for a tick without messages to send."""
         if self._db is not None and not self._db.closed:
             self._purging.tick(self._db)
 
     def close(self) -> None:
-        """Close the connection; the next sweep opens another."""
+        """Close the connection; the next sweep opens a new connection."""
         if self._db is not None:
             self._db.close()
 
@@ -156,7 +157,7 @@ class Sweep:
         return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, StackLocation(project_id))
 
     def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        """Move what stands still: there should never be any (docs/internals/protocol.md rule 16)."""
+        """Recover stalled stacks; there should never be any (docs/internals/protocol.md rule 16)."""
         rings: list[CheckMessage] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.count_recovered("stalled", 1)
@@ -169,7 +170,7 @@ class Sweep:
         return rings
 
     def _count(self, db: Connection[TupleRow]) -> None:
-        """Count how far the stacks at work are, as rarely as it is dear."""
+        """Count the progress of active stacks; the more expensive the count, the more rarely."""
         if not locks.try_lock(db, COUNTING):
             return
         try:

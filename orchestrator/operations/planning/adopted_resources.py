@@ -15,11 +15,11 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import PlanTarget
 
-SLICE: Final = 5_000  # rows of each table that one transaction writes
+SLICE: Final = 5_000  # maximum rows of each table per transaction
 
 
 class AdoptedResources:
-    """The resources of one adopted stack, by name: id, data, metadata, and whether these are secret."""
+    """The resources of an adopted stack, by name: id, data, metadata, and whether these are secret."""
 
     def __init__(self, cipher: Cipher, sealed: bytes | None) -> None:
         """`sealed` is the revision's record of the adoption."""

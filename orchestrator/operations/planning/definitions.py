@@ -20,7 +20,7 @@ from orchestrator.template.template import Template
 
 
 class PlannedDefinitions:
-    """A template's resources as desired rows; the stored body of one is built when it is written."""
+    """A template's resources as desired rows; a stored body is built when it is written."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The check of a plan node: small stacks are planned in place, large ones in a process of their own.
+"""The check of a plan node: small stacks are planned in place, large stacks in a separate process.
 
 `operations/planner_process.py` is that process. It takes over the plan node's lease from the worker that
 starts it, so that workers stay small.
@@ -65,9 +65,9 @@ class PlanNodeHandler:
     start_process: Callable[[int, int], None] = start_planner
 
     def __call__(self, visit: Visit, lease: int, max_enqueued: int | None = None) -> list[CheckMessage]:
-        """Plan a small stack in place, or start a process for a large one; return the messages to send.
+        """Plan a small stack in place, or start a process for a large stack; return the messages to send.
 
-        A plan written in one statement returns at most `max_enqueued` messages.
+        A plan written in a single statement returns at most `max_enqueued` messages.
         """
         planner, stack = self.planner, visit.stack
         if visit.lost_leases > planner.settings.action_retry_limit:
@@ -126,7 +126,7 @@ class PlanNodeHandler:
 
 
 def is_small_plan_candidate(visit: Visit) -> bool:
-    """Whether one statement can write the plan if the stack is small: a first traversal or a delete."""
+    """Whether a single statement can write the plan if the stack is small: a first traversal or a delete."""
     stack = visit.stack
     if stack.action in DELETE_ACTIONS:
         return visit.label != bulk_writer.CLEANUP_PLAN_LABEL

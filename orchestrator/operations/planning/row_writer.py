@@ -1,4 +1,4 @@
-"""The writer for plans of any size: slices of COPYs, one transaction each, resumable."""
+"""The writer for plans of any size: resumable slices of COPYs, each in a transaction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from orchestrator.operations.planning.traversal_plan import QueueOf, TraversalPl
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import PlanTarget
 
-SLICE = 5_000  # rows of each table that one transaction writes
+SLICE = 5_000  # maximum rows of each table per transaction
 
 WriteVisited = Callable[[Sequence[int]], Mapping[int, VisitedRow]]
 
 
 class NodeWriter:
-    """Writes the nodes of one plan; a later planner resumes after the last slice, by the nodes' labels."""
+    """Writes the nodes of a plan; a later planner resumes after the last slice, by the nodes' labels."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class NodeWriter:
             self._ids[node] = written[kind].get(key, 0)
 
     def _slices(self) -> Iterator[Sequence[int]]:
-        """Yield the missing nodes in slices; an empty plan has one slice, which sets the finish node's
+        """Yield the missing nodes in slices; an empty plan has an empty slice, which sets the finish node's
         blockers.
         """
         missing = [node for node in self.plan.layout.order if not self._ids[node]]

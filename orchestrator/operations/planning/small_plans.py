@@ -1,7 +1,8 @@
-"""Plans of small stacks, read in one statement and written in another: first traversals and deletes.
+"""Plans of small stacks, for first traversals and deletes: a statement reads the inputs, another writes the
+plan.
 
-The children of a large tree are such stacks, often thousands from one template. A process reads and parses
-that template and its registry once.
+The children of a large tree are such stacks, often thousands with the same template. A process reads and
+parses that template and its registry once.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class SmallPlanner:
         )
 
     def _planned_definitions(self, visit: Visit, inputs: CreateInputs) -> PlannedDefinitions | None:
-        """Return the template's resources; None for a large template, or one with hooks."""
+        """Return the template's resources; None for a large template or a template with hooks."""
         stack, settings = visit.stack, self.stacks.settings
         if inputs.length > min(MAX_TEMPLATE_BYTES, settings.inline_body_size):
             return None

@@ -110,7 +110,7 @@ class TemplatePlanner:
         resolver: TypeResolver,
         revision: bulk_writer.RevisionTexts,
     ) -> Template:
-        """Return a stack's template; a short one is parsed once per process, for many children have it."""
+        """Return a stack's template; a short one, which many children share, is parsed once per process."""
         template = None
         if revision.length <= MAX_CACHED_BYTES:
             template = self.stacks.template(revision.template_hash, values, MAX_RESOURCES)
@@ -146,7 +146,7 @@ class TemplatePlanner:
         return [name for name, desired in planned.desired.items() if desired.kind in always] if always else ()
 
     def _finish_adoption(self, db: Db, stack: StackView, target: PlanTarget) -> bool:
-        """Write the rows of an adoption that a newer traversal interrupted; whether there was one."""
+        """Write the rows of an adoption that a newer traversal interrupted; return whether there was any."""
         continues = stack.traversal > 1 and stack.action not in DELETE_ACTIONS | {"ROLLBACK"}
         pending = bulk_writer.pending_adoption(db, stack.id) if continues else None
         if pending is None:

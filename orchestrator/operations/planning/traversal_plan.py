@@ -31,7 +31,7 @@ class VisitedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraversalPlan:
-    """Nodes 0 … of `layout` are updates, the next ones cleanups, and the rest joins.
+    """Nodes 0 … of `layout` are updates, then come cleanups, and the rest are joins.
 
     A plan may have a million nodes: it keeps no object per node.
     """

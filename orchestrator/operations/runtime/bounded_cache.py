@@ -26,7 +26,7 @@ class BoundedCache(Generic[Key, Value]):
             return self._values.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Add a value; the oldest one is dropped when the cache is full."""
+        """Add a value; a full cache drops its oldest entry."""
         with self._lock:
             self._values[key] = value
             if len(self._values) > self._size:

@@ -1,12 +1,12 @@
-"""How many messages a root stack may have outstanding: a stack of a million shares the queue with one of five
-(docs/internals/protocol.md rule 15).
+"""The dispatch window: the maximum number of outstanding messages per root stack, so that a stack of a
+million resources shares the queue with a stack of five (docs/internals/protocol.md rule 15).
 
-The count is this process's estimate, put right whenever the window is topped up; the sweep corrects
-everybody. Being off by a few messages harms nobody, so nothing here is locked or shared.
+The count is this process's estimate. It is corrected at each refill, and the sweep corrects all processes. An
+error of a few messages is harmless, so no lock or shared state is needed.
 
-What others do meanwhile is not known here, nor how many they are. So a process looks after so many visits of
-its own: half as many when it found that the window had run nearly empty, a few more when it found it nearly
-full. Workers that are added find messages without waiting for the sweep.
+A process knows neither the other processes nor their number. It checks the window after a number of its own
+visits: half as many when the window was nearly empty at the last refill, a few more when it was nearly full.
+Added workers therefore receive messages without waiting for the sweep.
 """
 
 from __future__ import annotations
@@ -14,52 +14,54 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-RECHECK_SECONDS = 0.25  # how long "nothing left to ring" is believed
-FIRST_LOOK = 32  # of the window's size one part, in visits
+RECHECK_SECONDS = 0.25  # period after which an empty queue is checked again
+FIRST_LOOK = 32  # divisor of the window's size: visits before the first refill
 
 
 @dataclass(slots=True)
 class _Root:
-    each: int  # of our visits, between two looks
-    since: int = 0  # the last look
+    each: int  # own visits between two refills
+    since: int = 0  # visits since the last refill
     outstanding: int = 0
-    left: bool = True  # nodes may be queued that no message was sent for
+    left: bool = True  # nodes without a message may be queued
     checked_at: float = 0.0
 
 
 class Windows:
-    """The windows of the root stacks this process works on."""
+    """The windows of the root stacks that this process works on."""
 
     def __init__(self, size: int, remember: int = 1000) -> None:
-        """`size` messages a root; the estimates of `remember` roots are kept."""
+        """`size` is the window of each root; estimates of at most `remember` roots are kept."""
         self.size, self.remember = size, remember
         self._roots: dict[int, _Root] = {}
 
     def budget(self, root_id: int) -> int:
-        """Return how many released nodes may be rung at once; one at least, for the message just used up."""
+        """Return the number of released nodes to enqueue now, at least 1 in place of the message just
+        processed.
+        """
         return max(1, self.size - self._root(root_id).outstanding)
 
     def enqueued(self, root_id: int, rings: int, unrung: int) -> None:
-        """Count messages about to be sent and nodes left without one."""
+        """Count messages about to be sent and ready nodes without a message."""
         root = self._root(root_id)
         root.outstanding += rings
         root.left = root.left or unrung > 0
 
     def completed(self, root_id: int, visits: int) -> None:
-        """Count visits that ended."""
+        """Count completed visits."""
         root = self._root(root_id)
         root.outstanding = max(0, root.outstanding - visits)
         root.since += visits
 
     def needs_refill(self, root_id: int) -> bool:
-        """Return whether to look for queued nodes without a message now."""
+        """Return whether to refill the window from queued nodes now."""
         root = self._root(root_id)
         if root.since < root.each:
             return False
         return root.left or time.monotonic() - root.checked_at > RECHECK_SECONDS
 
     def refilled(self, root_id: int, outstanding: int, rung: int) -> None:
-        """Take over what the database counted."""
+        """Update the estimate with the database's count."""
         root = self._root(root_id)
         if outstanding * 4 < self.size:
             root.each = max(1, root.each // 2)

@@ -1,4 +1,4 @@
-"""The texts that `get_file` gives, read by their hash and kept for a while: content never changes."""
+"""The texts for `get_file`, read by hash and cached: content never changes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import revisions
 
-LARGEST = 1 << 20  # characters; a larger text is read again each time
+LARGEST = 1 << 20  # characters; a larger text is read each time
 
 
 class FileCache:
-    """The files this process met last, bounded by their size."""
+    """The files that this process used last, bounded by their total size."""
 
     def __init__(self, database: Database, size: int = 16 << 20) -> None:
         """Keep up to `size` characters."""

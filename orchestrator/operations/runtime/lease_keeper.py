@@ -1,7 +1,6 @@
-"""Keep leases alive while a provider is slow: one thread with its own connection renews what is held too
-long.
+"""Renew leases while a provider is slow: a thread with its own connection renews the leases of long visits.
 
-A visit that ends within a third of the lease costs a dictionary entry and no statement.
+A visit shorter than a third of the lease costs a dictionary entry and no statement.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ log = logger()
 
 
 def new_lease() -> int:
-    """Return a random 63-bit number: whose it is, nobody else has it."""
+    """Return a random 63-bit number that identifies a claim."""
     return secrets.randbits(63)
 
 
 class Leases:
-    """The leases this process holds."""
+    """The leases that this process holds."""
 
     def __init__(self, database: Database, seconds: float) -> None:
-        """Renew to `seconds` from now, every third of that."""
+        """Renew leases to `seconds` from now, at every third of that period."""
         self.database, self.seconds = database, seconds
         self._held: dict[int, tuple[float, Held]] = {}
         self._numbers = itertools.count()
@@ -42,7 +41,7 @@ class Leases:
 
     @contextmanager
     def keep(self, held: Held) -> Iterator[None]:
-        """Renew these for as long as the block runs."""
+        """Renew these leases until the block ends."""
         number = next(self._numbers)
         self._held[number] = (time.monotonic(), held)
         if self._thread is None:

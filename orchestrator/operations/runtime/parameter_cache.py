@@ -1,4 +1,4 @@
-"""A revision's parameter values, read once a process: revisions never change, so nothing here goes stale."""
+"""Parameter values of revisions, read once per process. Revisions never change, so no entry becomes stale."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from orchestrator.store.stacks import revisions
 from orchestrator.template.formats import Format
 from orchestrator.template.parameters import ParameterValues
 
-BYTES_PER_SLOT = 2_000  # characters and items that count as one revision more
+BYTES_PER_SLOT = 2_000  # characters and items that count as an additional revision
 _SIZED = (str, list, dict)
 
 
 class ParameterCache:
-    """The parameter values of the revisions this process met last."""
+    """The parameter values of the revisions that this process used last."""
 
     def __init__(self, database: Database, cipher: Cipher, size: int = 4096) -> None:
-        """Keep the values of `size` revisions with few and short ones, of fewer with long ones."""
+        """Keep the values of `size` revisions with short values, of fewer revisions with long values."""
         self.database, self.cipher, self.size = database, cipher, size
         self._values: OrderedDict[int, ParameterValues] = OrderedDict()
         self._weights: dict[int, int] = {}
@@ -29,7 +29,7 @@ class ParameterCache:
         self._lock = threading.Lock()
 
     def get(self, stack: StackView) -> ParameterValues:
-        """Return the values the stack's desired revision was given, with the pseudo parameters."""
+        """Return the parameter values of the stack's desired revision, with the pseudo parameters."""
         values = self._values.get(stack.revision_id)
         if values is not None:
             return values
@@ -38,7 +38,7 @@ class ParameterCache:
         return self.put(stack, parameters, sealed)
 
     def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:
-        """Keep the values of the stack's desired revision, as they were read, and return them."""
+        """Add the stored values of the stack's desired revision, and return them."""
         given = pseudo_parameters(stack.uuid, stack.name, stack.project_id)
         values = stored_values(parameters, sealed, self.cipher, given)
         weight = (
@@ -55,12 +55,12 @@ class ParameterCache:
         return values
 
 
-REGION = "ap-southeast-1"  # what templates in the CloudFormation dialect have always been told
+REGION = "ap-southeast-1"  # the region that templates in the CloudFormation format have always received
 
 
 def pseudo_parameters(uuid: str, name: str, project_id: str, form: Format | None = None) -> dict[str, str]:
-    """Return the values of the pseudo parameters that a format has, without one those of all
-    (docs/internals/hot-language.md §4.4). Before there is a stack its `uuid` is the text None.
+    """Return the values of a format's pseudo parameters, or of all formats if `form` is None
+    (docs/internals/hot-language.md §4.4). The `uuid` of a stack that does not exist yet is the text None.
     """
     arn = uuid if uuid == "None" else f"arn:openstack:heat::{project_id}:stacks/{name}/{uuid}"
     values = {
@@ -77,6 +77,6 @@ def pseudo_parameters(uuid: str, name: str, project_id: str, form: Format | None
 def stored_values(
     parameters: dict[str, Any], sealed: bytes | None, cipher: Cipher, pseudo_values: dict[str, str]
 ) -> ParameterValues:
-    """Return a revision's stored values as functions see them: converted already, the hidden ones opened."""
+    """Return a revision's stored values as functions use them: converted, hidden values decrypted."""
     hidden = cipher.open(sealed) if sealed else {}
     return ParameterValues({**parameters, **hidden, **pseudo_values}, hidden=frozenset(hidden))

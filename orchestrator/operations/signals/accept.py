@@ -1,7 +1,7 @@
-"""What is sent to one resource: signals, the clearing of a hook among them, and marks on its health.
+"""Requests to a single resource: signals, the release of a hook, and health marks.
 
-A refusal is answered at once and leaves nothing behind but the event that Heat writes. What is accepted is
-durable before the answer; the resource takes it in afterwards (`process.py`).
+A refusal is answered at once and leaves no trace except Heat's event. An accepted signal is stored durably
+before the answer; the resource processes it afterwards (`process.py`).
 """
 
 from __future__ import annotations
@@ -43,38 +43,38 @@ from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
-LONGEST_REASON: Final = 65_535  # characters: what Heat's column for it holds
+LONGEST_REASON: Final = 65_535  # characters; the size of Heat's column
 
 
 class SignalTarget(Protocol):
-    """The stack of a resource that is signalled."""
+    """The stack of a signalled resource."""
 
     @property
     def id(self) -> int:
-        """Its row."""
+        """The id of its row."""
 
     @property
     def uuid(self) -> object:
-        """Its id."""
+        """The stack's id."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The stack's name."""
 
     @property
     def deleted_at(self) -> dt.datetime | None:
-        """When it was deleted."""
+        """The time of its deletion."""
 
 
 def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body) -> list[Message]:
     """Accept a signal for a resource.
 
     Raises:
-        Forbidden: the caller may not signal that one.
-        NotFound: there is no such stack or resource, or it is not made yet.
-        NotSupported: its type takes none, or not now.
-        InvalidHook: a hook was to be cleared that is none, or at which it does not wait.
-        InvalidRequest: the details are no JSON, or nested too deep.
+        Forbidden: the caller may not signal the resource.
+        NotFound: the stack or the resource does not exist, or is not created yet.
+        NotSupported: the type accepts no signals, or not in this state.
+        InvalidHook: the hook to clear does not exist, or the resource does not wait at it.
+        InvalidRequest: the details are not JSON, or nested too deep.
     """
     bearer = context.caller.bearer
     if bearer is not None:
@@ -99,15 +99,15 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
 def signal_by_url(
     context: OperationContext, name: str, body: Body, *, shown: bool
 ) -> tuple[list[Message], dict[str, Any] | None]:
-    """Accept a signal from who has a signed URL; also return, if `shown`, the metadata that it leads to.
+    """Accept a signal sent to a signed URL; if `shown`, also return the resulting metadata.
 
-    That is told before the resource has taken it in, from what it took in so far.
+    That metadata is computed before the signal is processed, from the signals processed so far.
 
     Raises:
-        Forbidden: the key does not open that resource.
-        NotFound: it is not there, or not made yet.
-        NotSupported: its type takes no signals, or not now.
-        InvalidRequest: what came is nothing that the type takes; only found out if it is `shown`.
+        Forbidden: the key does not belong to the resource.
+        NotFound: the resource does not exist, or is not created yet.
+        NotSupported: the type accepts no signals, or not in this state.
+        InvalidRequest: the type rejects the details; only checked if `shown`.
     """
     bearer = context.caller.bearer
     assert bearer is not None
@@ -127,12 +127,12 @@ def signal_by_url(
 def signal_fast(
     context: OperationContext, address: ingest.SignalAddress, body: Body, *, by_url: bool, shown: bool
 ) -> tuple[list[Message], dict[str, Any] | None] | None:
-    """Accept a signal that is plainly good, as `signal` does, or by a signed URL as `signal_by_url`.
+    """Accept a signal without special cases, like `signal` or, for a signed URL, `signal_by_url`.
 
-    None for all others: nothing came of those, and the two say what is amiss.
+    None for all other signals: nothing was changed, and those two functions report the reason.
 
     Raises:
-        InvalidRequest: the two would say so, too.
+        InvalidRequest: those two functions would raise it as well.
     """
     bearer = context.caller.bearer
     if bearer is None:
@@ -189,10 +189,10 @@ def _given(
 def _metadata_after(
     context: OperationContext, row: Receiver, kind: ResourceType, details: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the metadata that a signal leads to.
+    """Return the metadata after a signal.
 
     Raises:
-        InvalidRequest: the type does not take it.
+        InvalidRequest: the type rejects the details.
     """
     found = context.database.batched(ingest.values, row.id)
     if found is None:
@@ -221,18 +221,18 @@ def waiting(
     after: tuple[dt.datetime, int] | None = None,
     limit: int | None = None,
 ) -> list[store_hooks.Paused]:
-    """Return the resources of a stack that wait at hooks; `after` a moment and node of one of them."""
+    """Return the resources of a stack that wait at hooks, starting after a given time and node."""
     with context.database.borrow() as db:
         return store_hooks.paused(db, stack.id, after, limit)
 
 
 def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: Body) -> None:
-    """Mark a resource, by its name or its physical id, to be replaced by the next update, or unmark it.
+    """Mark a resource, by name or physical id, for replacement by the next update, or clear the mark.
 
     Raises:
-        NotFound: there is no such stack or resource.
-        InvalidRequest: the body has other keys, or not the one it needs.
-        ActionInProgress: it is being operated on.
+        NotFound: the stack or the resource does not exist.
+        InvalidRequest: the body has unknown keys, or lacks the required key.
+        ActionInProgress: an operation on the resource is in progress.
     """
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
@@ -247,7 +247,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
 
 
 def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> None:
-    """Let a group that says it is being scaled be scaled again (docs/internals/resource-types.md §A6)."""
+    """Clear the flag of a group that it is being scaled (docs/internals/resource-types.md §A6)."""
     lease = secrets.randbits(63)
     with context.database.connect() as db:
         visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
@@ -292,7 +292,7 @@ def _receiver(context: OperationContext, stack: SignalTarget, name: str) -> Rece
         row = ingest.receiver(db, stack.id, name)
         if row is not None:
             return row
-        if queue.is_planning(db, stack.id):  # it may still come
+        if queue.is_planning(db, stack.id):  # the plan may still write the resource
             raise ResourceNotAvailable(name)
     raise ResourceNotFound(name, stack.name)
 
@@ -314,7 +314,9 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
 
 
 def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
-    """Return what is sent; as deep as a template may be, or it could be neither sealed nor kept."""
+    """Return the details of a signal; their depth is limited like a template's, so that they can be encrypted
+    and stored.
+    """
     details = read_object(data)
     try:
         check_size(details, Limits.of(context.settings), "signal")
@@ -331,10 +333,10 @@ def _clear(context: OperationContext, stack: SignalTarget, name: str, hook: str)
 def _refuse_unsignallable_action(
     context: OperationContext, stack: SignalTarget, row: Receiver, kind: ResourceType | None
 ) -> None:
-    """Refuse, with an event, what comes while the resource's action allows no signals.
+    """Refuse a signal, with an event, if the resource's action allows no signals.
 
     Raises:
-        NotSupported: it does not.
+        NotSupported: the action allows none.
     """
     if row.action not in ingest.REFUSING or (kind is not None and kind.signals_always):
         return
@@ -344,7 +346,7 @@ def _refuse_unsignallable_action(
 
 
 def _no_hook(stack: SignalTarget, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
-    """Return the refusal to clear a hook, its resource as Heat writes one."""
+    """Return the refusal to clear a hook, with the resource written like in Heat."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     shown = type(kind).__name__ if kind is not None else row.type
     which = f'{shown} "{row.name}"{physical} Stack "{stack.name}" [{stack.uuid}]'

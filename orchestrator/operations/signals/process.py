@@ -1,8 +1,8 @@
-"""Take in the signals of one resource, in the order they came. One call is one Celery task.
+"""Process the signals of a resource in order of arrival. A call is a Celery task.
 
-The resource's lease is held meanwhile, as a check holds it (docs/internals/protocol.md rule 1); no
-transaction is open while the type takes a signal in, and what it wrote, the event and the end of the signal
-are one statement. A signal whose worker dies in between comes again.
+The call holds the resource's lease, like a check (docs/internals/protocol.md rule 1). No transaction is open
+while the type handles a signal. Its changes, the event and the end of the signal are written by a single
+statement. If the worker dies before, the signal is processed again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffec
 
 log = logger()
 
-AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # times, and how long; the others are left to another task
-MAX_BATCH = 200  # signals taken in at a time by a type that calls nobody
+AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # claims per task, and seconds; the rest is left to another task
+MAX_BATCH = 200  # maximum signals per claim, for a local type
 
 
 def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
-    """Take in what a resource was sent; return what to enqueue next."""
+    """Process the signals of a resource; return the messages to send."""
     rings: list[Message] = []
     began_at = time.monotonic()
     for _ in range(AT_ONCE):
@@ -49,7 +49,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return rings
         pending = queue.look(db, resource_id, lease, MAX_BATCH)
-        if pending is None:  # who had the resource before took them in, or the lease was lost already
+        if pending is None:  # another worker has processed them, or the lease is lost already
             return [*rings, *queue.release(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
             rings += SignalProcessor(engine, pending, lease).run()
@@ -62,7 +62,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
 
 
 class SignalProcessor:
-    """The signals of a resource whose lease is ours: taken in one after the other, written down together."""
+    """The signals of a resource whose lease this worker holds, handled in order and written together."""
 
     def __init__(self, engine: WorkerContext, pending: Pending, lease: int) -> None:
         self.engine, self.pending, self.lease = engine, pending, lease
@@ -79,7 +79,7 @@ class SignalProcessor:
             if scale_group.is_child_finished_signal(details):
                 return scale_group.after_child_finished(self.engine, self.pending, self.lease, details)
         if first.about is None and (kind is None or not kind.takes_signals):
-            # It was another type's when the signal came.
+            # The resource had another type when the signal was accepted.
             return self._reject([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
         if kind is None:
             return self._reject([first])
@@ -90,13 +90,13 @@ class SignalProcessor:
             return self._reject(
                 [first], SignalEffect(f"Cannot signal resource during {self.resource.action}")
             )
-        if self.resource.physical_id is None:  # it is being made again
+        if self.resource.physical_id is None:  # the resource is being created again
             return self._postpone(first)
         run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
         return self._sent(kind, run[:1] if kind.calls_out else run)
 
     def _sent(self, kind: ResourceType, run: Sequence[PendingSignal]) -> list[Message]:
-        """Have the type take in what somebody sent."""
+        """Let the type handle signals of users."""
         visit = self.pending.visit
         done: list[PendingSignal] = []
         events: list[SignalEffect] = []
@@ -108,12 +108,12 @@ class SignalProcessor:
                 did = kind.signal(self._context(), self.resource.physical_id or "", details)
                 sent = [] if did.resize is None else scale_group.scale_group(self.engine, visit, did.resize)
             except UNREACHABLE:
-                raise  # it stays with those that are to be taken in
+                raise  # the signal stays pending
             except Exception as error:
                 if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
                     if not done:
                         return self._postpone(one)
-                    break  # those before it are written first
+                    break  # the signals before it are written first
                 reason = failure_reason(_kind_of(error), self.resource.name, str(error))
                 stack = self.pending.visit.stack.uuid
                 log.warning("signal_failed", stack=stack, resource=self.resource.name, error=reason)
@@ -121,7 +121,7 @@ class SignalProcessor:
                 done.append(one)
             else:
                 done.append(one)
-                if sent is None:  # nothing is to be done, and no word is said
+                if sent is None:  # no change, so no event is written
                     continue
                 rings += sent
                 _keep(self.known, did)
@@ -132,9 +132,10 @@ class SignalProcessor:
         return [*rings, *self._record(kind, done, events)]
 
     def _told(self, kind: ResourceType, first: PendingSignal, *, refused: bool) -> list[Message]:
-        """Take in what the engine tells a resource: no event tells of that.
+        """Process a notification of the engine; it has no event.
 
-        All that only say that it is to look go at once: what they tell of is there.
+        Notifications that only ask the resource to read its state are processed together, for the state is
+        already written.
         """
         resource = self.resource
         same = [one for one in self.pending.sent if one.about == first.about]
@@ -142,14 +143,14 @@ class SignalProcessor:
         if first.about == watchers.FORGET and not refused:
             _keep(self.known, Signalled(metadata={}))
             same = [first]
-        elif not at_rest or refused:  # its node looks, which this wakes
+        elif not at_rest or refused:  # releasing the lease wakes its node, which reads the state
             return self._reject(same)
         return self._record(kind, same, [])
 
     def _record(
         self, kind: ResourceType, done: Sequence[PendingSignal], events: Sequence[SignalEffect]
     ) -> list[Message]:
-        """Write down what the resource is after signals."""
+        """Write the resource's state after signals."""
         known, cipher = self.known, self.engine.cipher
         if self.resource.op is None and self.resource.status == "COMPLETE":
             self._refresh(kind)
@@ -161,7 +162,7 @@ class SignalProcessor:
         return [*ended]
 
     def _refresh(self, kind: ResourceType) -> None:
-        """Bring what a settled resource hands on to what it is after its signals."""
+        """Update the outputs of a settled resource after its signals."""
         try:
             seen = kind.observe(self._context(), self.known.physical_id or "")
         except (OrchestratorError, ValueError) as error:
@@ -190,7 +191,7 @@ class SignalProcessor:
 
 
 def _keep(known: ResourceState, did: Signalled) -> None:
-    """Bring data and metadata to what the signal made of them."""
+    """Apply the changes of a signal to data and metadata."""
     if did.data is not None:
         known.data = did.data
     if did.metadata is not None:
@@ -206,7 +207,7 @@ def _kind_of(error: Exception) -> str:
 
 
 def _reason(did: Signalled, details: Any) -> str:
-    """Return what the event tells: what the type says it did, or else what came
+    """Return the reason of the event: the type's own, otherwise from the details of the signal
     (docs/internals/rest-api.md §7.4).
     """
     if did.reason:

@@ -1,8 +1,8 @@
-"""Resize a group because a policy was signalled, without touching the template around it.
+"""Resize a group after a signal to its policy, without an update of the group's stack.
 
-The child is sent to its new size in one transaction with the notes of the group and with a signal that
-waits for the child's end. Then the group's attributes are read anew, and it begins to cool down. While
-anybody is at work on the group, it is left alone, and no word is said.
+One transaction starts the child stack's traversal to the new size, writes the group's data, and inserts a
+signal that waits for the child's end. That signal then refreshes the group's attributes and starts the
+cooldown. A group with an operation in progress is not resized, and no event is written.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from orchestrator.template.function_view import ParentResourceProxy
 
 log = logger()
 
-FOLLOW: Final = "::resized"  # in the details of what waits for a child's end
+FOLLOW: Final = "::resized"  # the key of the details of a signal that waits for the child's end
 _KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
 
 
 def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Message] | None:
-    """Send a group's child to the size that is asked for; None when nothing is to be done, or not now.
+    """Start the resize of a group's child; None when there is no change, or the group is busy.
 
     Raises:
-        ProviderError: there is no such group, or it cannot be resized like that.
-        ProviderBusy: somebody has just taken it.
+        ProviderError: the group does not exist, or cannot be resized so.
+        ProviderBusy: another worker has just claimed the group.
     """
     assert policy.resource is not None
     db, name = engine.database.check_connection(durable=True), policy.resource.name
@@ -72,14 +72,14 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
 
 
 def is_child_finished_signal(details: Any) -> bool:
-    """Whether a signal is one that waited for a group's child."""
+    """Whether a signal waits for the end of a group's child."""
     return isinstance(details, Mapping) and FOLLOW in details
 
 
 def after_child_finished(
     engine: WorkerContext, pending: Pending, lease: int, details: Mapping[str, Any]
 ) -> list[Message]:
-    """See to a group whose child has ended; wait on if it has not."""
+    """Finish the resize of a group whose child has ended; wait again if it has not."""
     db, visit = engine.database.check_connection(durable=True), pending.visit
     assert visit.resource is not None
     told, root = details[FOLLOW], visit.stack.uuid
@@ -154,7 +154,7 @@ def _send(
 
 
 class _Lost(Exception):
-    """The group is another's by now."""
+    """Another worker has the group."""
 
 
 def _record_event(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
 def _refresh(
     engine: WorkerContext, visit: Visit, known: ResourceState, kind: ScalingGroup, child: ChildState | None
 ) -> None:
-    """Read what the group hands on, as it is now."""
+    """Update the group's attributes and reference id."""
     live = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
     ctx = _context(engine, visit, known, split_request(known.data)[1])

@@ -1,7 +1,9 @@
-"""Writing a traversal's rows: one slice, one transaction, three COPYs (docs/internals/protocol.md rule 6).
+"""Writes of a traversal's rows: a slice is a transaction with three COPYs (docs/internals/protocol.md rule
+6).
 
-Every slice first takes the stack's row for share and checks the traversal, so that none lands after a newer
-one began; and the plan node's, so that none lands after another planner took over.
+Every slice first locks the stack's row for share and checks the traversal, so that no slice is written after
+a newer traversal began. It locks the plan's node too, so that no slice is written after another planner took
+the plan over.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DIS
 """
 STILL_HELD = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
 
-STREAMED = 5_000  # rows that come at a time
-FEW = 500  # rows, below which all come at once
+STREAMED = 5_000  # rows per fetch of a server-side cursor
+FEW = 500  # rows; a smaller result is fetched in one round trip
 
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
@@ -88,7 +90,7 @@ DELETE FROM graph_node WHERE id IN (
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """A graph node as planned."""
+    """A graph node to write."""
 
     id: int
     kind: str
@@ -103,7 +105,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRow:
-    """A resource's snippet as planned."""
+    """A definition to write."""
 
     id: int
     name: str
@@ -115,22 +117,22 @@ class DefinitionRow:
 
 @dataclass(frozen=True, slots=True)
 class PlanTarget:
-    """Whose rows are written."""
+    """The traversal whose rows are written."""
 
     stack_id: int
     root_id: int
     traversal: int
     revision_number: int
     finish_id: int
-    plan: tuple[int, int] | None = None  # the plan node and the lease it is held by
+    plan: tuple[int, int] | None = None  # the plan node and its lease
 
 
 @contextmanager
 def slice_of(db: Db, target: PlanTarget) -> Iterator[None]:
-    """Run one slice in a transaction during which no newer traversal begins, and nobody takes the plan over.
+    """Run one slice in a transaction that excludes a newer traversal and another planner.
 
     Raises:
-        Superseded: the traversal is no longer the stack's, or has failed, or the plan is another's by now.
+        Superseded: the traversal is over or has failed, or another planner has the plan.
     """
     with db.transaction():
         if db.execute(STILL_OURS, (target.stack_id, target.traversal)).fetchone() is None:
@@ -141,13 +143,12 @@ def slice_of(db: Db, target: PlanTarget) -> Iterator[None]:
 
 
 def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
-    """Return once no worker runs a statement that began before now.
+    """Return when no worker runs a statement that began before this call.
 
-    One that did may have read the traversal before ours and be about to write; what is read after this has
-    it.
+    Such a statement may have read the previous traversal and be about to write. Later reads see its result.
 
     Raises:
-        TimeoutError: one ran on for `seconds`. The plan is taken up again when its lease has run out.
+        TimeoutError: a statement ran longer than `seconds`. The plan is resumed after its lease expires.
     """
     since, deadline = None, time.monotonic() + seconds
     while True:
@@ -170,34 +171,34 @@ def finish_node(db: Db, stack_id: int, traversal: int) -> int:
 
 
 def written(db: Db, stack_id: int, traversal: int, kind: str) -> dict[str, int]:
-    """Return the nodes an earlier, interrupted plan wrote: label to id."""
+    """Return the nodes that an interrupted plan wrote, by label."""
     return dict(db.execute(WRITTEN, (stack_id, traversal, kind)).fetchall())
 
 
 def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
-    """Return the cleanup nodes an interrupted plan wrote: resource id, as text, to node id."""
+    """Return the cleanup nodes that an interrupted plan wrote, by the text of the resource's id."""
     return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
 
 
 def has_written_slices(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
-    """Whether the plan of this node, interrupted, has written nodes: those of a plan come after its own."""
+    """Whether an interrupted run of this plan wrote nodes; their ids are above that of the plan's node."""
     row = db.execute(BEGUN, (stack_id, traversal, plan)).fetchone()
     return row is not None and row[0]
 
 
 def new_ids(db: Db, table: str, count: int) -> list[int]:
-    """Return fresh ids of a table."""
+    """Return new ids for a table."""
     query = "SELECT nextval((SELECT pg_get_serial_sequence(%s, 'id'))) FROM generate_series(1, %s)"
     return [row[0] for row in db.execute(query, (table, count)).fetchall()]
 
 
 def hold_finish(db: Db, target: PlanTarget, feeders: int) -> None:
-    """Let the finish node wait for `feeders` nodes besides the plan."""
+    """Let the finish node wait for the plan and for `feeders` nodes."""
     db.execute(HOLD_FINISH, (feeders + 1, target.finish_id))
 
 
 def copy_definitions(db: Db, target: PlanTarget, rows: Iterable[DefinitionRow]) -> None:
-    """Write definitions, valid from the target's revision on."""
+    """Write definitions that are valid from the target's revision."""
     with db.cursor() as cursor, cursor.copy(COPY_DEFINITION) as copy:
         for row in rows:
             copy.write_row(
@@ -215,7 +216,7 @@ def copy_definitions(db: Db, target: PlanTarget, rows: Iterable[DefinitionRow]) 
 
 
 def copy_resources(db: Db, target: PlanTarget, rows: Iterable[tuple[int, str, str, str | None]]) -> None:
-    """Write new resources: (id, name, type as written, the type it runs as where that is another)."""
+    """Write new resources: (id, name, type as written, type that runs it if different)."""
     with db.cursor() as cursor, cursor.copy(COPY_RESOURCE) as copy:
         for id_, name, type_, runs_as in rows:
             copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_, runs_as))
@@ -234,31 +235,31 @@ WHERE r.id = x.id
 
 
 def adopted(db: Db, revision_id: int) -> bytes | None:
-    """Return what an adopted stack took over, encrypted."""
+    """Return the encrypted resources of an adoption."""
     row = db.execute(ADOPTED, (revision_id,)).fetchone()
     return None if row is None else row[0]
 
 
 def pending_adoption(db: Db, stack_id: int) -> tuple[int, int, bytes] | None:
-    """Return what an adoption whose plan never came to its end is to take over: its revision, that one's
-    number, and the things, encrypted; None when there is no such.
+    """Return the revision id, its number and the encrypted resources of an adoption whose plan was
+    interrupted; None if every adoption is planned.
     """
     return db.execute(PENDING, (stack_id,)).fetchone()
 
 
 def adoption_is_planned(db: Db, stack_id: int) -> None:
-    """Forget what was to be taken over: it is told to the rows that are to be it."""
+    """Clear the stored resources of an adoption: the planned rows hold them now."""
     db.execute(PLANNED, (stack_id,))
 
 
 def take_over(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:
-    """Write of new resources what is there of them: (id, physical id, data and metadata, definition)."""
+    """Write the adopted state of new resources: (id, physical id, sealed data and metadata, definition)."""
     if rows:
         db.execute(TAKE_OVER, tuple(list(column) for column in zip(*rows, strict=True)))
 
 
 def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
-    """Write nodes; those nothing holds back are queued from the start."""
+    """Write nodes; those without blockers are queued at once."""
     with db.cursor() as cursor, cursor.copy(COPY_NODE) as copy:
         for row in rows:
             copy.write_row(
@@ -281,14 +282,14 @@ def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
 
 
 def rows(db: Db, stack_id: int) -> list[Row]:
-    """Return every resource row of a stack, oldest first."""
+    """Return all resource rows of a stack, oldest first."""
     return _rows(db, ROWS, (stack_id,))
 
 
 def _rows(db: Db, query: str, values: tuple[int, ...]) -> list[Row]:
     """Return resource rows, oldest first.
 
-    What many rows say is kept once: there may be a million.
+    Equal values share an object, for a stack may have a million rows.
     """
     said: dict[object, Any] = {}
 
@@ -311,7 +312,7 @@ def _by_id(row: Row) -> int:
 
 
 def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query without holding all of them at once: few come in one round trip."""
+    """Yield the rows of a query without holding all of them; a small result takes one round trip."""
     few = db.execute(f"{query} LIMIT {FEW}", values).fetchall()
     if len(few) < FEW:
         yield from few
@@ -321,9 +322,7 @@ def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any
         yield from cursor.execute(query, values)
 
 
-CLEANUP_PLAN_LABEL = (
-    "removals"  # the label of the plan node of a traversal's second plan (operations/adr/0002)
-)
+CLEANUP_PLAN_LABEL = "removals"  # label of the plan node of a traversal's second plan (operations/adr/0002)
 
 LEFTOVERS = f"""
 {ROWS.strip()} AND leftover AND NOT EXISTS (
@@ -346,20 +345,20 @@ FROM held RETURNING id
 
 
 def leftovers(db: Db, stack_id: int, traversal: int) -> list[Row]:
-    """Return the rows that no template has and that this traversal does not clean up yet, oldest first."""
+    """Return the deposed rows that this traversal does not clean up yet, oldest first."""
     return _rows(db, LEFTOVERS, (stack_id, traversal))
 
 
 def count_leftovers(db: Db, stack_id: int, traversal: int, limit: int) -> int:
-    """Return how many such rows there are, `limit` at most."""
+    """Return the number of these rows, at most `limit`."""
     row = db.execute(LEFTOVERS_UP_TO, (stack_id, traversal, limit)).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def plan_removals(db: Db, target: PlanTarget, lease: int, seconds: float) -> int | None:
-    """Let a claimed finish node wait for a plan node, which takes its lease over for `seconds`; return that
-    node's id, None when the finish node is no longer ours.
+    """Let a claimed finish node wait for a new plan node, which takes its lease over for `seconds`. Return
+    that node's id, None when the finish node's lease is lost.
 
     Raises:
         Superseded: the traversal is over.
@@ -371,46 +370,46 @@ def plan_removals(db: Db, target: PlanTarget, lease: int, seconds: float) -> int
 
 
 def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
-    """Return the definitions in force: name to id, digest and the revision they came with."""
+    """Return the definitions in force by name: id, digest and first revision."""
     return {
         name: (id_, digest, since) for name, id_, digest, since in _streamed(db, DEFINITIONS, (stack_id,))
     }
 
 
 def close_definitions(db: Db, target: PlanTarget, names: Sequence[str]) -> None:
-    """End the definitions that the target's revision changes or no longer has."""
+    """End the validity of definitions that the target's revision changes or removes."""
     number = target.revision_number
     db.execute(CLOSE_DEFINITIONS, (number, target.stack_id, number, list(names)))
 
 
 def mark_deposed(db: Db, replaced: Mapping[int, int | None]) -> None:
-    """Let rows be leftovers, each for the row that takes its place, if one does."""
+    """Mark rows deposed; `replaced` has the id of each row's replacement, if it has any."""
     ids = list(replaced)
     db.execute(LEAVE_FOR, (ids, [replaced[id_] for id_ in ids]))
 
 
 def restore_deposed(db: Db, ids: Sequence[int]) -> None:
-    """Let leftovers be what the template has again."""
+    """Make deposed rows current again."""
     db.execute(TAKE_BACK, (list(ids),))
 
 
 def drop_rows(db: Db, ids: Sequence[int]) -> None:
-    """Remove rows of what nobody ever began to make."""
+    """Delete rows whose resources were never created."""
     db.execute(DROP_ROWS, (list(ids),))
 
 
 def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
-    """Remove, in slices, what earlier traversals left, but what somebody is at: the next plan finds it."""
+    """Delete the nodes of earlier traversals in slices. Nodes being checked are left to the next plan."""
     while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount == length:
         pass
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionTexts:
-    """What a plan is made from."""
+    """The inputs of a plan that a revision holds."""
 
     environment: Mapping[str, Any]
-    files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
+    files: Mapping[str, str]  # name -> hash of its text, in hexadecimal
     template_hash: str
     length: int  # of the template, in bytes
 
@@ -422,7 +421,7 @@ FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
 
 
 def revision(db: Db, revision_id: int) -> RevisionTexts:
-    """Return a revision's environment, the hashes of its files and its template's."""
+    """Return a revision's environment, and the hashes of its files and of its template."""
     row = db.execute(REVISION, (revision_id,)).fetchone()
     assert row is not None
     return RevisionTexts(row[0] or {}, row[1] or {}, row[2], row[3])
@@ -433,7 +432,7 @@ def template_text(db: Db, revision_id: int) -> bytes: ...
 @overload
 def template_text(db: Db, revision_id: int, at_most: int) -> bytes | None: ...
 def template_text(db: Db, revision_id: int, at_most: int | None = None) -> bytes | None:
-    """Return a revision's template as stored: JSON text; None if it has more than `at_most` bytes."""
+    """Return a revision's template as JSON text; None if it is longer than `at_most` bytes."""
     query = (
         "SELECT CASE WHEN %s::int IS NULL OR length(c.body) <= %s THEN c.body END"
         " FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"

@@ -1,9 +1,9 @@
-"""The changed members of a group, found by the database: growing a group of a million members by one costs as
-much as planning one member.
+"""The changed members of a group, found by the database: adding a member to a group of a million costs as
+much as planning that member.
 
 CHANGED_MEMBERS is a second copy of the rule in `engine/plan_changes.py`, for members without requirements; a
-test compares the two. A row is compared with the definition it was built from, never a revision with another
-(docs/internals/protocol.md rule 7).
+test compares the two. A row is compared with the definition it was built from; revisions are not compared
+with each other (docs/internals/protocol.md rule 7).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.engine.plan_changes import Row
 
 Db = Connection[TupleRow]
 
-# Members with one definition: its digest, its type, the first index, and the index after the last.
+# Members with the same definition: its digest, its type, the first index, and the index after the last.
 Span = tuple[str, str, int, int]
 
 # The digest is that of `template.group_template.MemberDefinition` for a member without requirements.

@@ -1,4 +1,4 @@
-"""Reading what a preview compares: one moment of a stack, whatever is going on in it."""
+"""Reads of a preview, all from one consistent snapshot of a stack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SELECT id, uuid::text, name, type, coalesce(runs_as, type), action, status, stat
 FROM resource WHERE stack_id = %s AND id = ANY(%s)
 """
 
-# How each is removed when its time comes: by the definition it was built from.
+# The deletion policy of each resource, from the definition that it was built from.
 POLICIES = """
 SELECT r.id, CASE WHEN d.body -> 'external_id' IS NULL THEN d.body ->> 'deletion_policy' ELSE 'Retain' END
 FROM resource r JOIN resource_definition d ON d.id = r.definition_id
@@ -33,7 +33,7 @@ SELECT EXISTS (
 
 
 class StoredProperties(NamedTuple):
-    """One resource as stored; of a sealed one the values are in `sealed`."""
+    """The recorded state of one resource; encrypted values are in `sealed`."""
 
     id: int
     uuid: str
@@ -55,7 +55,7 @@ class StoredProperties(NamedTuple):
 
 @contextmanager
 def consistent_snapshot(database: Database) -> Iterator[Db]:
-    """Give a connection that sees everything as it is when it first reads, and writes nothing."""
+    """Yield a read-only connection whose statements all see the same state."""
     with database.connect() as db, db.transaction():
         db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield db
@@ -67,7 +67,7 @@ def values(db: Db, stack_id: int, ids: Collection[int]) -> list[StoredProperties
 
 
 def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str]) -> set[int]:
-    """Return those of the resources that are removed by one of these policies."""
+    """Return the resources that have one of these deletion policies."""
     if not ids:
         return set()
     rows = db.execute(POLICIES, (stack_id, list(ids))).fetchall()
@@ -75,6 +75,6 @@ def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str
 
 
 def is_taken(db: Db, project_id: str, name: str) -> bool:
-    """Whether a live stack of the project has the name."""
+    """Whether a live stack of the project has this name."""
     row = db.execute(TAKEN, (project_id, name)).fetchone()
     return row is not None and bool(row[0])

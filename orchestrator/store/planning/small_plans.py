@@ -1,6 +1,6 @@
-"""The plan of a small stack's first traversal or of its delete: read in one statement, written in another.
+"""The plan of a small stack's first traversal or delete: a statement reads its inputs, another writes it.
 
-A tree of a thousand nested stacks asks for this a thousand times. The plan is written whole or not at all.
+A tree of a thousand nested stacks needs it a thousand times. The plan is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class DeleteInputs(NamedTuple):
 
 
 class PlannedRow(NamedTuple):
-    """One node of a small plan, with its resource."""
+    """A node of a small plan, with its resource."""
 
     node: NodeRow
     definition: DefinitionRow | None = None  # of a new resource
